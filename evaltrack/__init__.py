@@ -1,0 +1,45 @@
+"""Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs, and a gate that names what got worse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from evaltrack.evaluation import run_eval as run_eval
+    from evaltrack.golden import GoldenSet as GoldenSet
+    from evaltrack.golden import open_golden as open_golden
+    from evaltrack.records import Question as Question
+    from evaltrack.records import Response as Response
+    from evaltrack.records import Source as Source
+    from evaltrack.records import ToolCall as ToolCall
+    from evaltrack.records import Usage as Usage
+    from evaltrack.result import RunResult as RunResult
+
+_HOMES = {
+    "GoldenSet": "evaltrack.golden",
+    "Question": "evaltrack.records",
+    "Response": "evaltrack.records",
+    "RunResult": "evaltrack.result",
+    "Source": "evaltrack.records",
+    "ToolCall": "evaltrack.records",
+    "Usage": "evaltrack.records",
+    "open_golden": "evaltrack.golden",
+    "run_eval": "evaltrack.evaluation",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it
+
+
+def __getattr__(name: str) -> Any:
+    """Import a promised name when it is first used, so that `import evaltrack` costs next to nothing."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'evaltrack' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

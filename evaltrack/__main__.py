@@ -1,0 +1,5 @@
+"""`python -m evaltrack` is `evaltrack`."""
+
+from evaltrack.cli import main
+
+main()

@@ -1,0 +1,69 @@
+"""The errors evaltrack raises on purpose, each with the exit code the command line ends with.
+
+::
+
+    EvaltrackError
+    ├── UsageError              2   an option, setting or file is wrong; nothing was run
+    │   └── GoldenError         2   a golden set has bad lines; all of them are listed
+    └── InconclusiveError       3   the work cannot be finished or trusted
+        ├── TrackingError       3   the MLflow store is out of reach, or lost rows
+        └── NothingMeasuredError 3   no question could be measured
+
+A target or judge that fails is *not* an error here: it is a `records.Failure` in that question's row.
+Every message says what is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+EXIT_REGRESSION = 1
+EXIT_USAGE = 2
+EXIT_INCONCLUSIVE = 3
+EXIT_INTERRUPTED = 130
+
+
+class EvaltrackError(Exception):
+    """Base of all errors that evaltrack raises on purpose."""
+
+    exit_code = EXIT_INCONCLUSIVE
+
+
+class UsageError(EvaltrackError):
+    """An option, a setting or a file is wrong. Raised before anything is run."""
+
+    exit_code = EXIT_USAGE
+
+
+class GoldenError(UsageError):
+    """A golden set cannot be used.
+
+    `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``.
+    """
+
+    SHOWN = 200
+
+    def __init__(self, problems: Sequence[str], total: int | None = None) -> None:
+        self.problems = tuple(map(_printable, problems))
+        self.total = len(self.problems) if total is None else total
+        shown = self.problems[: self.SHOWN]
+        more = self.total - len(shown)
+        tail = [f"... and {more} more problems"] if more > 0 else []
+        super().__init__("\n".join([*shown, *tail]))
+
+
+class InconclusiveError(EvaltrackError):
+    """The work could not be finished, or its result cannot be trusted."""
+
+
+class TrackingError(InconclusiveError):
+    """The MLflow store is out of reach, refused something, or does not hold what was written."""
+
+
+class NothingMeasuredError(InconclusiveError):
+    """Every question failed, so there is no number to report."""
+
+
+def _printable(text: str) -> str:
+    """A problem may quote a file; what it quotes must not break lines or reach the terminal as a command."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,93 @@
+"""Real stores for the tests: a fresh SQLite database for each test that asks, and one MLflow server for all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parent.parent
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+for variable in [name for name in os.environ if name.startswith("EVALTRACK_") and name != "EVALTRACK_TEST_DATA"]:
+    del os.environ[variable]
+for variable in ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "MLFLOW_TRACKING_URI"):
+    os.environ.pop(variable, None)
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database with its tables and nothing in them; migrating one takes seconds, copying it does not."""
+    import mlflow
+
+    path = tmp_path_factory.mktemp("database") / "mlflow.db"
+    mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def store_uri(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh SQLite tracking store in the working directory of the test."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    shutil.copy(empty_database, folder / "mlflow.db")
+    monkeypatch.chdir(folder)
+    return f"sqlite:///{folder}/mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real MLflow server on its own SQLite database."""
+    folder = tmp_path_factory.mktemp("server")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait_for(f"{address}/health", process, folder / "log")
+            yield address
+        finally:
+            os.killpg(process.pid, 15)
+            process.wait(20)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail(f"the MLflow server ended: {log.read_text()[-2000:]}")
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"the MLflow server did not come up: {log.read_text()[-2000:]}")
+
+
+def evaltrack(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "evaltrack", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
