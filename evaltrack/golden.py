@@ -1,0 +1,279 @@
+"""Read, check and digest golden sets.
+
+`open_golden` reads a file once to check *every* line, and returns a `GoldenSet` whose iteration streams the questions
+again, so that a set of a million lines needs no more memory than one of ten. All bad places are reported in one error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+import stat
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, from_json
+
+from evaltrack.errors import GoldenError
+from evaltrack.records import Question
+
+MAX_QUESTION_BYTES = 1 << 20
+MAX_ARRAY_BYTES = 64 << 20
+FIELDS = tuple(Question.model_fields)
+
+Entry = tuple[int, object | ValueError]
+"""A line number (from 1) and what stands there: a parsed JSON value, or why it cannot be parsed."""
+
+Problem = tuple[int, str]
+"""A line number (from 1) and what is wrong there; what to do."""
+
+
+@dataclass(frozen=True)
+class GoldenStats:
+    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label."""
+
+    questions: int = 0
+    negatives: int = 0
+    judged_only: int = 0
+    with_answer: int = 0
+    by: dict[str, Counter[str]] = field(default_factory=dict)
+    negatives_by_domain: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """A checked golden set. Iterating reads the file again and yields its `Question` records in order."""
+
+    path: Path
+    name: str
+    digest: str
+    stats: GoldenStats
+
+    def __len__(self) -> int:
+        return self.stats.questions
+
+    def __iter__(self) -> Iterator[Question]:
+        """Yield the questions.
+
+        Raises:
+            GoldenError: the file no longer holds what was checked.
+        """
+        digest = hashlib.sha256()
+        _check_file(self.path)
+        for _, question in _questions(self.path, []):
+            digest.update(_digest_line(question))
+            yield question
+        if digest.hexdigest() != self.digest:
+            raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
+
+
+def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
+    """Check a golden set (`.jsonl`: one object a line; `.json`: one array of objects) from end to end.
+
+    Raises:
+        GoldenError: the file cannot be read or has bad lines; all of them are listed.
+    """
+    path = Path(path)
+    _check_file(path)
+    problems: list[Problem] = []
+    digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
+    for _, question in _questions(path, problems):
+        digest.update(_digest_line(question))
+        id_hashes.append(hash(question.id))
+        tally.add(question)
+    if _repeats(id_hashes):
+        problems.extend(_duplicate_ids(path))
+    if problems:
+        raise GoldenError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
+    if not tally.questions:
+        raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
+    return GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())
+
+
+def _check_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise GoldenError([f"{path}: is a directory; name a .jsonl or .json file in it"])
+        if not stat.S_ISREG(mode):
+            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise GoldenError([f"{path}: no such file{_nearest_file(path)}"]) from None
+    except (OSError, ValueError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    if path.suffix not in (".jsonl", ".json"):
+        raise GoldenError([f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"])
+
+
+def _nearest_file(path: Path) -> str:
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.json*")], n=1)
+    return f"; did you mean {path.parent / near[0]}?" if near else ""
+
+
+def _questions(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Question]]:
+    """The valid questions with their line numbers; what is wrong with the others is appended to `problems`."""
+    entries = _array_entries(path) if path.suffix == ".json" else _line_entries(path)
+    for position, (line, value) in enumerate(entries, start=1):
+        if isinstance(value, ValueError):
+            problems.append((line, str(value)))
+        elif not isinstance(value, dict):
+            problems.append((line, f"is {_kind(value)}; a question is a JSON object"))
+        else:
+            value.setdefault("domain", path.stem)
+            if path.suffix == ".json":
+                value.setdefault("id", position)
+            try:
+                question = Question.model_validate(value)
+            except ValidationError as error:
+                problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
+            else:
+                yield line, question
+
+
+def _line_entries(path: Path) -> Iterator[Entry]:
+    """The lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are simply read."""
+    with path.open("rb") as file:
+        number = 0
+        while raw := file.readline(MAX_QUESTION_BYTES + 2):
+            number += 1
+            if len(raw.rstrip(b"\r\n")) > MAX_QUESTION_BYTES:
+                yield number, ValueError(f"is longer than {MAX_QUESTION_BYTES:,} bytes; a question must be shorter")
+                while raw and not raw.endswith(b"\n"):
+                    raw = file.readline(MAX_QUESTION_BYTES)
+                continue
+            raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            if text := raw.strip(b" \t\r\n"):
+                yield number, _parse(text)
+
+
+def _array_entries(path: Path) -> Iterator[Entry]:
+    """The elements of the one array in a `.json` file, each with the line it starts on."""
+    raw = path.read_bytes() if path.stat().st_size <= MAX_ARRAY_BYTES else None
+    if raw is None:
+        yield 1, ValueError(f"is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line")
+        return
+    text = raw.removeprefix(b"\xef\xbb\xbf")
+    value = _parse(text)
+    if isinstance(value, ValueError):
+        yield _broken_line(text, str(value)), value
+    elif not isinstance(value, list):
+        yield 1, ValueError(f"holds {_kind(value)}; a .json golden set is one array of objects")
+    else:
+        yield from zip(_element_lines(raw.decode("utf-8-sig")), value, strict=True)
+
+
+def _broken_line(raw: bytes, message: str) -> int:
+    """The line on which an array stops being JSON, from what `_parse` said of it."""
+    if found := re.search(r" at line (\d+) column", message):
+        return int(found[1])
+    found = re.search(r"UTF-8 at byte (\d+)", message)
+    at = int(found[1]) if found else raw.find(b"\0")
+    return 1 + raw.count(b"\n", 0, max(at, 0))
+
+
+def _element_lines(text: str) -> Iterator[int]:
+    """The line on which each element of the (valid) outermost array starts."""
+    import json
+
+    decoder, at, line, seen = json.JSONDecoder(), text.index("[") + 1, 1, 0
+    while True:
+        while text[at] in " \t\r\n,":
+            at += 1
+        if text[at] == "]":
+            return
+        line, seen = line + text.count("\n", seen, at), at
+        yield line
+        _, at = decoder.raw_decode(text, at)
+
+
+def _parse(raw: bytes) -> Any:
+    """The JSON value in `raw`, or a ValueError that says where it stops being JSON (returned, not raised)."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        return ValueError(f"is not valid UTF-8 at byte {error.start + 1}; save the file as UTF-8")
+    if b"\0" in raw:
+        return ValueError("holds a NUL byte; remove it")
+    try:
+        return from_json(raw, allow_inf_nan=False)
+    except ValueError as error:
+        return ValueError(f"is not JSON: {str(error).replace(' at line 1 column ', ' at column ')}")
+
+
+def _kind(value: object) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+def _explain(detail: ErrorDetails) -> str:
+    """One pydantic finding as `field: what is wrong; what to do`."""
+    place, kind = detail["loc"], detail["type"]
+    name = str(place[0]) if place else ""
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(name, FIELDS, n=1) or [known for known in FIELDS if name and name in known]
+        cure = f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(FIELDS)}"
+        return f"unknown field `{name}`; {cure}"
+    if kind == "missing":
+        return f"`{name}` is missing; every question needs one"
+    if kind in ("string_too_short", "string_pattern_mismatch"):
+        return f"`{'.'.join(map(str, place))}` is empty; write some text"
+    if name in ("expected_chunks", "expected_sources", "expected_tools") and len(place) == 1:
+        example = "titles" if name == "expected_sources" else "names" if name == "expected_tools" else "chunk ids"
+        return f'`{name}` is {_kind(detail["input"])}; write a list of {example}, like ["a", "b"]'
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"`{'.'.join(map(str, place))}`: {message}" if place else message
+
+
+def _repeats(hashes: array[int]) -> bool:
+    """Whether any two ids may be equal, in 8 bytes an id; `_duplicate_ids` then looks at the ids themselves."""
+    import numpy as np
+
+    return bool(hashes) and np.unique(np.frombuffer(hashes, dtype=np.int64)).size < len(hashes)
+
+
+def _duplicate_ids(path: Path) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for line, question in _questions(path, []):
+        if question.id in first:
+            yield line, f"id `{question.id}` is already on line {first[question.id]}; ids must be unique"
+        else:
+            first[question.id] = line
+
+
+def _digest_line(question: Question) -> bytes:
+    return f"{question.id}\t{question.digest}\n".encode()
+
+
+class _Tally:
+    """Counts questions as they stream by."""
+
+    def __init__(self) -> None:
+        self.questions = self.negatives = self.judged_only = self.with_answer = 0
+        self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
+        self.negatives_by_domain: Counter[str] = Counter()
+
+    def add(self, question: Question) -> None:
+        self.questions += 1
+        self.negatives += question.negative
+        self.judged_only += question.expected is None
+        self.with_answer += question.expected_answer is not None
+        for label, counter in self.by.items():
+            value = getattr(question, label)
+            if value is not None:
+                counter[value] += 1
+        if question.negative:
+            self.negatives_by_domain[question.domain] += 1
+
+    def stats(self) -> GoldenStats:
+        return GoldenStats(
+            self.questions, self.negatives, self.judged_only, self.with_answer, self.by, self.negatives_by_domain
+        )
