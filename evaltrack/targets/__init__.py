@@ -1,0 +1,65 @@
+"""The systems under test, one file a kind, chosen by the prefix of a target's name.
+
+| name | what it asks |
+| --- | --- |
+| `bm25:DIR` | an index over a folder of Markdown pages; the default is the corpus beside the golden set |
+| `python:package.module:function` | your own function, sync or async |
+| `recorded:FILE` | responses gathered earlier: JSON Lines, or a TREC run |
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Target
+
+KINDS = {
+    "bm25": "evaltrack.targets.bm25:open_bm25",
+    "python": "evaltrack.targets.python:open_python",
+    "recorded": "evaltrack.targets.recorded:open_recorded",
+}
+"""Each kind's opener: `(what stands after the prefix, settings) -> Target`; imported only when named."""
+
+
+def default_target(golden: Path) -> str:
+    """The target of a golden set that names none: BM25 over `corpus/<name of the set>` beside it.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    corpus = golden.parent / "corpus" / golden.stem
+    if not corpus.is_dir():
+        raise UsageError(f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR")
+    return f"bm25:{corpus}"
+
+
+def open_target(name: str) -> Target:
+    """The target called `name`, ready to be asked. Settings follow a `?`, as in ``bm25:docs?floor=0.3``.
+
+    Raises:
+        UsageError: the kind is unknown, or the target cannot be opened.
+    """
+    kind, colon, rest = name.partition(":")
+    if kind not in KINDS or not colon or not rest:
+        near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
+        hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
+        raise UsageError(f"unknown target `{name}`; {hint}")
+    place, _, query = rest.partition("?")
+    module, _, function = KINDS[kind].partition(":")
+    opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
+    return opener(place, dict(parse_qsl(query, keep_blank_values=True)))
+
+
+def no_more_settings(kind: str, settings: dict[str, str], known: str = "none") -> None:
+    """Refuse what is left of the settings after a target took those it knows.
+
+    Raises:
+        UsageError: something is left.
+    """
+    if settings:
+        raise UsageError(f"{kind} target: unknown setting `{next(iter(settings))}`; known: {known}")

@@ -1,0 +1,123 @@
+"""Targets by name: kinds, settings, the default, and what is imported for them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.targets import KINDS, default_target, no_more_settings, open_target
+
+QUESTION = Question(id="1", question="Do cats purr?", domain="d")
+PREFIXES = "`bm25:`, `python:`, `recorded:`"
+
+
+def ask(name: str) -> Response:
+    """What the target called `name` gives for the question."""
+
+    async def asked() -> Response:
+        return await open_target(name)(QUESTION, 5)
+
+    return asyncio.run(asked())
+
+
+def write_corpus(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "cats.md").write_text("# Cats\n\nCats purr.\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("", f"it starts with one of {PREFIXES}"),
+        ("docs", f"it starts with one of {PREFIXES}"),
+        ("http://localhost:8000", f"it starts with one of {PREFIXES}"),
+        (":docs", f"it starts with one of {PREFIXES}"),
+        ("BM25:docs", "did you mean `bm25:`?"),
+        ("bm2:docs", "did you mean `bm25:`?"),
+        ("bm25", "did you mean `bm25:`?"),
+        ("bm25:", "did you mean `bm25:`?"),
+        ("pyhton:app:ask", "did you mean `python:`?"),
+        ("record:answers.jsonl", "did you mean `recorded:`?"),
+    ],
+)
+def test_unknown_target(name: str, hint: str) -> None:
+    """A target of no known kind is answered with the nearest kind, or with all of them."""
+    with pytest.raises(UsageError) as caught:
+        open_target(name)
+    assert str(caught.value) == f"unknown target `{name}`; {hint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: floor"),
+        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: floor"),
+        ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
+        ("python:app:ask?k=5", "python target: unknown setting `k`; known: none"),
+        ("recorded:answers.jsonl?k=", "recorded target: unknown setting `k`; known: none"),
+    ],
+)
+def test_unknown_settings(name: str, message: str) -> None:
+    """A setting that the kind does not know, or without a value, is refused before anything is opened."""
+    with pytest.raises(UsageError) as caught:
+        open_target(name)
+    assert str(caught.value) == message
+
+
+def test_no_more_settings() -> None:
+    """Settings that all were taken are in order."""
+    no_more_settings("bm25", {})
+
+
+def test_settings_reach_the_target(tmp_path: Path) -> None:
+    """What follows the `?` shapes the target."""
+    corpus = write_corpus(tmp_path / "docs")
+    assert not ask(f"bm25:{corpus}?floor=0").declined
+    assert ask(f"bm25:{corpus}?floor=1e3").declined
+
+
+def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is a target behind every kind, asked in the same way."""
+    corpus = write_corpus(tmp_path / "docs")
+    (tmp_path / "kinds_app.py").write_text("def ask(question, k):\n    return ['cats']\n")
+    (tmp_path / "run.trec").write_text("1 Q0 cats 1 0.5 tag\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = {
+        "bm25": f"bm25:{corpus}?floor=0",
+        "python": "python:kinds_app:ask",
+        "recorded": f"recorded:{tmp_path / 'run.trec'}",
+    }
+    assert set(names) == set(KINDS)
+    for name in names.values():
+        assert [source.chunk_id for source in ask(name).sources or ()] == ["cats"]
+
+
+def test_default_target(tmp_path: Path) -> None:
+    """A golden set that names no target is asked of the corpus of its name beside it."""
+    corpus = write_corpus(tmp_path / "corpus" / "travel")
+    assert default_target(tmp_path / "travel.jsonl") == f"bm25:{corpus}"
+
+
+def test_no_default_target(tmp_path: Path) -> None:
+    """Where there is no such corpus, the message says where it was looked for and how to name a target."""
+    write_corpus(tmp_path / "corpus" / "travel")
+    with pytest.raises(UsageError) as caught:
+        default_target(tmp_path / "food.jsonl")
+    assert str(caught.value) == (
+        f"no target was named and there is no corpus at {tmp_path / 'corpus' / 'food'}; "
+        "name one with -t, e.g. -t bm25:DIR"
+    )
+
+
+def test_kinds_are_imported_when_named() -> None:
+    """Neither an index nor a target's own room is imported before a target of that kind is opened."""
+    program = "import sys, evaltrack.targets; print(*sorted(m for m in sys.modules if 'bm25' in m or '.targets.' in m))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.split() == []

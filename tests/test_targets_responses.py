@@ -1,0 +1,133 @@
+"""What a target returned, in its short or long form, as a response."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from evaltrack.records import Response, Source, ToolCall, Usage
+from evaltrack.targets.responses import InvalidResponseError, as_response, as_source
+
+RETURN = "return an answer, a list of sources, a mapping or a Response"
+A = Source(chunk_id="a")
+
+FORMS: dict[str, tuple[Any, Response]] = {
+    "answer": ("Yes.", Response(answer="Yes.")),
+    "empty answer": ("", Response(answer="")),
+    "chunk ids": (["a", 5, "a"], Response(sources=(A, Source(chunk_id="5"), A))),
+    "tuple of ids": (("a",), Response(sources=(A,))),
+    "nothing found": ([], Response(sources=())),
+    "sources": ([A, {"title": "T"}, "a"], Response(sources=(A, Source(title="T"), A))),
+    "empty mapping": ({}, Response()),
+    "mapping": (
+        {"answer": "Yes.", "sources": [{"id": 7, "text": "t", "score": 1}], "abstained": False},
+        Response(answer="Yes.", sources=(Source(chunk_id="7", text="t", score=1.0),)),
+    ),
+    "sources as tuple": ({"sources": ("a", A)}, Response(sources=(A, A))),
+    "nothing found, in a mapping": ({"sources": []}, Response(sources=())),
+    "nulls are left out": (
+        {"answer": None, "sources": None, "tool_calls": None, "usage": None, "abstained": None},
+        Response(),
+    ),
+    "usage": (
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+        Response(usage=Usage(prompt_tokens=3, completion_tokens=4)),
+    ),
+    "tool calls": (
+        {"tool_calls": ["search", {"name": "open", "arguments": {"page": 1}}, ToolCall(name="close")]},
+        Response(
+            tool_calls=(ToolCall(name="search"), ToolCall(name="open", arguments={"page": 1}), ToolCall(name="close"))
+        ),
+    ),
+    "abstention": ({"abstained": True}, Response(abstained=True)),
+    "another mapping": (MappingProxyType({"answer": "Yes."}), Response(answer="Yes.")),
+    "a mapping of one's own": (UserDict({"sources": [UserDict({"id": "a"})]}), Response(sources=(A,))),
+}
+
+
+@pytest.mark.parametrize(("value", "response"), FORMS.values(), ids=FORMS)
+def test_forms(value: Any, response: Response) -> None:
+    """Each short and long form is read as the response that it means."""
+    assert as_response(value) == response
+
+
+def test_a_response_is_taken_as_it_is() -> None:
+    """A `Response` goes through untouched, and so does a `Source`."""
+    response = Response(answer="Yes.", sources=(A,))
+    assert as_response(response) is response
+    assert as_source(A) is A
+
+
+def test_what_was_returned_is_not_changed() -> None:
+    """Reading a mapping leaves the target's own object alone."""
+    value = {"sources": [{"id": "a"}], "tool_calls": ["search"], "answer": None}
+    as_response(value)
+    assert value == {"sources": [{"id": "a"}], "tool_calls": ["search"], "answer": None}
+
+
+INVALID: dict[str, tuple[Any, str]] = {
+    "nothing": (None, f"is NoneType; {RETURN}"),
+    "number": (5, f"is int; {RETURN}"),
+    "bytes": (b"Yes.", f"is bytes; {RETURN}"),
+    "set": ({"a"}, f"is set; {RETURN}"),
+    "path": (Path("a"), f"is PosixPath; {RETURN}"),
+    "iterator": (iter(["a"]), f"is list_iterator; {RETURN}"),
+    "number as answer": ({"answer": 5}, "answer: Input should be a valid string"),
+    "unknown field": ({"text": "Yes."}, "text: Extra inputs are not permitted"),
+    "id of a response": ({"id": "a", "answer": "Yes."}, "id: Extra inputs are not permitted"),
+    "key that is no name": ({1: 2}, "1: Keys should be strings"),
+    "sources as string": ({"sources": "a"}, "sources: is str; return a list, best first"),
+    "sources as mapping": ({"sources": {"id": "a"}}, "sources: is dict; return a list, best first"),
+    "empty chunk id": ([""], "chunk_id: String should have at least 1 character"),
+    "bool as chunk id": (["a", True], "chunk_id: Input should be a valid string"),
+    "nothing as chunk id": ({"sources": [None]}, "sources.0: a source needs a `chunk_id` or a `title`"),
+    "source without a name": ({"sources": [{}]}, "sources.0: a source needs a `chunk_id` or a `title`"),
+    "unknown field of a source": ([{"id": "a", "rank": 1}], "rank: Extra inputs are not permitted"),
+    "score that is no number": ([{"id": "a", "score": float("nan")}], "score: Input should be a finite number"),
+    "number as usage": ({"usage": 5}, "usage: Input should be a valid dictionary or instance of Usage"),
+    "half a usage": ({"usage": {"prompt_tokens": 3}}, "usage.completion_tokens: Field required"),
+    "negative usage": (
+        {"usage": {"prompt_tokens": -1, "completion_tokens": 0}},
+        "usage.prompt_tokens: Input should be greater than or equal to 0",
+    ),
+    "tool without a name": ({"tool_calls": ["a", {}]}, "tool_calls.1.name: Field required"),
+    "number as tool": ({"tool_calls": [5]}, "tool_calls.0: Input should be a valid dictionary or instance of ToolCall"),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), INVALID.values(), ids=INVALID)
+def test_invalid(value: Any, message: str) -> None:
+    """Anything else is refused with the place that is wrong and what is wrong there."""
+    with pytest.raises(InvalidResponseError) as caught:
+        as_response(value)
+    assert str(caught.value).removeprefix("Value error, ") == message
+
+
+@pytest.mark.parametrize("calls", [5, "search", {"name": "search"}])
+def test_tool_calls_are_a_list(calls: Any) -> None:
+    """Tool calls that are no list are refused, and not read letter by letter or key by key."""
+    with pytest.raises(InvalidResponseError, match=r"^tool_calls: is "):
+        as_response({"tool_calls": calls})
+
+
+def test_message_of_a_nameless_source() -> None:
+    """What our own checks say is shown without the library's prefix, as in golden sets."""
+    with pytest.raises(InvalidResponseError, match=r"^a source needs a `chunk_id` or a `title`$"):
+        as_response([{}])
+
+
+def test_message_names_the_source() -> None:
+    """A bad source is named by its place among the sources."""
+    with pytest.raises(InvalidResponseError, match=r"^sources\.1\.chunk_id: "):
+        as_response({"sources": ["a", ""]})
+
+
+@pytest.mark.parametrize("value", ["a\ud800", {"answer": "\udfff"}, [{"id": "a", "text": "\ud800"}]])
+def test_text_can_be_encoded(value: Any) -> None:
+    """A text that UTF-8 cannot hold (half of a surrogate pair) is an invalid response."""
+    with pytest.raises(InvalidResponseError):
+        as_response(value)
