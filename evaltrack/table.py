@@ -1,0 +1,179 @@
+"""Rows as columns: the flat form that Parquet, JSON and MLflow's table hold, and a writer that streams it to disk.
+
+One row is one dict of `COLUMNS`. Ids stay strings, a value that was not measured is null, and the reason stands in
+`unmeasured` or `error`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.records import Row, Source
+from evaltrack.scores import SCORES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 2000
+"""Rows written to Parquet at a time."""
+
+WINDOW = 5000
+"""Finished rows held back at most so that the file keeps the order of the golden set."""
+
+SOURCE_TEXT_LIMIT = 4000
+"""Characters kept of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+FlatRow = dict[str, Any]
+
+
+def flatten(row: Row, k: int) -> FlatRow:
+    """One row as columns, in the order in which people read them."""
+    question, response = row.question, row.response
+    sources = response.sources if response else None
+    usage = response.usage if response else None
+    return {
+        "id": question.id,
+        "question": question.question,
+        "answer": response.answer if response else None,
+        "expected_answer": question.expected_answer,
+        "domain": question.domain,
+        "difficulty": question.difficulty,
+        "category": question.category,
+        "passed": row.passed,
+        "error": str(row.failure) if row.failure else None,
+        **{score.name: row.scores.get(score.name) for score in SCORES},
+        "unmeasured": json.dumps(dict(row.unmeasured)) if row.unmeasured else None,
+        "expected": None if question.expected is None else list(question.expected),
+        "by_title": question.by_title,
+        "sources": None if sources is None else [_flat_source(s, rank <= k) for rank, s in enumerate(sources, 1)],
+        "abstained": response.abstained if response else None,
+        "duplicates": row.duplicates,
+        "tool_calls": [call.name for call in response.tool_calls] if response else None,
+        "prompt_tokens": usage.prompt_tokens if usage else None,
+        "completion_tokens": usage.completion_tokens if usage else None,
+        "seconds": row.seconds,
+        "started_at": row.started_at,
+        "digest": question.digest,
+        "position": row.position,
+    }
+
+
+def _flat_source(source: Source, whole: bool) -> dict[str, Any]:
+    text = source.text
+    return {
+        "chunk_id": source.chunk_id,
+        "title": source.title,
+        "url": source.url,
+        "score": source.score,
+        "text": text[:SOURCE_TEXT_LIMIT] if whole and text else None,
+        "text_digest": _text_digest(text) if text else None,
+    }
+
+
+def _text_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def schema() -> pa.Schema:
+    """The Arrow schema of the flat form."""
+    import pyarrow as pa
+
+    text, number, names = pa.string(), pa.float64(), pa.list_(pa.string())
+    source = pa.struct(
+        {"chunk_id": text, "title": text, "url": text, "score": number, "text": text, "text_digest": text}
+    )
+    columns = {
+        "id": text,
+        "question": text,
+        "answer": text,
+        "expected_answer": text,
+        "domain": text,
+        "difficulty": text,
+        "category": text,
+        "passed": pa.bool_(),
+        "error": text,
+        **{score.name: number for score in SCORES},
+        "unmeasured": text,
+        "expected": names,
+        "by_title": pa.bool_(),
+        "sources": pa.list_(source),
+        "abstained": pa.bool_(),
+        "duplicates": pa.int64(),
+        "tool_calls": names,
+        "prompt_tokens": pa.int64(),
+        "completion_tokens": pa.int64(),
+        "seconds": number,
+        "started_at": number,
+        "digest": text,
+        "position": pa.int64(),
+    }
+    return pa.schema(columns)
+
+
+class TableWriter:
+    """Streams rows into a Parquet file, in the order of the golden set.
+
+    A row that finished before its predecessors waits for them, up to `WINDOW` rows; past that the order is given up
+    rather than memory, and `position` still tells it.
+    """
+
+    def __init__(self, path: Path, k: int) -> None:
+        import pyarrow.parquet as pq
+
+        self._writer = pq.ParquetWriter(path, schema(), compression="zstd")
+        self._k = k
+        self._next = 0
+        self._waiting: list[tuple[int, FlatRow]] = []
+        self._batch: list[FlatRow] = []
+        self.rows = 0
+
+    def add(self, row: Row) -> None:
+        """Take one row; it reaches the file with its batch."""
+        heapq.heappush(self._waiting, (row.position, flatten(row, self._k)))
+        while self._waiting and (self._waiting[0][0] == self._next or len(self._waiting) > WINDOW):
+            self._release()
+
+    def close(self) -> None:
+        """Write what waits, and close the file."""
+        while self._waiting:
+            self._release()
+        self._flush()
+        self._writer.close()
+
+    def _release(self) -> None:
+        position, flat = heapq.heappop(self._waiting)
+        self._next = position + 1
+        self._batch.append(flat)
+        if len(self._batch) >= BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._batch:
+            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=schema()))
+            self.rows += len(self._batch)
+            self._batch = []
+
+
+def read_table(path: Path, columns: list[str] | None = None) -> Iterator[FlatRow]:
+    """The rows of a Parquet file as dicts, streamed."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=BATCH, columns=columns):
+            yield from batch.to_pylist()
+
+
+def count_rows(path: Path) -> int:
+    """How many rows a Parquet file holds, from its footer."""
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)

@@ -1,0 +1,332 @@
+"""Rows as columns: what is in them, in which order they are written, and what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tracemalloc
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.records import Failure, Question, Response, Row, Source, ToolCall, Usage
+from evaltrack.scores import SCORES
+from evaltrack.table import (
+    BATCH,
+    SOURCE_TEXT_LIMIT,
+    WINDOW,
+    FlatRow,
+    TableWriter,
+    count_rows,
+    flatten,
+    read_table,
+    schema,
+)
+
+COLUMNS = [
+    *("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "passed", "error"),
+    *("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k"),
+    *("negative_pass", "false_abstention", "pass"),
+    *("unmeasured", "expected", "by_title", "sources", "abstained", "duplicates", "tool_calls"),
+    *("prompt_tokens", "completion_tokens", "seconds", "started_at", "digest", "position"),
+]
+
+
+def row(position: int = 0, **fields: Any) -> Row:
+    made: dict[str, Any] = {
+        "question": Question(id=str(position), question="Why?", domain="d"),
+        "started_at": 0.0,
+        "seconds": 0.0,
+    }
+    return Row(position=position, **made | fields)
+
+
+def write(path: Path, rows: Iterable[Row], k: int = 5) -> list[FlatRow]:
+    """What is read back from a file that holds `rows`."""
+    writer = TableWriter(path, k)
+    for each in rows:
+        writer.add(each)
+    writer.close()
+    return list(read_table(path))
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+FULL = row(
+    3,
+    question=Question(
+        id="007",
+        question="Où? 😀",
+        expected_chunks=("a", "05"),
+        expected_sources=("T",),
+        expected_answer="Ici.",
+        difficulty="hard",
+        category="places",
+        notes="not in the table",
+        domain="travel",
+        expected_tools=("search",),
+        metadata={"not": "in the table"},
+    ),
+    response=Response(
+        answer="Là.",
+        sources=(
+            Source(chunk_id="05", title="T", url="t.md", text="some text", score=1.5),
+            Source(title="U", text=""),
+        ),
+        abstained=True,
+        tool_calls=(ToolCall(name="search", arguments={"not": "in the table"}), ToolCall(name="open")),
+        usage=Usage(prompt_tokens=3, completion_tokens=4),
+    ),
+    scores={score.name: number / 8 for number, score in enumerate(SCORES)},
+    duplicates=2,
+    passed=True,
+    started_at=1_700_000_000.125,
+    seconds=0.5,
+)
+FULL_FLAT: FlatRow = {
+    "id": "007",
+    "question": "Où? 😀",
+    "answer": "Là.",
+    "expected_answer": "Ici.",
+    "domain": "travel",
+    "difficulty": "hard",
+    "category": "places",
+    "passed": True,
+    "error": None,
+    "recall_at_k": 0.0,
+    "precision_at_k": 0.125,
+    "reciprocal_rank": 0.25,
+    "hit": 0.375,
+    "ndcg_at_k": 0.5,
+    "negative_pass": 0.625,
+    "false_abstention": 0.75,
+    "pass": 0.875,
+    "unmeasured": None,
+    "expected": ["a", "05"],
+    "by_title": False,
+    "sources": [
+        {
+            "chunk_id": "05",
+            "title": "T",
+            "url": "t.md",
+            "score": 1.5,
+            "text": "some text",
+            "text_digest": sha("some text"),
+        },
+        {"chunk_id": None, "title": "U", "url": None, "score": None, "text": None, "text_digest": None},
+    ],
+    "abstained": True,
+    "duplicates": 2,
+    "tool_calls": ["search", "open"],
+    "prompt_tokens": 3,
+    "completion_tokens": 4,
+    "seconds": 0.5,
+    "started_at": 1_700_000_000.125,
+    "digest": FULL.question.digest,
+    "position": 3,
+}
+
+FAILED = row(
+    1,
+    question=Question(id="5", question="Why?", domain="d", expected_sources=()),
+    failure=Failure(kind="target_timeout", message="no response within 60 s"),
+    unmeasured={"hit": "é"},
+)
+FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
+    "id": "5",
+    "question": "Why?",
+    "domain": "d",
+    "error": "target_timeout: no response within 60 s",
+    "unmeasured": '{"hit": "\\u00e9"}',
+    "expected": [],
+    "by_title": True,
+    "duplicates": 0,
+    "seconds": 0.0,
+    "started_at": 0.0,
+    "digest": FAILED.question.digest,
+    "position": 1,
+}
+
+
+# One row
+
+
+@pytest.mark.parametrize(("made", "flat"), [(FULL, FULL_FLAT), (FAILED, FAILED_FLAT)], ids=["full", "failed"])
+def test_columns(made: Row, flat: FlatRow) -> None:
+    """A row has every column in the order in which people read them; what there is not is null."""
+    found = flatten(made, 5)
+    assert found == flat
+    assert list(found) == COLUMNS
+
+
+def test_schema_has_the_columns() -> None:
+    """The file has the columns of a flat row, in that order, and a column for each score."""
+    assert schema().names == COLUMNS
+    assert {score.name for score in SCORES} <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(("made", "flat"), [(FULL, FULL_FLAT), (FAILED, FAILED_FLAT)], ids=["full", "failed"])
+def test_round_trip(tmp_path: Path, made: Row, flat: FlatRow) -> None:
+    """Every column comes back from the file, and through JSON, as it was."""
+    assert write(tmp_path / "t.parquet", [made]) == [flat]
+    assert json.loads(json.dumps(flatten(made, 5))) == flat
+
+
+@pytest.mark.parametrize("key", ["007", "7", "1e5", "true", "null", "a\tb", "0x10", "1.0"])
+def test_ids_stay_strings(tmp_path: Path, key: str) -> None:
+    """Ids that look like numbers come back letter by letter."""
+    made = row(
+        question=Question(id=key, question="Why?", domain=key, expected_chunks=(key,)),
+        response=Response(sources=(Source(chunk_id=key),), tool_calls=(ToolCall(name=key),)),
+    )
+    (flat,) = write(tmp_path / "t.parquet", [made])
+    assert (flat["id"], flat["domain"], flat["expected"], flat["tool_calls"]) == (key, key, [key], [key])
+    assert flat["sources"][0]["chunk_id"] == key
+
+
+@pytest.mark.parametrize(
+    ("response", "sources"),
+    [(None, None), (Response(), None), (Response(sources=()), []), (Response(answer=""), None)],
+)
+def test_nothing_found_is_not_nothing_looked_for(
+    tmp_path: Path, response: Response | None, sources: list[Any] | None
+) -> None:
+    """An empty list of sources and no list are told apart, and so are an empty answer and none."""
+    (flat,) = write(tmp_path / "t.parquet", [row(response=response)])
+    assert flat["sources"] == sources
+    assert flat["answer"] == (response.answer if response else None)
+
+
+def test_texts_of_sources_are_cut() -> None:
+    """The text of the first k sources is kept up to its limit, below k none is; the digest is of all of it."""
+    texts = ["a" * SOURCE_TEXT_LIMIT, "b" * (SOURCE_TEXT_LIMIT + 1), "c", "c"]
+    made = row(response=Response(sources=tuple(Source(chunk_id="x", text=text) for text in texts)))
+    found = flatten(made, 3)["sources"]
+    assert [source["text"] for source in found] == [texts[0], "b" * SOURCE_TEXT_LIMIT, "c", None]
+    assert [source["text_digest"] for source in found] == [sha(text) for text in texts]
+
+
+def test_reasons_are_json() -> None:
+    """Why scores were not measured is one JSON object by name."""
+    reasons = {"hit": 'a "reason"', "ndcg_at_k": "é\n"}
+    assert json.loads(flatten(row(unmeasured=reasons), 5)["unmeasured"]) == reasons
+
+
+# The file
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    """A file without rows has its columns and reads as none."""
+    path = tmp_path / "t.parquet"
+    assert write(path, []) == []
+    assert count_rows(path) == 0
+    assert pq.read_schema(path).names == COLUMNS
+
+
+def test_some_columns(tmp_path: Path) -> None:
+    """Only the columns that are asked for are read."""
+    write(tmp_path / "t.parquet", [FULL, FAILED])
+    assert list(read_table(tmp_path / "t.parquet", ["position", "id"])) == [
+        {"id": "5", "position": 1},
+        {"id": "007", "position": 3},
+    ]
+
+
+def test_batches(tmp_path: Path) -> None:
+    """Rows reach the file a batch at a time, the last ones when it is closed, and are counted."""
+    path = tmp_path / "t.parquet"
+    writer = TableWriter(path, 5)
+    written = []
+    for position in range(2 * BATCH + 1):
+        writer.add(row(position))
+        written.append(writer.rows)
+    assert [written[at] for at in (0, BATCH - 2, BATCH - 1, 2 * BATCH - 2, 2 * BATCH)] == [
+        0,
+        0,
+        BATCH,
+        BATCH,
+        2 * BATCH,
+    ]
+    writer.close()
+    assert writer.rows == count_rows(path) == 2 * BATCH + 1
+    assert [flat["position"] for flat in read_table(path)] == list(range(2 * BATCH + 1))
+
+
+@given(st.permutations(range(12)))
+@settings(deadline=None, derandomize=True, max_examples=30)
+def test_order_is_restored(tmp_path_factory: pytest.TempPathFactory, order: list[int]) -> None:
+    """In whatever order rows finish, the file has the order of the golden set."""
+    path = tmp_path_factory.getbasetemp() / "order.parquet"
+    assert [flat["position"] for flat in write(path, map(row, order))] == sorted(order)
+
+
+def test_gaps_stay_in_order(tmp_path: Path) -> None:
+    """Rows whose predecessors never come are written in order when the file is closed."""
+    assert [flat["position"] for flat in write(tmp_path / "t.parquet", map(row, [9, 4, 0, 7]))] == [0, 4, 7, 9]
+
+
+def test_order_is_restored_up_to_the_window(tmp_path: Path) -> None:
+    """A first row that comes after as many as are held back is still the first of the file."""
+    order = [*range(1, WINDOW + 1), 0]
+    assert [flat["position"] for flat in write(tmp_path / "t.parquet", map(row, order))] == sorted(order)
+
+
+def test_order_is_given_up_past_the_window(tmp_path: Path) -> None:
+    """A row later than that is written late, after rows that no longer waited; none is lost, and the order resumes."""
+    path = tmp_path / "t.parquet"
+    writer = TableWriter(path, 5)
+    for position in range(1, WINDOW + 2):
+        writer.add(row(position))
+    assert writer.rows == (WINDOW + 1) // BATCH * BATCH
+    writer.add(row(0))
+    for position in range(WINDOW + 10, WINDOW + 1, -1):
+        writer.add(row(position))
+    writer.close()
+    positions = list(range(1, WINDOW + 11))
+    found = [flat["position"] for flat in read_table(path)]
+    assert [position for position in found if position] == positions
+    assert sorted(found) == [0, *positions]
+    assert found.index(0) > WINDOW
+
+
+def test_file_cannot_be_made(tmp_path: Path) -> None:
+    """A file that cannot be written is an error at once, not after the run."""
+    with pytest.raises(FileNotFoundError):
+        TableWriter(tmp_path / "none" / "t.parquet", 5)
+
+
+def test_other_readers_see_the_types(tmp_path: Path) -> None:
+    """Pandas, DuckDB and others find text, numbers and lists where these are, also in columns that are all null."""
+    path = tmp_path / "t.parquet"
+    write(path, [FAILED])
+    types = {field.name: field.type for field in pq.read_schema(path)}
+    assert {name for name, kind in types.items() if pa.types.is_null(kind)} == set()
+    assert types["id"] == pa.string()
+    assert {types[score.name] for score in SCORES} == {pa.float64()}
+    assert types["expected"].value_type == types["tool_calls"].value_type == pa.string()
+
+
+def distinct_texts(rows: int, length: int) -> Iterable[Row]:
+    for position in range(rows):
+        text = f"{position:08}" * (length // 8)
+        yield row(position, response=Response(sources=(Source(chunk_id="a", text=text),)))
+
+
+def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
+    """Of texts that are written, nothing is held: 120 MB go through in a third of that."""
+    write(tmp_path / "warm.parquet", distinct_texts(10, 80))
+    tracemalloc.start()
+    try:
+        write(tmp_path / "t.parquet", distinct_texts(2 * BATCH, 30_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40_000_000
