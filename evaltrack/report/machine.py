@@ -1,0 +1,45 @@
+"""A run as JSON for machines: SPEC section 9, versioned by `schema`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from evaltrack.result import RunResult
+from evaltrack.table import FlatRow
+
+RUN_SCHEMA = "evaltrack.run/1"
+
+
+def run_summary(result: RunResult) -> dict[str, Any]:
+    """Everything about a run but its rows."""
+    return {
+        "schema": RUN_SCHEMA,
+        "run_id": result.run_id,
+        "experiment_id": result.experiment_id,
+        "status": result.status,
+        "signature": result.signature.model_dump(),
+        "metrics": dict(result.metrics),
+        "counts": dict(result.counts),
+        "totals": dict(result.totals),
+        "groups": {
+            group: {name: {"mean": mean, "n": n} for name, (mean, n) in metrics.items()}
+            for group, metrics in result.groups.items()
+        },
+        "target_seconds": {name.rpartition(".")[2]: value for name, value in result.seconds.items()},
+    }
+
+
+def run_json(result: RunResult) -> Iterator[str]:
+    """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
+    head = json.dumps(run_summary(result), ensure_ascii=False, allow_nan=False)
+    yield head[:-1] + ', "rows": ['
+    for number, row in enumerate(result.read_rows()):
+        yield ("\n" if number == 0 else ",\n") + json.dumps(machine_row(row), ensure_ascii=False, allow_nan=False)
+    yield "]}\n"
+
+
+def machine_row(row: FlatRow) -> dict[str, Any]:
+    """A flat row with its reasons as an object."""
+    return row | {"unmeasured": json.loads(row["unmeasured"]) if row["unmeasured"] else {}}

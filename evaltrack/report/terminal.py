@@ -1,0 +1,76 @@
+"""A run as text for a terminal. Rich leaves out colours where the output is not one."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evaltrack.report.words import low_metrics, metric_title, missed_words, number, one_line
+from evaltrack.result import RunResult
+
+SHOWN = 10
+
+
+def print_run(result: RunResult, console: Console) -> None:
+    """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow."""
+    signature, totals = result.signature, result.totals
+    asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
+    head = f"{signature.golden}: {asked}, target {signature.target}"
+    console.print(Text(one_line(head, 300), style="bold"))
+    if result.metrics:
+        console.print(_metrics(result))
+    if len(result.groups) > 1:
+        console.print(_groups(result))
+    for hint in low_metrics(result.metrics, signature.k):
+        console.print(Text(hint, style="yellow"))
+    _print_rows(result, console)
+    console.print(Text(f"MLflow run {result.run_id} {result.status}"))
+    if result.serve_command:
+        console.print(Text(f"to see it: {result.serve_command}"), soft_wrap=True)
+    console.print(Text(result.link), soft_wrap=True)
+
+
+def _metrics(result: RunResult) -> Table:
+    table = _table("metric", "value", "questions")
+    for name, value in result.metrics.items():
+        if name.endswith(".max"):
+            continue
+        best = result.metrics.get(f"{name}.max")
+        reach = f" of {number(best)}" if best is not None else ""
+        table.add_row(metric_title(name, result.signature.k), number(value) + reach, str(result.counts[name]))
+    return table
+
+
+def _groups(result: RunResult) -> Table:
+    names = [n for n in ("recall_at_k", "mrr", "pass_rate") if any(n in m for m in result.groups.values())]
+    table = _table("group", *(metric_title(n, result.signature.k) for n in names))
+    for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
+        cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
+        table.add_row(Text(one_line(group, 40)), *cells)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _print_rows(result: RunResult, console: Console) -> None:
+    if result.missed:
+        console.print(Text("did not pass:", style="dim"))
+    for row in result.missed[:SHOWN]:
+        words = f"  {row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
+        console.print(Text(one_line(words, 300)), soft_wrap=True)
+    if len(result.missed) > SHOWN:
+        console.print(Text("  … MLflow's per_question table holds them all", style="dim"))
+    if result.errors:
+        failed = (
+            f"{result.totals['num_errors']} of {result.totals['num_questions']} questions failed and are in no mean:"
+        )
+        console.print(Text(failed, style="bold red"))
+    for row in result.errors[:SHOWN]:
+        console.print(Text(one_line(f"{row.question.id}  {row.failure}", 300)), soft_wrap=True)

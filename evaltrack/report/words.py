@@ -1,0 +1,61 @@
+"""How numbers and results are worded, the same in every rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from evaltrack.records import Row
+
+METRIC_TITLES = {
+    "recall_at_k": "Recall@{k}",
+    "precision_at_k": "Precision@{k}",
+    "mrr": "MRR",
+    "hit_rate": "Hit rate",
+    "ndcg_at_k": "nDCG@{k}",
+    "negative_pass_rate": "Negatives passed",
+    "false_abstention_rate": "False abstentions",
+    "pass_rate": "Passed",
+}
+
+HINTS = {
+    "recall_at_k": (0.8, "expected chunks may not be indexed, or the question's words do not match the documents'"),
+    "precision_at_k": (0.6, "too many irrelevant results: better ranking or filtering, or larger chunks"),
+    "mrr": (0.7, "the first result is often wrong: reranking, or tuning of the scores"),
+}
+"""Seed 004's good values, which a well-tuned retriever exceeds, and what to look at below them."""
+
+
+def metric_title(name: str, k: int) -> str:
+    """The metric's name for people."""
+    return METRIC_TITLES.get(name, name).format(k=k)
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """Foreign text on one line, bounded, without control characters or marks that reorder what is around them."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    line = " ".join(line.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def low_metrics(metrics: Mapping[str, float], k: int) -> Iterator[str]:
+    """A sentence with what to look at for each metric that could be above its good value and is not."""
+    for name, (good, hint) in HINTS.items():
+        if name in metrics and metrics[name] <= good < metrics.get(f"{name}.max", 1):
+            yield f"{metric_title(name, k)} is not above {good}: {hint}."
+
+
+def number(value: float) -> str:
+    """A score to three decimals."""
+    return f"{value:.3f}"
+
+
+def missed_words(row: Row, k: int) -> str:
+    """What was expected and what came instead, for a question that did not pass."""
+    if row.question.negative:
+        return "answered, but should have declined"
+    if row.response is not None and row.response.declined:
+        return "declined, but has an answer"
+    if row.scores.get("hit"):
+        called = {call.name for call in row.response.tool_calls} if row.response else set()
+        return "not called: " + ", ".join(tool for tool in row.question.expected_tools if tool not in called)
+    return f"not in the first {k}: " + ", ".join(row.question.expected or ())

@@ -1,0 +1,141 @@
+"""Find the tracking store, check that it answers, and link into its UI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+from evaltrack.errors import TrackingError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment, Run
+
+
+@dataclass(frozen=True)
+class Store:
+    """A tracking store that answered."""
+
+    uri: str
+    client: MlflowClient
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a server with a UI, rather than a database opened directly."""
+        return self.uri.startswith(("http://", "https://"))
+
+    @property
+    def ui(self) -> str:
+        """Where MLflow's UI is, or will be after `serve_command`; ends with `/`."""
+        return without_password(self.uri).rstrip("/") + "/" if self.is_server else "http://127.0.0.1:5000/"
+
+    @property
+    def serve_command(self) -> str | None:
+        """The command that shows this store in a browser; None where a server already does."""
+        return None if self.is_server else f"mlflow server --backend-store-uri {without_password(self.uri)}"
+
+    def run_link(self, experiment_id: str, run_id: str) -> str:
+        """The run's page in MLflow's UI."""
+        return f"{self.ui}#/experiments/{experiment_id}/runs/{run_id}"
+
+    def compare_link(self, experiment_id: str, run_id: str, baseline_run_id: str) -> str:
+        """MLflow's own view of two runs, question by question."""
+        query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"
+        return f"{self.ui}#/experiments/{experiment_id}/evaluation-runs?{query}"
+
+
+def without_password(uri: str) -> str:
+    """The URI without user and password, fit for messages and links."""
+    parts = urlsplit(uri)
+    if "@" not in parts.netloc:
+        return uri
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def connect(uri: str | None = None) -> Store:
+    """The store at `uri`, or where MLflow's own settings point; asked once, with little patience.
+
+    Raises:
+        TrackingError: it does not answer, or refuses.
+    """
+    import mlflow
+
+    uri = uri or mlflow.get_tracking_uri()
+    try:
+        with _impatient():
+            client = mlflow.MlflowClient(uri)
+            client.search_experiments(max_results=1)
+    except Exception as error:
+        raise TrackingError(
+            f"MLflow store {without_password(uri)} does not answer: {reason(error)}; "
+            "check MLFLOW_TRACKING_URI, and that the server runs"
+        ) from error
+    return Store(uri, client)
+
+
+def reason(error: BaseException) -> str:
+    """The first line of an error, which in MLflow and SQLAlchemy is the part for people; never a password."""
+    text = str(error).strip() or type(error).__name__
+    line = text.splitlines()[0]
+    return " ".join(without_password(word) if "://" in word else word for word in line.split())[:400]
+
+
+@contextmanager
+def tracking_errors(doing: str) -> Iterator[None]:
+    """Turn what MLflow raises into a `TrackingError` that says what was being done."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except (MlflowException, OSError) as error:
+        raise TrackingError(f"MLflow: {doing} failed: {reason(error)}") from error
+
+
+def choose_experiment(store: Store, name: str | None) -> Experiment:
+    """The experiment called `name` (created where there is none), or the one MLflow's own settings choose.
+
+    Raises:
+        TrackingError: it is deleted, or cannot be created.
+    """
+    from mlflow.tracking.fluent import _get_experiment_id
+
+    with tracking_errors(f"choosing the experiment {name or ''}".strip()):
+        if name is None:
+            return store.client.get_experiment(_get_experiment_id() or "0")
+        found = store.client.get_experiment_by_name(name)
+        if found is None:
+            return store.client.get_experiment(store.client.create_experiment(name))
+    if found.lifecycle_stage != "active":
+        raise TrackingError(f"MLflow experiment `{name}` is deleted; restore it or choose another with --experiment")
+    return found
+
+
+def find_run(store: Store, run_id: str) -> Run:
+    """The run with this id.
+
+    Raises:
+        TrackingError: there is none, or it is deleted.
+    """
+    with tracking_errors(f"finding run {run_id}"):
+        run = store.client.get_run(run_id)
+    if run.info.lifecycle_stage != "active":
+        raise TrackingError(f"MLflow run {run_id} is deleted; restore it first: mlflow runs restore --run-id {run_id}")
+    return run
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """MLflow retries a dead server for minutes by default; the first question asked of it need not."""
+    settings = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update({name: value for name, value in settings.items() if before[name] is None})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)

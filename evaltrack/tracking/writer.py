@@ -1,0 +1,248 @@
+"""Write one evaluation into one MLflow run, and make sure that it arrived.
+
+The run is the one that `mlflow run` opened, or a new one. Rows stream to a local Parquet file; at the end file, table,
+metrics, traces and description are logged, and what the store then holds is read back and must be what was written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from evaltrack.errors import TrackingError
+from evaltrack.records import Row
+from evaltrack.table import FlatRow, TableWriter, count_rows, read_table
+from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.traces import count_traces, write_traces
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+ROWS = "per_question.parquet"
+TABLE = "per_question.json"
+TABLE_ROWS = 20_000
+"""Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
+
+TRACED_QUESTIONS = 1000
+PARAM_LIMIT, TAG_LIMIT = 6000, 8000
+
+TraceChoice = Literal["auto", "all", "failed", "off"]
+Status = Literal["FINISHED", "FAILED", "KILLED"]
+Told = Callable[[str, int, int], object]
+"""Hears what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that is RUNNING and waits to be filled."""
+
+    run_id: str
+    experiment_id: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What `mlflow.log_input` shows of a golden set."""
+
+    name: str
+    digest: str
+    path: str
+    questions: int
+
+
+def open_run(
+    store: Store,
+    *,
+    experiment: str | None,
+    name: str,
+    params: Mapping[str, str],
+    tags: Mapping[str, str],
+    data: Dataset,
+) -> OpenRun:
+    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    given = os.environ.get("MLFLOW_RUN_ID")
+    if given:
+        run = find_run(store, given)
+        if run.info.status != "RUNNING":
+            raise TrackingError(f"MLflow run {given} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
+    else:
+        chosen = choose_experiment(store, experiment)
+        with tracking_errors("creating a run"):
+            from mlflow.tracking.context.registry import resolve_tags
+
+            run = store.client.create_run(chosen.experiment_id, run_name=name, tags=resolve_tags())
+    try:
+        _describe(store, run, name, params, tags, data)
+    except BaseException:
+        close_run(store, run.info.run_id, "FAILED")
+        raise
+    return OpenRun(run.info.run_id, run.info.experiment_id)
+
+
+def _describe(
+    store: Store, run: Run, name: str, params: Mapping[str, str], tags: Mapping[str, str], data: Dataset
+) -> None:
+    from mlflow.entities import Dataset as MlflowDataset
+    from mlflow.entities import DatasetInput, InputTag, Param, RunTag
+
+    run_id, logged = run.info.run_id, run.data.params
+    own = {
+        (f"evaltrack.{key}" if key in logged else key): value
+        for key, value in params.items()
+        if logged.get(key) != value
+    }
+    source = json.dumps({"uri": data.path})
+    dataset = MlflowDataset(
+        name=data.name,
+        digest=data.digest[:36],
+        source_type="local",
+        source=source,
+        profile=json.dumps({"num_questions": data.questions}),
+    )
+    with tracking_errors("logging params and tags"):
+        store.client.log_batch(
+            run_id,
+            params=[Param(key, value[:PARAM_LIMIT]) for key, value in own.items()],
+            tags=[RunTag(key, value[:TAG_LIMIT]) for key, value in {**tags, "mlflow.runName": name}.items()],
+        )
+        store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
+
+
+def close_run(store: Store, run_id: str, status: Status) -> None:
+    """End the run; a store that cannot even do that is reported by what failed before."""
+    with tracking_errors(f"ending the run as {status}"):
+        store.client.set_terminated(run_id, status=status)
+
+
+class RunWriter:
+    """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder."""
+
+    def __init__(self, store: Store, run: OpenRun, k: int) -> None:
+        self._store, self._run_id, self._experiment_id = store, run.run_id, run.experiment_id
+        self._folder = tempfile.TemporaryDirectory(prefix="evaltrack-")
+        self._file = Path(self._folder.name) / ROWS
+        self._table = TableWriter(self._file, k)
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._folder.cleanup()
+
+    def add(self, row: Row) -> None:
+        """Take one finished row."""
+        self._table.add(row)
+
+    def rows(self) -> Iterator[FlatRow]:
+        """The rows written, in order; after `log_rows`."""
+        return read_table(self._file)
+
+    def log_rows(self, traces: TraceChoice, told: Told) -> None:
+        """Log rows, table and traces, read them back and compare the counts.
+
+        Raises:
+            TrackingError: the store refused, or does not hold what was written.
+        """
+        self._table.close()
+        told("logging the rows", 0, 0)
+        with tracking_errors("logging the rows"):
+            self._store.client.log_artifact(self._run_id, str(self._file))
+        if 0 < self._table.rows <= TABLE_ROWS:
+            with tracking_errors(f"logging {TABLE}"):
+                self._store.client.log_table(self._run_id, _columns(self.rows()), TABLE)
+        self._check_rows()
+        self._log_traces(traces, told)
+
+    def log_summary(self, metrics: Mapping[str, float], summary: dict[str, Any], note: str) -> None:
+        """Log the metrics in one call, `summary.json` and the description.
+
+        Raises:
+            TrackingError: the store refused.
+        """
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        entities = [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
+        with tracking_errors("logging the metrics"):
+            self._store.client.log_batch(self._run_id, metrics=entities)
+            self._store.client.log_dict(self._run_id, summary, "summary.json")
+            self._store.client.set_tag(self._run_id, "mlflow.note.content", note[:TAG_LIMIT])
+
+    def _check_rows(self) -> None:
+        with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
+            stored = count_rows(Path(self._store.client.download_artifacts(self._run_id, ROWS, folder)))
+        if stored != self._table.rows:
+            raise TrackingError(
+                f"MLflow holds {stored} rows of run {self._run_id}, but {self._table.rows} were evaluated"
+            )
+
+    def _log_traces(self, traces: TraceChoice, told: Told) -> None:
+        total = self._table.rows
+        if traces == "off" or (traces == "auto" and total > TRACED_QUESTIONS):
+            return
+        asked = Counter(row["question"] for row in read_table(self._file, ["question"]))
+        repeated = {text for text, times in asked.items() if times > 1}
+        rows = (row for row in self.rows() if traces != "failed" or row["error"] or row["passed"] is False)
+        before = count_traces(self._store, self._experiment_id, self._run_id)
+        written = write_traces(
+            self._store,
+            self._experiment_id,
+            self._run_id,
+            rows,
+            repeated,
+            lambda done: told("writing traces", done, total),
+        )
+        stored = count_traces(self._store, self._experiment_id, self._run_id) - before
+        if stored != written:
+            raise TrackingError(f"MLflow holds {stored} traces of run {self._run_id}, but {written} were written")
+
+
+def metric_name(name: str) -> str:
+    """The name as MLflow takes it: characters it refuses become `_`; at most 250 characters."""
+    return "".join(c if (c.isascii() and c.isalnum()) or c in "_-. /" else "_" for c in name)[:250]
+
+
+def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
+    """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
+    table: dict[str, list[object]] = {}
+    for row in rows:
+        shown = {
+            **{name: row[name] for name in ("question", "answer", "id")},
+            "result": "error" if row["error"] else {True: "pass", False: "fail", None: "not measured"}[row["passed"]],
+            "expected": ", ".join(row["expected"] or ()),
+            "retrieved": ", ".join(
+                (s["title"] if row["by_title"] else s["chunk_id"]) or "?" for s in row["sources"] or ()
+            ),
+            **{name: value for name, value in row.items() if name not in _SHOWN_OTHERWISE},
+        }
+        for name, value in shown.items():
+            table.setdefault(name, []).append(value)
+    return table
+
+
+_SHOWN_OTHERWISE = frozenset(
+    {
+        "question",
+        "answer",
+        "id",
+        "passed",
+        "pass",
+        "expected",
+        "by_title",
+        "sources",
+        "tool_calls",
+        "started_at",
+        "position",
+    }
+)
