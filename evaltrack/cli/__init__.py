@@ -1,0 +1,102 @@
+"""The command line: thin commands over the library, imported only when they are called.
+
+Exit codes, given in this one place: 0 done, 1 regression or requirement missed, 2 wrong usage, 3 could not tell,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from evaltrack import __version__
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
+
+COMMANDS = {
+    "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
+    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
+    "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
+}
+"""Each command's home and short help, so that `--help` imports none of them."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command called `cmd_name`."""
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={
+        "auto_envvar_prefix": "EVALTRACK",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
+    epilog="Start with:  evaltrack run golden/travel.jsonl",
+)
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs.
+
+    Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml.
+    """
+    from evaltrack.cli.settings import read_settings
+
+    ctx.default_map = read_settings()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    try:
+        sys.exit(_run(arguments))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except EvaltrackError as error:
+        click.secho(f"Error: {error}", err=True, fg="red")
+        return error.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if os.environ.get("EVALTRACK_DEBUG"):
+            raise
+        click.secho(f"Error: internal: {type(error).__name__}: {error}", err=True, fg="red")
+        click.echo("This is a fault of evaltrack; please report it with the output under EVALTRACK_DEBUG=1.", err=True)
+        return EXIT_INCONCLUSIVE

@@ -1,0 +1,135 @@
+"""`evaltrack golden`: check golden sets, and count what they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evaltrack.errors import GoldenError
+
+if TYPE_CHECKING:
+    from evaltrack.golden import GoldenSet, GoldenStats
+
+MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
+"""Seed 004: each domain at least 10 questions with 2 or 3 negatives."""
+
+LINT_EXAMPLES = """\b
+Examples:
+  evaltrack golden lint golden/*.json*
+  evaltrack golden lint mine.jsonl --corpus docs
+"""
+
+
+@click.group()
+def golden() -> None:
+    """Check golden sets, and count what they hold."""
+
+
+@golden.command(epilog=LINT_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--corpus",
+    default="",
+    help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, if there]",
+)
+@click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
+def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
+    """Check every line of the golden sets FILES, and that what they expect is in the corpus.
+
+    Exits 2 if any line is bad; all bad lines of all files are listed.
+    """
+    problems: list[str] = []
+    warned = False
+    for name in files:
+        try:
+            found, warnings = _lint(Path(name), corpus)
+        except GoldenError as error:
+            problems.extend(error.problems)
+            continue
+        problems.extend(found)
+        for warning in warnings:
+            warned = True
+            click.secho(f"{name}: warning: {warning}", err=True, fg="yellow")
+    if problems:
+        raise GoldenError(problems)
+    click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
+    return 1 if strict and warned else 0
+
+
+def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
+    """What is wrong with one file's expectations, and what is only worth a warning."""
+    from evaltrack.golden import open_golden
+
+    checked = open_golden(path)
+    folder = Path(corpus) if corpus else path.parent / "corpus" / path.stem
+    problems = list(_missing(checked, folder)) if corpus or folder.is_dir() else []
+    return problems, list(_thin_domains(checked.stats))
+
+
+def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
+    from difflib import get_close_matches
+
+    from evaltrack.corpus import read_corpus
+    from evaltrack.retrieval import title_key
+
+    chunks = read_corpus(folder)
+    ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
+    for question in checked:
+        known = titles if question.by_title else ids
+        for expected in question.expected or ():
+            key = title_key(expected) if question.by_title else expected
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                hint = f"did you mean `{known[near[0]]}`?" if near else "add the page, or correct the question"
+                yield f"{checked.path}: question {question.id}: `{expected}` is not in {folder}; {hint}"
+
+
+def _thin_domains(stats: GoldenStats) -> Iterator[str]:
+    for domain, questions in stats.by["domain"].items():
+        negatives = stats.negatives_by_domain[domain]
+        if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
+            held = f"domain {domain} has {questions} questions, {negatives} of them negatives"
+            yield f"{held}; at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
+
+
+@golden.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--output",
+    default="table",
+    show_default=True,
+    type=click.Choice(["table", "json"]),
+    help="What is printed on stdout.",
+)
+def stats(files: tuple[str, ...], output: str) -> None:
+    """Count questions, negatives, domains, difficulties and categories of the golden sets FILES."""
+    from evaltrack.golden import open_golden
+
+    sets = [open_golden(name) for name in files]
+    if output == "json":
+        click.echo(json.dumps([_counts(s) for s in sets], ensure_ascii=False, indent=2))
+        return
+    for checked in sets:
+        held = checked.stats
+        counts = f"{held.questions} questions, {held.negatives} negatives, {held.with_answer} with an expected answer"
+        click.echo(f"{checked.path}: {counts}")
+        for label, names in held.by.items():
+            if names:
+                click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
+
+
+def _counts(checked: GoldenSet) -> dict[str, object]:
+    held = checked.stats
+    return {
+        "file": str(checked.path),
+        "digest": checked.digest,
+        "questions": held.questions,
+        "negatives": held.negatives,
+        "judged_only": held.judged_only,
+        "with_answer": held.with_answer,
+        **{label: dict(counts) for label, counts in held.by.items()},
+    }

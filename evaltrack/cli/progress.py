@@ -1,0 +1,115 @@
+"""Progress on stderr: a Rich bar on a terminal, one plain line every few seconds otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from evaltrack.records import Row
+
+PLAIN_SECONDS = 5.0
+
+
+class PlainProgress:
+    """One line every few seconds: done, rate, errors, time left."""
+
+    def __init__(self) -> None:
+        self._done = self._errors = self._total = 0
+        self._started = self._told = time.monotonic()
+
+    def __enter__(self) -> PlainProgress:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Nothing is open."""
+
+    def start(self, total: int) -> None:
+        """Start the clock."""
+        self._total, self._started = total, time.monotonic()
+        self._told = self._started
+
+    def advance(self, row: Row) -> None:
+        """Count a question; tell now and then."""
+        self._done += 1
+        self._errors += row.failure is not None
+        now = time.monotonic()
+        if now - self._told >= PLAIN_SECONDS:
+            self._told = now
+            rate = self._done / (now - self._started)
+            left = (self._total - self._done) / rate
+            click.echo(
+                f"{self._done}/{self._total} questions, {rate:.1f}/s, {self._errors} errors, {left:.0f} s left",
+                err=True,
+            )
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Tell now and then what is under way."""
+        now = time.monotonic()
+        if now - self._told >= PLAIN_SECONDS:
+            self._told = now
+            click.echo(f"{phrase}: {done}/{total}" if total else phrase, err=True)
+
+
+class BarProgress:
+    """A bar with rate, errors and time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._rich: RichProgress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[errors]}", style="red"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._asking: TaskID | None = None
+        self._other: tuple[str, TaskID] | None = None
+        self._errors = self._done = 0
+        self._started = time.monotonic()
+
+    def __enter__(self) -> BarProgress:
+        self._rich.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._rich.stop()
+
+    def start(self, total: int) -> None:
+        """Show the bar."""
+        self._started = time.monotonic()
+        self._asking = self._rich.add_task("asking", total=total, rate="", errors="")
+
+    def advance(self, row: Row) -> None:
+        """Move the bar."""
+        self._done += 1
+        self._errors += row.failure is not None
+        if self._asking is not None:
+            rate = self._done / max(time.monotonic() - self._started, 1e-9)
+            errors = f"{self._errors} errors" if self._errors else ""
+            self._rich.update(self._asking, advance=1, rate=f"{rate:.1f}/s", errors=errors)
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Show a second bar for what is under way besides."""
+        if self._other is None or self._other[0] != phrase:
+            self._other = phrase, self._rich.add_task(phrase, total=total or None, rate="", errors="")
+        self._rich.update(self._other[1], completed=done)
+
+
+def make_progress() -> PlainProgress | BarProgress:
+    """The bar where stderr is a terminal, else the lines."""
+    return BarProgress() if sys.stderr.isatty() else PlainProgress()

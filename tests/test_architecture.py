@@ -1,0 +1,58 @@
+"""What the layout promises: layers, thin imports, no heavy package on the way to `--help`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evaltrack
+
+from .conftest import REPO
+
+HEAVY = ("mlflow", "openai", "pandas", "scipy", "tiktoken", "pyarrow", "numpy", "rich", "pydantic")
+
+
+def modules_after(code: str) -> set[str]:
+    """The top-level packages loaded after running `code` in a new interpreter."""
+    code = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
+    return set(ended.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import evaltrack",
+        "from evaltrack.cli import _run\n_run(['--help'])",
+        "from evaltrack.cli import _run\n_run(['--version'])",
+    ],
+)
+def test_no_heavy_package_is_imported_before_it_is_needed(code: str) -> None:
+    """`import evaltrack`, `--help` and `--version` load none of the heavy packages."""
+    assert modules_after(code).isdisjoint(HEAVY)
+
+
+def test_help_of_a_command_needs_neither_mlflow_nor_pandas() -> None:
+    """Also `run --help` answers at once."""
+    loaded = modules_after("from evaltrack.cli import _run\n_run(['run', '--help'])")
+    assert loaded.isdisjoint({"mlflow", "openai", "pandas", "scipy", "tiktoken", "pyarrow"})
+
+
+def test_every_promised_name_is_there() -> None:
+    """`evaltrack.__all__` is sorted, and each name can be had; others are refused."""
+    names = [name for name in evaltrack.__all__ if name != "__version__"]
+    assert names == sorted(names)
+    assert all(getattr(evaltrack, name) is not None for name in dir(evaltrack))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = evaltrack.nonsense  # type: ignore[attr-defined]
+
+
+def test_imports_go_down_only() -> None:
+    """The contracts in pyproject.toml hold."""
+    linter = Path(sys.executable).parent / "lint-imports"
+    ended = subprocess.run([str(linter)], cwd=REPO, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+    assert ended.returncode == 0, ended.stdout

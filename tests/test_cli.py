@@ -1,0 +1,260 @@
+"""The command line, as a user meets it: in a process of its own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import mlflow
+import pytest
+
+from evaltrack import __version__
+from evaltrack.cli import COMMANDS, cli
+
+from .conftest import REPO, evaltrack
+
+TRAVEL = REPO / "golden" / "travel.jsonl"
+GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
+
+
+def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Path) -> None:
+    """`--output json` prints one object as SPEC 9 says; progress and notes are on stderr."""
+    ended = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+
+    printed = json.loads(ended.stdout)
+    assert ended.returncode == 0
+    assert printed["schema"] == "evaltrack.run/1"
+    assert printed["status"] == "FINISHED"
+    assert printed["counts"]["recall_at_k"] == 22
+    assert len(printed["rows"]) == 26
+    assert {"id", "domain", "passed", "error", "recall_at_k", "answer", "sources"} <= set(printed["rows"][0])
+    assert printed["rows"][25]["unmeasured"]["recall_at_k"] == "the question is a negative"
+
+
+def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path) -> None:
+    """Piped output is plain text; it names the run and how to see it."""
+    ended = evaltrack("run", TRAVEL, "-k", "3", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+
+    assert ended.returncode == 0
+    assert "\x1b" not in ended.stdout + ended.stderr
+    assert "Recall@3" in ended.stdout
+    assert f"mlflow server --backend-store-uri {store_uri}" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "none.jsonl"], 2, "none.jsonl: no such file"),
+        (["run", "empty.jsonl"], 2, "empty.jsonl: holds no questions"),
+        (["run", "good.jsonl"], 2, "no target was named and there is no corpus at corpus/good"),
+        (["run", "good.jsonl", "-t", "bm25:none"], 2, "corpus none: no such directory"),
+        (["run", "good.jsonl", "-t", "bm25:pages"], 2, "corpus pages: holds no pages"),
+        (["run", "good.jsonl", "-t", "bm52:pages"], 2, "unknown target `bm52:pages`; did you mean `bm25:`?"),
+        (["run", "good.jsonl", "-t", "python:none:f"], 2, "cannot be imported: ModuleNotFoundError"),
+        (["run", "good.jsonl", "-t", "recorded:none"], 2, "recorded target none: cannot be read"),
+        (["run", "good.jsonl", "-k", "0"], 2, "k is 0; write a whole number from 1 to 1000"),
+        (["run", "good.jsonl", "-k", "five"], 2, "'five' is not a valid integer"),
+        (["run", "pages"], 2, "pages: is a directory"),
+        (["run"], 2, "Missing argument 'GOLDEN'"),
+        (["rnu"], 2, "No such command 'rnu'"),
+        (["run", "good.jsonl", "-t", "recorded:answers.jsonl", "--min-coverage", "2"], 2, "not in the range"),
+    ],
+)
+def test_bad_usage_is_one_clear_message_and_no_run(
+    store_uri: str, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
+    """Exit code 2, no traceback, and nothing half made in MLflow."""
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    (tmp_path / "good.jsonl").write_text(GOOD)
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "answers.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
+
+    ended = evaltrack(*arguments, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert mlflow.MlflowClient(store_uri).search_runs(["0"]) == []
+
+
+def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
+    """Broken JSON on two lines, a duplicate id and an unknown field are reported together."""
+    (tmp_path / "bad.jsonl").write_text(
+        GOOD + '{"id": \n{"id": 2, "question": "b?", "answer": "x"}\n' + GOOD + "nope\n"
+    )
+
+    ended = evaltrack("golden", "lint", "bad.jsonl", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert [line.partition(": ")[0] for line in ended.stderr.removeprefix("Error: ").splitlines()] == [
+        "bad.jsonl:2",
+        "bad.jsonl:3",
+        "bad.jsonl:4",
+        "bad.jsonl:5",
+    ]
+    assert "unknown field `answer`; did you mean `expected_answer`?" in ended.stderr
+
+
+def test_a_server_that_is_down_is_exit_code_3(tmp_path: Path) -> None:
+    """The message says which store, and the password in its address is not shown."""
+    ended = evaltrack("run", TRAVEL, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:hush@127.0.0.1:9"})
+
+    assert ended.returncode == 3
+    assert "MLflow store http://127.0.0.1:9 does not answer" in ended.stderr
+    assert "hush" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_nothing_measured_is_exit_code_3(store_uri: str, tmp_path: Path) -> None:
+    """A target that fails on every question ends the run FAILED."""
+    (tmp_path / "good.jsonl").write_text(GOOD)
+    (tmp_path / "answers.jsonl").write_text('{"id": "other", "sources": []}\n')
+
+    ended = evaltrack(
+        "run", "good.jsonl", "-t", "recorded:answers.jsonl", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}
+    )
+
+    assert ended.returncode == 3
+    assert "nothing could be measured: 1 of 1 questions failed" in ended.stderr
+
+
+def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path) -> None:
+    """Some error rows still finish a run, loudly; `--min-coverage` makes them count."""
+    (tmp_path / "two.jsonl").write_text(GOOD + '{"id": 2, "question": "b?", "expected_chunks": ["b"]}\n')
+    (tmp_path / "answers.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
+    arguments = ["run", "two.jsonl", "-t", "recorded:answers.jsonl"]
+    env = {"MLFLOW_TRACKING_URI": store_uri}
+
+    plain = evaltrack(*arguments, cwd=tmp_path, env=env)
+    strict = evaltrack(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
+
+    assert (plain.returncode, strict.returncode) == (0, 3)
+    assert "1 of 2 questions failed and are in no mean" in plain.stderr
+    assert "coverage 0.500 is below --min-coverage 0.9" in strict.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C and SIGTERM: exit code 130, the run KILLED, the finished questions in it."""
+    (tmp_path / "slow.py").write_text("import time\ndef ask(question):\n    time.sleep(0.05)\n    return ['a']\n")
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2"],
+        cwd=tmp_path,
+        env={**os.environ, "MLFLOW_TRACKING_URI": store_uri},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    client = mlflow.MlflowClient(store_uri)
+    deadline = time.monotonic() + 60
+    while not client.search_runs(["0"]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+
+    (run,) = client.search_runs(["0"])
+    assert (process.returncode, run.info.status) == (130, "KILLED")
+    assert 0 < run.data.metrics["num_questions"] < 2000
+    assert "Traceback" not in errors
+
+
+def test_settings_come_from_options_then_environment_then_file(store_uri: str, tmp_path: Path) -> None:
+    """An option beats a variable, a variable beats `evaltrack.toml`, and the file beats the default."""
+    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 2\nrun-name = 'from file'\n")
+    env = {"MLFLOW_TRACKING_URI": store_uri, "EVALTRACK_RUN_K": "3"}
+
+    by_variable = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env=env)
+    by_option = evaltrack("run", TRAVEL, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
+
+    assert json.loads(by_variable.stdout)["signature"]["k"] == 3
+    assert json.loads(by_option.stdout)["signature"]["k"] == 4
+    runs = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert {run.info.run_name for run in runs} == {"from file"}
+
+
+def test_a_settings_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    """The message says which file, and where."""
+    (tmp_path / "evaltrack.toml").write_text("[run\n")
+
+    ended = evaltrack("golden", "stats", TRAVEL, cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert "evaltrack.toml: is not TOML" in ended.stderr
+
+
+def test_lint_finds_expectations_that_are_not_in_the_corpus(tmp_path: Path) -> None:
+    """A chunk id that no page has is named with the nearest one."""
+    (tmp_path / "corpus" / "mine").mkdir(parents=True)
+    (tmp_path / "corpus" / "mine" / "fares.md").write_text("# Fares\n\nText.\n\n## Refunds\n\nText.\n")
+    (tmp_path / "mine.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["fares#refund"]}\n')
+
+    ended = evaltrack("golden", "lint", "mine.jsonl", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert "question 1: `fares#refund` is not in corpus/mine; did you mean `fares#refunds`?" in ended.stderr
+
+
+def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) -> None:
+    """Seed 004 asks for ten questions with two or three negatives per domain."""
+    (tmp_path / "thin.jsonl").write_text(GOOD)
+
+    lenient = evaltrack("golden", "lint", "thin.jsonl", cwd=tmp_path)
+    strict = evaltrack("golden", "lint", "--strict", "thin.jsonl", cwd=tmp_path)
+
+    assert (lenient.returncode, strict.returncode) == (0, 1)
+    assert "domain thin has 1 questions, 0 of them negatives" in lenient.stderr
+
+
+def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:
+    """All six, with their corpora, strictly."""
+    files = sorted((REPO / "golden").glob("*.json*"))
+
+    ended = evaltrack("golden", "lint", "--strict", *files, cwd=tmp_path)
+
+    assert (ended.returncode, len(files)) == (0, 6), ended.stderr
+
+
+def test_stats_count_a_set_for_people_and_machines(tmp_path: Path) -> None:
+    """Questions, negatives, labels; the same numbers in JSON."""
+    table = evaltrack("golden", "stats", TRAVEL, cwd=tmp_path)
+    machine = evaltrack("golden", "stats", "--output", "json", TRAVEL, cwd=tmp_path)
+
+    assert "26 questions, 4 negatives, 22 with an expected answer" in table.stdout
+    (counts,) = json.loads(machine.stdout)
+    assert (counts["questions"], counts["negatives"], counts["domain"]) == (26, 4, {"travel": 26})
+
+
+def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path: Path) -> None:
+    """Exit code 0 with a store that takes a tag, 3 with one that is down."""
+    well = evaltrack("doctor", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    ill = evaltrack("doctor", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"})
+
+    assert (well.returncode, ill.returncode) == (0, 3)
+    assert f"MLflow store: {store_uri}, experiment Default, can be written to" in well.stdout
+    assert "does not answer" in ill.stdout
+
+
+def test_version_and_help_answer(tmp_path: Path) -> None:
+    """Both exit 0; each command's help has examples or says what it does."""
+    assert evaltrack("--version", cwd=tmp_path).stdout == f"evaltrack {__version__}\n"
+    assert "evaltrack run golden/travel.jsonl" in evaltrack("--help", cwd=tmp_path).stdout
+    assert "Examples:" in evaltrack("run", "--help", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_short_help_in_the_table_is_the_commands_own(name: str) -> None:
+    """`--help` lists commands without importing them, so their texts are written twice, and must agree."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(importlib.import_module(module), attribute)
+    assert command.name == name
+    assert COMMANDS[name][1].split()[0] == (command.help or "").split()[0]
+    assert cli.get_command(click.Context(cli), name) is command
