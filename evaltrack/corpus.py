@@ -2,8 +2,8 @@
 
 A page is a `.md` file that starts with `# Title`. The text before its first `## Heading` is one chunk, whose id is the
 file's path without the suffix (`schengen-visa`); each `## Heading` starts another (`schengen-visa#overstay`). Headings
-become ids as GitHub's anchors do: lower case, punctuation dropped, spaces to `-`. The id changes only when the heading
-does, so golden sets survive edits of the text.
+become ids much as anchors do: lower case, punctuation dropped, spaces to one `-`. The id changes only when the heading
+does, so golden sets survive edits of the text. A front matter between two lines of `---` is left out.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ def _page(path: Path, page_id: str) -> Iterator[Chunk]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"corpus page {path}: cannot be read: {error}") from None
+    if front := re.match(r"---\n.*?\n---\n", text, re.DOTALL):
+        text = text[front.end() :]
     lines, headings = text.split("\n"), list(_headings(text))
     title = next((words for _, _, level, words in headings if level == 1), path.stem)
     for start, end, level, _ in headings:
@@ -81,4 +83,4 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _slug(heading: str) -> str:
-    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) or "section"

@@ -225,3 +225,9 @@ def test_links_stay_inside(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("# T\ntext")
     (corpus / "out.md").symlink_to("../secret.md")
     assert refused(corpus) == (f"corpus {corpus}: {corpus / 'out.md'} links to a file outside of it; copy the page in")
+
+
+def test_front_matter_is_left_out(tmp_path: Path) -> None:
+    """What stands between two lines of `---` at the very start is about the page, not of it."""
+    (chunk,) = page(tmp_path, "---\ntitle: x\n---\n# T\nlead\n")
+    assert (chunk.id, chunk.title, chunk.text) == ("page", "T", "lead")

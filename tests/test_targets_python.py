@@ -406,3 +406,9 @@ def test_call_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
     )
     assert (ended.stdout, ended.stderr) == ("given up\n", "")
     assert time.monotonic() - start < 60
+
+
+def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
+    """A sync function that hands on a coroutine, as some decorators do, is a target like any other."""
+    code = "async def inner(q): return q\ndef ask(q): return inner(q)"
+    assert ask(open_python(f"{module(code)}:ask", {})).answer == "Why?"

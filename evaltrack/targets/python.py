@@ -67,7 +67,8 @@ def function_target(function: Callable[..., Any]) -> Target:
 
     async def ask(question: Question, k: int, /) -> Response:
         first = question if whole_record else question.question
-        return as_response(await (call(first, k) if takes_k else call(first)))
+        returned = await (call(first, k) if takes_k else call(first))
+        return as_response(await returned if inspect.isawaitable(returned) else returned)
 
     return ask
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 
 from pydantic_core import from_json
@@ -115,7 +115,8 @@ class _TrecRun:
             elif _number(rank) < last_rank.get(query, -inf):
                 problems.append(f"{path}:{number}: rank {rank} comes after a higher one; sort by query and rank")
             else:
-                last_rank[query] = _number(rank)
+                if not isnan(_number(rank)):
+                    last_rank[query] = _number(rank)
                 ranked[query].append(Source(chunk_id=document, score=float(score)))
         _refuse(problems)
         self._ranked = {key: tuple(sources) for key, sources in ranked.items()}
