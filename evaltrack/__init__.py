@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from evaltrack.evaluation import run_eval as run_eval
+    from evaltrack.api import run_eval as run_eval
     from evaltrack.golden import GoldenSet as GoldenSet
     from evaltrack.golden import open_golden as open_golden
     from evaltrack.records import Question as Question
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evaltrack.records import Source as Source
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
+    from evaltrack.records import Verdict as Verdict
     from evaltrack.result import RunResult as RunResult
 
 _HOMES = {
@@ -25,8 +26,9 @@ _HOMES = {
     "Source": "evaltrack.records",
     "ToolCall": "evaltrack.records",
     "Usage": "evaltrack.records",
+    "Verdict": "evaltrack.records",
     "open_golden": "evaltrack.golden",
-    "run_eval": "evaltrack.evaluation",
+    "run_eval": "evaltrack.api",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it

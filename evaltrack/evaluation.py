@@ -7,149 +7,153 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from evaltrack import __version__
+from evaltrack.cache import VerdictCache, cache_folder
+from evaltrack.criteria import Criterion, check_criteria, parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import GoldenSet, open_golden
-from evaltrack.records import METRICS_VERSION, Row, Signature, Target
+from evaltrack.judges import chosen, open_judge
+from evaltrack.progress import Progress, Silent
+from evaltrack.records import METRICS_VERSION, Judge, Row, Signature, Target, Tokens
+from evaltrack.report.evaluation_json import evaluation_json
 from evaltrack.report.machine import run_summary
 from evaltrack.report.markdown import run_note
-from evaltrack.result import SHOWN_ROWS, RunResult
-from evaltrack.run import CONCURRENCY, TIMEOUT, evaluate
-from evaltrack.scores import Summary
+from evaltrack.report.reasoning import reasoning_page, verdict_lines
+from evaltrack.result import METRICS, RunResult
+from evaltrack.run import Counter, evaluate
+from evaltrack.settings import Settings
+from evaltrack.summary import Kept, Summary
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.writer import Dataset, OpenRun, RunWriter, Status, TraceChoice, close_run, open_run
-
-MAX_K = 1000
-MAX_CONCURRENCY = 1024
-
-
-class Progress(Protocol):
-    """Hears how an evaluation goes. All calls come from one thread."""
-
-    def start(self, total: int) -> None:
-        """The run is open and `total` questions are about to be asked."""
-
-    def advance(self, row: Row) -> None:
-        """One question finished."""
-
-    def note(self, phrase: str, done: int, total: int) -> None:
-        """Something else is under way; `total` is 0 where it is not known."""
-
-
-class Silent:
-    """A `Progress` that says nothing."""
-
-    def start(self, total: int) -> None:
-        """Say nothing."""
-
-    def advance(self, row: Row) -> None:
-        """Say nothing."""
-
-    def note(self, phrase: str, done: int, total: int) -> None:
-        """Say nothing."""
+from evaltrack.tracking.writer import Dataset, OpenRun, RunWriter, Status, close_run, open_run
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything that shapes an evaluation besides golden set and target; each is logged as a param.
+class _Plan:
+    """One evaluation, checked and ready to be run."""
 
-    `timeout` is in seconds, for each question. `traces` chooses the questions that get an MLflow trace; `auto` is all
-    of them up to 1,000 and none above.
-    """
+    golden: GoldenSet
+    target: Target
+    judges: tuple[Judge, ...]
+    settings: Settings
+    criteria: tuple[Criterion, ...]
+    signature: Signature
+    store: Store
+    count: Counter | None
+    cache: VerdictCache | None
+    evaluation_json: Path | None
+    progress: Progress
 
-    k: int = 5
-    concurrency: int = CONCURRENCY
-    timeout: float = TIMEOUT
-    traces: TraceChoice = "auto"
-
-    def check(self) -> None:
-        """Refuse values that no evaluation can be run with.
-
-        Raises:
-            UsageError: the message names the first one.
-        """
-        if not 1 <= self.k <= MAX_K:
-            raise UsageError(f"k is {self.k}; write a whole number from 1 to {MAX_K}")
-        if not 1 <= self.concurrency <= MAX_CONCURRENCY:
-            raise UsageError(f"concurrency is {self.concurrency}; write a whole number from 1 to {MAX_CONCURRENCY}")
-        if not 0 < self.timeout < math.inf:
-            raise UsageError(f"timeout is {self.timeout}; write a number of seconds above 0")
+    def notes(self) -> tuple[str, ...]:
+        """What judges and cache found worth saying."""
+        said = [note for judge in self.judges for note in getattr(judge, "notes", ())]
+        return tuple(dict.fromkeys(said + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
 
-def run_eval(
+def evaluate_golden(
     golden_path: str | os.PathLike[str],
-    k: int = 5,
+    settings: Settings,
     *,
     target: str | Callable[..., Any] | None = None,
     experiment: str | None = None,
     run_name: str | None = None,
-    concurrency: int = CONCURRENCY,
-    timeout: float = TIMEOUT,
-    traces: TraceChoice = "auto",
+    evaluation_json: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
-    """Evaluate a target on a golden set, as one MLflow run.
-
-    Args:
-        golden_path: A `.jsonl` or `.json` golden set.
-        k: How many of the retrieved sources are scored, from 1 to 1,000.
-        target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or None for BM25
-            over the corpus beside the golden set.
-        experiment: MLflow experiment by name, created where there is none; None follows MLflow's own settings.
-        run_name: Name of the run; None makes one from golden set, target and k.
-        concurrency: Questions in flight at once.
-        timeout: Seconds for each question.
-        traces: Which questions get an MLflow trace.
-        tracking_uri: MLflow store; None follows MLflow's own settings.
-        progress: Hears how it goes.
+    """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
 
     Raises:
-        UsageError: golden set, target or a setting is wrong; nothing was run.
+        UsageError: golden set, target, judge or a setting is wrong; nothing was run.
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    settings = Settings(k, concurrency, timeout, traces)
     settings.check()
+    criteria = parse_criteria(settings.require, METRICS)
     golden = open_golden(golden_path)
-    if golden.stats.judged_only == len(golden):
-        raise UsageError(
-            f"{golden.path}: no question has expected_chunks or expected_sources, so nothing could be measured"
+    names = chosen(settings.judges)
+    if golden.stats.judged_only == len(golden) and not names:
+        missing = "no question has expected_chunks or expected_sources, and there is no judge"
+        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+    asked, named = _named_target(target, golden, settings)
+    with ExitStack() as stack:
+        cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
+        if cache is not None:
+            stack.callback(cache.close)
+        judges = tuple(open_judge(name, concurrency=settings.concurrency, cache=cache) for name in names)
+        signature = _signature(golden, named, judges, settings)
+        plan = _Plan(
+            golden,
+            asked,
+            judges,
+            settings,
+            criteria,
+            signature,
+            connect(tracking_uri),
+            _counter(getattr(asked, "model", None)),
+            cache,
+            Path(evaluation_json) if evaluation_json else None,
+            progress or Silent(),
         )
-    asked, named = _named_target(target, golden)
-    signature = Signature(golden=golden.name, golden_digest=golden.digest, k=k, target=named)
-    store = connect(tracking_uri)
-    run = open_run(
-        store,
-        experiment=experiment,
-        name=run_name or f"{golden.name} {named.partition(':')[0]} k={k}",
-        params={"golden": str(golden.path), "target": named, "model": "none"}
-        | {n: f"{v:g}" if isinstance(v, float) else str(v) for n, v in asdict(settings).items()},
-        tags=_tags(signature),
-        data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-    )
-    return _fill(store, run, golden, asked, signature, settings, progress or Silent())
+        run = open_run(
+            plan.store,
+            experiment=experiment,
+            name=run_name or f"{golden.name} {named.partition(':')[0]} k={settings.k}",
+            params=_params(plan),
+            tags=_tags(signature),
+            data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
+        )
+        return _fill(plan, run)
 
 
-def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet) -> tuple[Target, str]:
+def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path)
-        return open_target(name), name
+        return open_target(name, settings.target_options), name
     from evaltrack.targets.python import function_target
 
-    return function_target(
-        target
-    ), f"python:{target.__module__}:{getattr(target, '__qualname__', type(target).__name__)}"
+    own = getattr(target, "__qualname__", type(target).__name__)
+    return function_target(target), f"python:{target.__module__}:{own}"
+
+
+def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings: Settings) -> Signature:
+    return Signature(
+        golden=golden.name,
+        golden_digest=golden.digest,
+        k=settings.k,
+        target=target,
+        judge="+".join(judge.name for judge in judges) or "none",
+        judge_prompt="+".join(judge.digest for judge in judges),
+        weights=",".join(f"{name}={value:g}" for name, value in settings.weights.model_dump().items()),
+        pass_threshold=settings.pass_threshold,
+    )
+
+
+def _counter(model: str | None) -> Counter:
+    """Counts tokens as the target's model would; without one, as `o200k_base` does."""
+    from evaltrack.tokens import count_tokens
+
+    def count(texts: Sequence[str]) -> Tokens:
+        counted = count_tokens(texts, model)
+        return Tokens(count=counted.tokens, known="estimated" if model and counted.estimated else "counted")
+
+    return count
+
+
+def _params(plan: _Plan) -> dict[str, str]:
+    model = getattr(plan.target, "model", None) or "none"
+    named = {"golden": str(plan.golden.path), "target": plan.signature.target, "model": model}
+    return named | plan.settings.params() | {"judge": plan.signature.judge}
 
 
 def _tags(signature: Signature) -> dict[str, str]:
@@ -162,46 +166,65 @@ def _tags(signature: Signature) -> dict[str, str]:
     }
 
 
-def _fill(
-    store: Store,
-    run: OpenRun,
-    golden: GoldenSet,
-    target: Target,
-    signature: Signature,
-    settings: Settings,
-    progress: Progress,
-) -> RunResult:
+def _fill(plan: _Plan, run: OpenRun) -> RunResult:
     """Ask all questions and log everything; whatever happens, the run ends."""
-    summary, kept = Summary(settings.k), _Kept()
+    summary, kept = Summary(plan.settings.k), Kept()
     stopped: BaseException | None = None
     try:
-        with RunWriter(store, run, settings.k) as writer:
-            progress.start(len(golden))
+        with RunWriter(plan.store, run, plan.settings.k) as writer:
+            plan.progress.start(len(plan.golden))
             try:
-                _ask_all(golden, target, settings, [writer.add, summary.add, kept.add, progress.advance])
+                _ask_all(plan, [writer.add, summary.add, kept.add, plan.progress.advance])
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 stopped = error
-            result = _result(store, run, signature, summary, kept, _status(summary, stopped))
-            writer.log_rows(settings.traces, progress.note)
-            writer.log_summary(result.logged_metrics(), run_summary(result), run_note(result))
+            result = _result(plan, run, summary, kept, _status(summary, stopped))
+            writer.log_rows(plan.settings.traces, plan.progress.note)
+            _log_reports(plan, writer, result)
     except BaseException as error:
-        close_run(store, run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        close_run(plan.store, run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         raise
-    close_run(store, run.run_id, result.status)
+    close_run(plan.store, run.run_id, result.status)
     if stopped is not None:
         raise stopped
     return result
 
 
-def _ask_all(golden: GoldenSet, target: Target, settings: Settings, takers: list[Callable[[Row], None]]) -> None:
+def _log_reports(plan: _Plan, writer: RunWriter, result: RunResult) -> None:
+    golden_path = str(plan.golden.path)
+    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
+    if plan.judges:
+        writer.log_text("judge/verdicts.jsonl", verdict_lines(writer.rows()))
+        writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
+    if plan.evaluation_json is not None:
+        plan.evaluation_json.parent.mkdir(parents=True, exist_ok=True)
+        with plan.evaluation_json.open("w", encoding="utf-8") as file:
+            file.writelines(evaluation_json(result, golden_path, writer.rows()))
+    writer.log_summary(result.logged_metrics(), run_summary(result), run_note(result))
+
+
+def _ask_all(plan: _Plan, takers: list[Callable[[Row], None]]) -> None:
+    settings = plan.settings
+
     async def ask() -> None:
-        rows = evaluate(golden, target, k=settings.k, concurrency=settings.concurrency, timeout=settings.timeout)
+        rows = evaluate(
+            plan.golden,
+            plan.target,
+            rules=settings.rules,
+            judges=plan.judges,
+            count=plan.count,
+            concurrency=settings.concurrency,
+            timeout=settings.timeout,
+            judge_timeout=settings.judge_timeout,
+        )
         try:
             async for row in rows:
                 for take in takers:
                     take(row)
         finally:
             await rows.aclose()
+            for opened in (plan.target, *plan.judges):
+                if close := getattr(opened, "aclose", None):
+                    await close()
 
     _run_to_end(ask)
 
@@ -228,43 +251,32 @@ def _run_to_end(work: Callable[[], Any]) -> None:
         raise raised[0]
 
 
-class _Kept:
-    """The first rows that failed or did not pass, in the order of the golden set, for the renderings."""
-
-    def __init__(self) -> None:
-        self.errors: list[Row] = []
-        self.missed: list[Row] = []
-
-    def add(self, row: Row) -> None:
-        kept = self.errors if row.failure else self.missed if row.passed is False else None
-        if kept is not None:
-            kept.append(row)
-            kept.sort(key=lambda row: row.position)
-            del kept[SHOWN_ROWS:]
-
-
 def _status(summary: Summary, stopped: BaseException | None) -> Status:
     if isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
     return "FINISHED" if stopped is None and summary.num_measured else "FAILED"
 
 
-def _result(
-    store: Store, run: OpenRun, signature: Signature, summary: Summary, kept: _Kept, status: Status
-) -> RunResult:
+def _result(plan: _Plan, run: OpenRun, summary: Summary, kept: Kept, status: Status) -> RunResult:
+    settings = plan.settings
+    spent = {"target": (settings.prices, summary.target_usage), "judge": (settings.judge_prices, summary.judge_usage)}
     return RunResult(
         run_id=run.run_id,
         experiment_id=run.experiment_id,
         status=status,
-        signature=signature,
+        signature=plan.signature,
         metrics=summary.metrics,
         counts=summary.counts,
         totals=summary.totals,
         groups=summary.groups,
         seconds=summary.seconds(),
+        by_judge=summary.by_judge,
+        cost_usd={whose: prices.cost(used) for whose, (prices, used) in spent.items() if prices and used.total_tokens},
+        criteria=check_criteria(plan.criteria, summary.metrics),
+        notes=plan.notes(),
         errors=tuple(kept.errors),
         missed=tuple(kept.missed),
-        link=store.run_link(run.experiment_id, run.run_id),
-        serve_command=store.serve_command,
-        read_rows=partial(read_rows, store, run.run_id),
+        link=plan.store.run_link(run.experiment_id, run.run_id),
+        serve_command=plan.store.serve_command,
+        read_rows=partial(read_rows, plan.store, run.run_id),
     )

@@ -63,7 +63,7 @@ Text = Annotated[str, BeforeValidator(_storable)]
 ForeignText = Annotated[str, BeforeValidator(_storable), BeforeValidator(_without_nul)]
 Key = Annotated[str, StringConstraints(min_length=1), BeforeValidator(_key), BeforeValidator(_storable)]
 FreeObject = Annotated[Mapping[str, Any], BeforeValidator(_finite)]
-TokenCount = Annotated[int, Field(ge=0, lt=1 << 63)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 
 class Question(Record):
@@ -148,8 +148,8 @@ class ToolCall(Record):
 class Usage(Record):
     """Tokens the target used for one question, over all of its calls, as it reports them."""
 
-    prompt_tokens: TokenCount
-    completion_tokens: TokenCount
+    prompt_tokens: Count
+    completion_tokens: Count
 
     @property
     def total_tokens(self) -> int:
@@ -176,6 +176,28 @@ class Response(Record):
         return self.abstained or (self.sources is not None and not self.sources)
 
 
+Unit = Annotated[float, Field(ge=0, le=1)]
+"""A judge's number, in [0, 1]."""
+
+
+class Verdict(Record):
+    """What one judge said of one answer.
+
+    On an answerable question it holds the four numbers; on a negative `declined` alone: whether the answer says that
+    it does not know. `usage` is what the judge used for it, all calls together; `cached`: nothing was paid this time.
+    """
+
+    judge: Key
+    reasoning: ForeignText
+    accuracy: Unit | None = None
+    completeness: Unit | None = None
+    relevance: Unit | None = None
+    overall_score: Unit | None = None
+    declined: bool | None = None
+    usage: Usage | None = None
+    cached: bool = False
+
+
 FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
 
 
@@ -189,21 +211,35 @@ class Failure(Record):
         return f"{self.kind}: {self.message}"
 
 
+class Tokens(Record):
+    """How many tokens the target used for one question, and how that is known.
+
+    `reported` by the target; or `counted` by tiktoken over question, the first k sources' text and answer; or
+    `estimated`, counted so with a stand-in encoding because the model's is not known.
+    """
+
+    count: int = Field(ge=0)
+    known: Literal["reported", "counted", "estimated"]
+
+
 class Row(Record):
     """Everything about one question in one run.
 
     `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
-    None where the question could not be measured. `started_at` is seconds since the epoch, `seconds` the target's time.
+    None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
+    its retrieval scores, and a `failure`. `started_at` is seconds since the epoch, `seconds` the target's time.
     """
 
     position: int = Field(ge=0)
     question: Question
     response: Response | None = None
+    verdicts: tuple[Verdict, ...] = ()
     failure: Failure | None = None
     scores: Mapping[str, float] = Field(default_factory=dict)
     unmeasured: Mapping[str, str] = Field(default_factory=dict)
     duplicates: int = Field(default=0, ge=0)
     passed: bool | None = None
+    tokens: Tokens | None = None
     started_at: float
     seconds: float = Field(ge=0)
 
@@ -216,6 +252,33 @@ class Signature(Record):
     k: int
     metrics_version: int = METRICS_VERSION
     target: str
+    judge: str = "none"
+    judge_prompt: str = ""
+    weights: str = ""
+    pass_threshold: float = 0.75
+
+
+class Weights(Record):
+    """The exponents of the combined score (seed 001)."""
+
+    alpha: float = Field(default=2.0, ge=0)
+    beta: float = Field(default=0.5, ge=0)
+    gamma: float = Field(default=1.5, ge=0)
+
+
+class Judge(Protocol):
+    """An opinion on answers: an async callable from a question and its response to a `Verdict`.
+
+    `name` tells it apart in a panel; `digest` identifies its prompt ("" where it has none). Whatever it raises becomes
+    a `judge_error` in the question's row.
+    """
+
+    name: str
+    digest: str
+
+    def __call__(self, question: Question, response: Response, /) -> Awaitable[Verdict]:
+        """Judge the response."""
+        ...
 
 
 class Target(Protocol):

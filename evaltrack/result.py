@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from evaltrack.criteria import Checked
 from evaltrack.records import Row, Signature
+from evaltrack.scores import SCORES
 from evaltrack.table import FlatRow
 
-SHOWN_ROWS = 20
-"""Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
+METRICS = frozenset(score.metric for score in SCORES)
+
+OPTIONAL_TOTALS = frozenset({"total_tokens", "num_judged", "judge_errors", "judge_tokens", "cached_verdicts"})
+"""Totals that are logged only where they are not 0."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +23,10 @@ class RunResult:
     """One finished evaluation.
 
     `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
-    and count by metric for each domain and difficulty. `errors` and `missed` are the first rows that failed or did not
-    pass. `link` is the run's page in MLflow's UI, which `serve_command` starts where no server is known.
+    and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
+    `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
+    rows that failed or did not pass. `link` is the run's page in MLflow's UI, which `serve_command` starts where no
+    server is known.
     """
 
     run_id: str
@@ -32,6 +38,10 @@ class RunResult:
     totals: Mapping[str, int]
     groups: Mapping[str, Mapping[str, tuple[float, int]]]
     seconds: Mapping[str, float]
+    by_judge: Mapping[str, tuple[float, int]]
+    cost_usd: Mapping[str, float]
+    criteria: tuple[Checked, ...]
+    notes: tuple[str, ...]
     errors: tuple[Row, ...]
     missed: tuple[Row, ...]
     link: str
@@ -66,16 +76,19 @@ class RunResult:
         """Every row in the order of the golden set, read back from MLflow."""
         return list(self.read_rows())
 
-    def logged_metrics(self, limit: int = 60) -> dict[str, float]:
+    def logged_metrics(self, limit: int = 80) -> dict[str, float]:
         """What MLflow's metrics hold: totals, each mean beside its count (`.n`), timings, and groups.
 
         Groups come largest first, as many as `limit` leaves room for; `summary.json` holds all.
         """
-        logged: dict[str, float] = dict(self.totals)
+        logged: dict[str, float] = {name: n for name, n in self.totals.items() if n or name not in OPTIONAL_TOTALS}
         for name, value in self.metrics.items():
             logged[name] = value
-            if not name.endswith(".max"):
+            if name in METRICS:
                 logged[f"{name}.n"] = self.counts[name]
+        for judge, (mean, n) in self.by_judge.items():
+            logged |= {f"judge_score.{judge}": mean, f"judge_score.{judge}.n": n}
+        logged.update({f"{whose}_cost_usd": cost for whose, cost in self.cost_usd.items()})
         logged.update(self.seconds)
         for group, metrics in self.groups.items():
             added = {

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
-from evaltrack.records import Failure, FailureKind, Question, Response, Row, Target
-from evaltrack.scores import measure
+from evaltrack.errors import EvaltrackError
+from evaltrack.records import Failure, FailureKind, Judge, Question, Response, Row, Target, Tokens, Verdict
+from evaltrack.scores import Rules, measure
 from evaltrack.targets.responses import InvalidResponseError
 
 CONCURRENCY = 16
 TIMEOUT = 60.0
+JUDGE_TIMEOUT = 600.0
+"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
+
+Outcome = TypeVar("Outcome", Response, Verdict)
+Counter = Callable[[Sequence[str]], Tokens]
 STOP_SECONDS = 5.0
 """How long the questions in flight may take to stop."""
 
@@ -27,14 +35,18 @@ async def evaluate(
     questions: Iterable[Question],
     target: Target,
     *,
-    k: int = 5,
+    rules: Rules = Rules(),  # noqa: B008 - frozen
+    judges: Sequence[Judge] = (),
+    count: Counter | None = None,
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
+    judge_timeout: float = JUDGE_TIMEOUT,
 ) -> AsyncGenerator[Row]:
     """Yield one row for each question, in the order in which they finish.
 
-    At most `concurrency` questions are in flight; each has `timeout` seconds. Memory does not grow with the questions.
-    Closing the generator stops what is in flight.
+    At most `concurrency` questions are in flight; the target has `timeout` seconds for each, the judges
+    `judge_timeout`. `count` counts the tokens of a response whose target reports none. Memory does not grow with the
+    questions. Closing the generator stops what is in flight.
 
     Raises:
         ValueError: `concurrency` is below 1.
@@ -42,6 +54,7 @@ async def evaluate(
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
     stopping = False
+    row_of = _Asking(target, rules, judges, count, timeout, judge_timeout).row
     numbered = iter(enumerate(questions))
     finished: asyncio.Queue[Row | None] = asyncio.Queue(maxsize=4 * concurrency)
 
@@ -49,7 +62,7 @@ async def evaluate(
         for position, question in numbered:
             if stopping:
                 return
-            await finished.put(await _row(position, question, target, k, timeout))
+            await finished.put(await row_of(position, question))
 
     async def work_off() -> None:
         await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
@@ -77,43 +90,84 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
         _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
 
-async def _row(position: int, question: Question, target: Target, k: int, timeout: float) -> Row:
-    started_at, start = time.time(), time.perf_counter()
-    outcome = await _ask(question, target, k, timeout)
-    seconds = time.perf_counter() - start
-    if isinstance(outcome, Failure):
-        return Row(position=position, question=question, failure=outcome, started_at=started_at, seconds=seconds)
-    measured = measure(question, outcome, k)
-    return Row(
-        position=position,
-        question=question,
-        response=outcome,
-        scores=measured.scores,
-        unmeasured=measured.unmeasured,
-        duplicates=measured.duplicates,
-        passed=measured.passed,
-        started_at=started_at,
-        seconds=seconds,
-    )
+@dataclass(frozen=True)
+class _Asking:
+    """One question from asking to its row."""
+
+    target: Target
+    rules: Rules
+    judges: Sequence[Judge]
+    count: Counter | None
+    timeout: float
+    judge_timeout: float
+
+    async def row(self, position: int, question: Question) -> Row:
+        started_at, start = time.time(), time.perf_counter()
+        outcome = await _within(self.timeout, lambda: self.target(question, self.rules.k), "target")
+        timing = {"started_at": started_at, "seconds": time.perf_counter() - start}
+        if isinstance(outcome, Failure):
+            return Row(position=position, question=question, failure=outcome, **timing)
+        judged = await asyncio.gather(*(self._judge(judge, question, outcome) for judge in self.judges))
+        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
+        failure = next((verdict for verdict in judged if isinstance(verdict, Failure)), None)
+        tokens = _tokens(question, outcome, self.rules.k, self.count)
+        counted = () if failure else verdicts
+        measured = measure(question, outcome, self.rules, counted, tokens, judge_failed=failure is not None)
+        return Row(
+            position=position,
+            question=question,
+            response=outcome,
+            verdicts=verdicts,
+            failure=failure,
+            scores=measured.scores,
+            unmeasured=measured.unmeasured,
+            duplicates=measured.duplicates,
+            passed=measured.passed,
+            tokens=tokens,
+            **timing,
+        )
+
+    async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
+        outcome = await _within(self.judge_timeout, lambda: judge(question, response), "judge")
+        if isinstance(outcome, Failure) and len(self.judges) > 1:
+            return failure(outcome.kind, f"{judge.name}: {outcome.message}")
+        return outcome
 
 
-async def _ask(question: Question, target: Target, k: int, timeout: float) -> Response | Failure:
-    outcome: Response | BaseException
+def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
+    """What the target reports; else the count of question, the first k sources' text and answer (SPEC section 5)."""
+    if response.usage is not None:
+        return Tokens(count=response.usage.total_tokens, known="reported")
+    if count is None:
+        return None
+    texts = [question.question, *(source.text or "" for source in (response.sources or ())[:k]), response.answer or ""]
+    return count(texts)
+
+
+async def _within(
+    seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+) -> Outcome | Failure:
+    """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
+    outcome: Outcome | BaseException
     try:
-        async with asyncio.timeout(timeout) as deadline:
-            outcome = await target(question, k)
+        async with asyncio.timeout(seconds) as deadline:
+            outcome = await ask()
+    except EvaltrackError:
+        raise  # e.g. a key that the server refuses: no question could be answered
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # we are being stopped; otherwise it is the target's own
         outcome = error
-    if deadline.expired():  # also where the target swallowed it: late is late
-        return failure("target_timeout", f"no response within {timeout:g} s")
+    if deadline.expired():  # also where it was swallowed: late is late
+        return failure("judge_error" if who == "judge" else "target_timeout", f"no response within {seconds:g} s")
+    if not isinstance(outcome, BaseException):
+        return outcome
     if isinstance(outcome, InvalidResponseError):
         return failure("target_invalid", f"what the target returned {outcome}")
-    if isinstance(outcome, BaseException):
-        return failure("target_error", f"{type(outcome).__name__}: {_message(outcome)}")
-    return outcome
+    return failure(
+        "judge_error" if who == "judge" else "target_error", f"{type(outcome).__name__}: {_message(outcome)}"
+    )
 
 
 def _message(error: BaseException) -> str:

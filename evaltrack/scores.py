@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
-from math import ceil, fsum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
 
 from evaltrack import retrieval
-from evaltrack.records import Question, Response, Row
+from evaltrack.records import Question, Response, Tokens, Verdict, Weights
 
 
 @dataclass(frozen=True)
@@ -42,16 +40,36 @@ SCORES = (
         "answerable: 1 if the target declined, else 0",
         higher_is_better=False,
     ),
+    Score("overall_score", "judge_score", "the judge's overall score, in [0, 1]", by_group=True),
+    Score("accuracy", "accuracy", "the judge: are the answer's facts right"),
+    Score("completeness", "completeness", "the judge: does it say all that was expected"),
+    Score("relevance", "relevance", "the judge: does it answer what was asked"),
+    Score("judge_spread", "judge_spread", "a panel: highest minus lowest overall score", higher_is_better=False),
+    Score("tools_called", "tools_called", "1 if every expected tool was called, else 0"),
+    Score("num_tokens", "num_tokens", "tokens the target used", higher_is_better=False),
+    Score("combined_score", "combined_score", "hit^alpha * judge^gamma / (tokens / 1000)^beta"),
     Score("pass", "pass_rate", "1 if the question passed, else 0", by_group=True),
 )
 
-BY_NAME = {score.name: score for score in SCORES}
+PASS_THRESHOLD = 0.75
+"""Overall score from which a judged answer passes (seed 001's minimum)."""
 
-RESERVED_GROUPS = frozenset({"easy", "medium", "hard", "n", "max", "mean", "p95"})
+BY_NAME = {score.name: score for score in SCORES}
 
 NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"
 NO_SOURCES = "the target reports no sources"
+NO_JUDGE = "there is no judge"
+JUDGE_FAILED = "the judge failed"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What shapes scores and passing besides the question: cut-off, weights, and the judge's passing threshold."""
+
+    k: int = 5
+    weights: Weights = field(default_factory=Weights)
+    pass_threshold: float = PASS_THRESHOLD
 
 
 @dataclass(frozen=True)
@@ -64,20 +82,66 @@ class Measured:
     passed: bool | None = None
 
 
-def measure(question: Question, response: Response, k: int) -> Measured:
-    """The scores of one response, and whether the question passed (SPEC sections 3 and 6).
+def measure(
+    question: Question,
+    response: Response,
+    rules: Rules,
+    verdicts: Sequence[Verdict] = (),
+    tokens: Tokens | None = None,
+    *,
+    judge_failed: bool = False,
+) -> Measured:
+    """The scores of one response, and whether the question passed (SPEC sections 3 to 6).
 
-    `passed` is None where something that the rule needs was not measured.
+    `passed` is None where something that the rule needs was not measured; after a judge failed it always is.
     """
-    scores, unmeasured, duplicates = _retrieval(question, response, k)
+    scores, unmeasured, duplicates = _retrieval(question, response, rules.k)
+    declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative:
-        scores["negative_pass"] = float(response.declined)
+        scores["negative_pass"] = float(declined)
     elif question.expected is not None:
         scores["false_abstention"] = float(response.declined)
-    passed = _passed(question, response, scores)
+    scores |= _judged(verdicts)
+    if "overall_score" not in scores:
+        unmeasured["overall_score"] = JUDGE_FAILED if judge_failed else NEGATIVE if question.negative else NO_JUDGE
+    if question.expected_tools:
+        called = {call.name for call in response.tool_calls}
+        scores["tools_called"] = float(called.issuperset(question.expected_tools))
+    if tokens is not None:
+        scores["num_tokens"] = float(tokens.count)
+    combined = combined_score(scores, rules.weights)
+    if isinstance(combined, str):
+        unmeasured["combined_score"] = combined
+    else:
+        scores["combined_score"] = combined
+    passed = None if judge_failed else _passed(question, scores, rules.pass_threshold)
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, duplicates, passed)
+
+
+def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
+    """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta`` (seed 001), or the reason why it was not measured."""
+    parts = {"hit": scores.get("hit"), "judge": scores.get("overall_score"), "num_tokens": scores.get("num_tokens")}
+    missing = [name for name, value in parts.items() if value is None]
+    if missing:
+        return f"not measured: {', '.join(missing)}"
+    if not scores["num_tokens"]:
+        return "num_tokens is 0"
+    quality = scores["hit"] ** weights.alpha * scores["overall_score"] ** weights.gamma
+    return float(quality / (scores["num_tokens"] / 1000) ** weights.beta)
+
+
+def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """Mean over the panel of each number, and how far its overall scores lie apart."""
+    scores: dict[str, float] = {}
+    for name in ("overall_score", "accuracy", "completeness", "relevance"):
+        values = [value for verdict in verdicts if (value := getattr(verdict, name)) is not None]
+        if values and len(values) == len(verdicts):
+            scores[name] = fsum(values) / len(values)
+            if name == "overall_score" and len(values) > 1:
+                scores["judge_spread"] = max(values) - min(values)
+    return scores
 
 
 def _retrieval(question: Question, response: Response, k: int) -> tuple[dict[str, float], dict[str, str], int]:
@@ -120,123 +184,16 @@ def relevant_keys(question: Question) -> frozenset[str]:
     return frozenset(map(retrieval.title_key, expected) if question.by_title else expected)
 
 
-def _passed(question: Question, response: Response, scores: Mapping[str, float]) -> bool | None:
+def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
+    """SPEC section 6; a question without retrieval expectation passes by its judge alone."""
     if question.negative:
-        return response.declined
-    if "hit" not in scores:
+        return scores["negative_pass"] == 1
+    judged = scores.get("overall_score")
+    if "hit" not in scores and (question.expected is not None or judged is None):
         return None
-    called = {call.name for call in response.tool_calls}
-    return scores["hit"] == 1 and called.issuperset(question.expected_tools)
+    found = scores.get("hit", 1) == 1
+    return found and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1
 
 
 def _all_unmeasured(reason: str) -> dict[str, str]:
     return {score.name: reason for score in SCORES if score.retrieval}
-
-
-class ExactMean:
-    """A running mean whose value does not depend on the order of what was added (Shewchuk 1997, as in `math.fsum`)."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._partials: list[float] = []
-
-    def add(self, value: float) -> None:
-        """Add one value; the sum stays exact."""
-        self.count += 1
-        kept = 0
-        for partial in self._partials:
-            large, small = (value, partial) if abs(value) >= abs(partial) else (partial, value)
-            value = large + small
-            if rest := small - (value - large):
-                self._partials[kept] = rest
-                kept += 1
-        self._partials[kept:] = [value]
-
-    @property
-    def mean(self) -> float:
-        """The mean of at least one value."""
-        return fsum(self._partials) / self.count
-
-
-class Summary:
-    """The metrics of a run, from its rows as they come by; constant memory but for 8 bytes a row of timings."""
-
-    def __init__(self, k: int) -> None:
-        self._k = k
-        self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
-        self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
-        self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
-        self._seconds = array("d")
-
-    def add(self, row: Row) -> None:
-        """Count one row. A row that failed adds to `num_errors` and to no mean."""
-        self.num_questions += 1
-        self.num_negatives += row.question.negative
-        self.num_measured += row.passed is not None
-        self.num_errors += row.failure is not None
-        self.duplicates += row.duplicates
-        if row.response is not None:
-            self._seconds.append(row.seconds)
-        groups = [self._groups[group] for group in _groups(row.question)]
-        for name, value in row.scores.items():
-            score = BY_NAME[name]
-            self._overall[score.metric].add(value)
-            if score.by_group:
-                for group in groups:
-                    group[score.metric].add(value)
-        if "precision_at_k" in row.scores:
-            reachable = min(self._k, len(relevant_keys(row.question))) / self._k
-            self._overall["precision_at_k.max"].add(reachable)
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        """Means by metric name, in the order of `SCORES`; only what was measured."""
-        names = [name for score in SCORES for name in (score.metric, f"{score.metric}.max")]
-        return {name: self._overall[name].mean for name in names if name in self._overall}
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Over how many questions each of `metrics` is."""
-        return {name: self._overall[name].count for name in self.metrics}
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """What was counted over all questions."""
-        return {
-            "num_questions": self.num_questions,
-            "num_measured": self.num_measured,
-            "num_errors": self.num_errors,
-            "num_negatives": self.num_negatives,
-            "duplicates": self.duplicates,
-        }
-
-    @property
-    def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
-        """Mean and count by metric for each domain and difficulty, the largest groups first."""
-        sized = sorted(self._groups.items(), key=lambda item: (-_size(item[1]), item[0]))
-        return {
-            group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in SCORES if s.metric in m}
-            for group, m in sized
-        }
-
-    def seconds(self) -> dict[str, float]:
-        """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
-        if not self._seconds:
-            return {}
-        ordered = sorted(self._seconds)
-        return {
-            "target_seconds.mean": fsum(ordered) / len(ordered),
-            "target_seconds.p95": ordered[ceil(0.95 * len(ordered)) - 1],
-        }
-
-
-def _groups(question: Question) -> list[str]:
-    """The groups of a question: its domain, with a prefix where it would read as something else, and its difficulty."""
-    domain = question.domain
-    taken = domain in RESERVED_GROUPS or domain.startswith("domain-") or domain.endswith((".n", ".max"))
-    name = f"domain-{domain}" if taken else domain
-    return [name, question.difficulty] if question.difficulty else [name]
-
-
-def _size(means: Mapping[str, ExactMean]) -> int:
-    return max((mean.count for mean in means.values()), default=0)

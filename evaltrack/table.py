@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.records import Row, Source
+from evaltrack.records import Row, Source, Verdict
 from evaltrack.scores import SCORES
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def flatten(row: Row, k: int) -> FlatRow:
         "tool_calls": [call.name for call in response.tool_calls] if response else None,
         "prompt_tokens": usage.prompt_tokens if usage else None,
         "completion_tokens": usage.completion_tokens if usage else None,
+        "tokens_known": row.tokens.known if row.tokens else None,
+        "verdicts": [_flat_verdict(verdict) for verdict in row.verdicts],
         "seconds": row.seconds,
         "started_at": row.started_at,
         "digest": question.digest,
@@ -76,6 +78,15 @@ def _flat_source(source: Source, whole: bool) -> dict[str, Any]:
     }
 
 
+def _flat_verdict(verdict: Verdict) -> dict[str, Any]:
+    usage = verdict.usage
+    return {
+        **verdict.model_dump(exclude={"usage"}),
+        "prompt_tokens": usage.prompt_tokens if usage else None,
+        "completion_tokens": usage.completion_tokens if usage else None,
+    }
+
+
 def _text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -88,6 +99,17 @@ def schema() -> pa.Schema:
     text, number, names = pa.string(), pa.float64(), pa.list_(pa.string())
     source = pa.struct(
         {"chunk_id": text, "title": text, "url": text, "score": number, "text": text, "text_digest": text}
+    )
+    verdict = pa.struct(
+        {
+            "judge": text,
+            "reasoning": text,
+            **dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), number),
+            "declined": pa.bool_(),
+            "cached": pa.bool_(),
+            "prompt_tokens": pa.int64(),
+            "completion_tokens": pa.int64(),
+        }
     )
     columns = {
         "id": text,
@@ -109,6 +131,8 @@ def schema() -> pa.Schema:
         "tool_calls": names,
         "prompt_tokens": pa.int64(),
         "completion_tokens": pa.int64(),
+        "tokens_known": text,
+        "verdicts": pa.list_(verdict),
         "seconds": number,
         "started_at": number,
         "digest": text,

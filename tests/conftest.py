@@ -19,8 +19,21 @@ REPO = Path(__file__).parent.parent
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 for variable in [name for name in os.environ if name.startswith("EVALTRACK_") and name != "EVALTRACK_TEST_DATA"]:
     del os.environ[variable]
-for variable in ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "MLFLOW_TRACKING_URI"):
+for variable in (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "MLFLOW_RUN_ID",
+    "MLFLOW_EXPERIMENT_ID",
+    "MLFLOW_EXPERIMENT_NAME",
+    "MLFLOW_TRACKING_URI",
+):
     os.environ.pop(variable, None)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or writes the user's verdicts."""
+    monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="session")

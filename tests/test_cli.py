@@ -143,7 +143,8 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM: exit code 130, the run KILLED, the finished questions in it."""
-    (tmp_path / "slow.py").write_text("import time\ndef ask(question):\n    time.sleep(0.05)\n    return ['a']\n")
+    slow = "import time\ndef ask(question):\n    time.sleep(0.05)\n    print(1, file=open('asked', 'a'))\n    return ['a']\n"
+    (tmp_path / "slow.py").write_text(slow)
     lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
     process = subprocess.Popen(
@@ -153,15 +154,13 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
         stderr=subprocess.PIPE,
         text=True,
     )
-    client = mlflow.MlflowClient(store_uri)
-    deadline = time.monotonic() + 60
-    while not client.search_runs(["0"]) and time.monotonic() < deadline:
+    asked, deadline = tmp_path / "asked", time.monotonic() + 60
+    while (not asked.exists() or asked.stat().st_size < 100) and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(1)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
 
-    (run,) = client.search_runs(["0"])
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")
     assert 0 < run.data.metrics["num_questions"] < 2000
     assert "Traceback" not in errors

@@ -17,7 +17,8 @@ import pytrec_eval
 from evaltrack.golden import open_golden
 from evaltrack.records import Row
 from evaltrack.run import evaluate
-from evaltrack.scores import NO_EXPECTATION, SCORES, Summary
+from evaltrack.scores import NO_EXPECTATION, SCORES, Rules
+from evaltrack.summary import Summary
 from evaltrack.targets import open_target
 
 DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
@@ -88,7 +89,7 @@ def rows(golden: Path, recorded: Path, k: int) -> dict[str, Row]:
     """Evaluate what was recorded, and give the row of each question by its id."""
 
     async def ask() -> list[Row]:
-        return [row async for row in evaluate(open_golden(golden), open_target(f"recorded:{recorded}"), k=k)]
+        return [row async for row in evaluate(open_golden(golden), open_target(f"recorded:{recorded}"), rules=Rules(k))]
 
     found = asyncio.run(ask())
     by_id = {row.question.id: row for row in found}

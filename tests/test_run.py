@@ -13,7 +13,7 @@ import pytest
 from evaltrack.errors import GoldenError
 from evaltrack.records import Question, Response, Row, Source, Target
 from evaltrack.run import MESSAGE_LIMIT, evaluate, failure
-from evaltrack.scores import measure
+from evaltrack.scores import Rules, measure
 from evaltrack.targets.python import function_target
 from evaltrack.targets.responses import InvalidResponseError
 
@@ -109,8 +109,8 @@ def test_each_question_has_one_row(number: int, concurrency: int, waits: bool) -
 def test_a_row_holds_the_response_and_what_it_measures() -> None:
     """The scores, reasons, repeats and pass in a row are those that `measure` gives for its response at this k."""
     before = time.time()
-    (row,) = rows(questions(1), instant, k=2)
-    expected = measure(row.question, FOUND, 2)
+    (row,) = rows(questions(1), instant, rules=Rules(2))
+    expected = measure(row.question, FOUND, Rules(2))
     assert row.response is FOUND
     assert row.failure is None
     assert (row.scores, row.unmeasured) == (expected.scores, expected.unmeasured)
@@ -128,7 +128,7 @@ def test_the_target_gets_the_question_and_k() -> None:
         return FOUND
 
     asked = questions(4)
-    rows(asked, target, k=7, concurrency=2)
+    rows(asked, target, rules=Rules(7), concurrency=2)
     assert calls == [(question, 7) for question in asked]
 
 
@@ -373,7 +373,7 @@ def test_a_fault_of_evaltrack_itself_is_no_row() -> None:
 
     async def work() -> None:
         with pytest.raises(ZeroDivisionError):
-            await take(found.append, questions(5), instant, k=0)
+            await take(found.append, questions(5), instant, rules=Rules(0))
 
     finish(work)
     assert found == []

@@ -18,12 +18,12 @@ from evaltrack.scores import (
     NO_EXPECTATION,
     NO_SOURCES,
     SCORES,
-    ExactMean,
-    Summary,
+    Rules,
     measure,
     relevant_keys,
     source_keys,
 )
+from evaltrack.summary import ExactMean, Summary
 
 RETRIEVAL = ("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k")
 
@@ -52,7 +52,7 @@ def row(asked: Question, response: Response | None = None, *, k: int = 2, second
     if response is None:
         failure = Failure(kind="target_error", message="OSError: gone")
         return Row(position=0, question=asked, failure=failure, started_at=0, seconds=seconds)
-    measured = measure(asked, response, k)
+    measured = measure(asked, response, Rules(k))
     return Row(
         position=0,
         question=asked,
@@ -86,7 +86,7 @@ def test_the_table_names_each_score_and_metric_once() -> None:
 
 def test_an_answerable_question_has_every_retrieval_score() -> None:
     """Of a list of three, cut at 2, the five scores, the false abstention and the pass are measured."""
-    measured = measure(question(), Response(sources=chunks("x", "b", "a")), 2)
+    measured = measure(question(), Response(sources=chunks("x", "b", "a")), Rules(2))
     assert measured.scores == {
         "recall_at_k": 0.5,
         "precision_at_k": 0.5,
@@ -101,13 +101,13 @@ def test_an_answerable_question_has_every_retrieval_score() -> None:
 
 def test_repeats_are_counted_and_take_up_no_rank() -> None:
     """A chunk that comes back twice is dropped before the cut, so the one behind it is in the first k."""
-    measured = measure(question(), Response(sources=chunks("a", "a", "b", "a")), 2)
+    measured = measure(question(), Response(sources=chunks("a", "a", "b", "a")), Rules(2))
     assert (measured.scores["recall_at_k"], measured.duplicates) == (1, 2)
 
 
 def test_an_empty_list_was_measured_and_scores_zero() -> None:
     """A target that looked and found nothing scores 0 in every retrieval score, abstained and did not pass."""
-    measured = measure(question(), Response(sources=()), 5)
+    measured = measure(question(), Response(sources=()), Rules(5))
     assert measured.scores == dict.fromkeys(RETRIEVAL, 0.0) | {"false_abstention": 1, "pass": 0}
     assert (measured.unmeasured, measured.passed) == ({}, False)
 
@@ -125,7 +125,7 @@ def test_an_empty_list_was_measured_and_scores_zero() -> None:
 )
 def test_a_negative_passes_when_the_target_declined(response: Response, declined: bool, expectation: str) -> None:
     """For a negative only declining counts: no source or the flag; no retrieval score is measured, with the reason."""
-    measured = measure(question(**{expectation: ()}), response, 5)
+    measured = measure(question(**{expectation: ()}), response, Rules(5))
     assert measured.scores == {"negative_pass": declined, "pass": declined}
     assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NEGATIVE)
     assert measured.passed is declined
@@ -133,7 +133,7 @@ def test_a_negative_passes_when_the_target_declined(response: Response, declined
 
 def test_a_question_without_expectation_measures_nothing() -> None:
     """Where nothing is expected of retrieval no score is measured, for that reason; it neither passes nor fails."""
-    measured = measure(question(expected_chunks=None), Response(sources=chunks("a", "a")), 5)
+    measured = measure(question(expected_chunks=None), Response(sources=chunks("a", "a")), Rules(5))
     assert (measured.scores, measured.duplicates, measured.passed) == ({}, 0, None)
     assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_EXPECTATION)
 
@@ -141,7 +141,7 @@ def test_a_question_without_expectation_measures_nothing() -> None:
 @pytest.mark.parametrize("abstained", [True, False])
 def test_a_target_that_does_not_retrieve_has_no_retrieval_score(abstained: bool) -> None:
     """Without a list of sources only the false abstention is measured, and the question neither passes nor fails."""
-    measured = measure(question(), Response(answer="Paris.", abstained=abstained), 5)
+    measured = measure(question(), Response(answer="Paris.", abstained=abstained), Rules(5))
     assert (measured.scores, measured.passed) == ({"false_abstention": abstained}, None)
     assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_SOURCES)
 
@@ -163,7 +163,7 @@ def test_an_answerable_question_passes_with_a_hit_and_every_tool(
     """One expected source in the first k and a call of each expected tool, in any order, make a pass."""
     asked = question(expected_tools=("search", "fetch"))
     calls = tuple(ToolCall(name=name) for name in called)
-    measured = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), 2)
+    measured = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2))
     assert measured.passed is passed
     assert measured.scores["pass"] == passed
 
@@ -192,7 +192,7 @@ def test_sources_compare_by_what_is_expected(
 def test_a_source_without_the_compared_key_still_takes_up_a_rank() -> None:
     """Sources without an id are no repeats of one another, and push the relevant one down."""
     sources = (Source(title="a"), Source(title="b"), Source(chunk_id="a"))
-    measured = measure(question(), Response(sources=sources), 3)
+    measured = measure(question(), Response(sources=sources), Rules(3))
     assert measured.scores["reciprocal_rank"] == 1 / 3
     assert measured.duplicates == 0
 
@@ -218,7 +218,7 @@ def test_titles_match_in_whatever_way_they_are_written() -> None:
     """A title is found though case, underscores and Unicode form differ."""
     asked = question(expected_sources=("Cafe\N{COMBINING ACUTE ACCENT}_Central",))
     found = titles("x", "CAF\N{LATIN CAPITAL LETTER E WITH ACUTE} Central")
-    assert measure(asked, Response(sources=found), 2).scores["reciprocal_rank"] == 0.5
+    assert measure(asked, Response(sources=found), Rules(2)).scores["reciprocal_rank"] == 0.5
 
 
 numbers = st.one_of(st.floats(0, 1), st.floats(-1e15, 1e15), st.floats(-1e-300, 1e-300), st.sampled_from((1e15, -1e15)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, no_more_settings, open_target
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
-PREFIXES = "`bm25:`, `python:`, `recorded:`"
+PREFIXES = "`bm25:`, `command:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`"
 
 
 def ask(name: str) -> Response:
@@ -37,7 +38,7 @@ def write_corpus(folder: Path) -> Path:
     [
         ("", f"it starts with one of {PREFIXES}"),
         ("docs", f"it starts with one of {PREFIXES}"),
-        ("http://localhost:8000", f"it starts with one of {PREFIXES}"),
+        ("x://localhost", f"it starts with one of {PREFIXES}"),
         (":docs", f"it starts with one of {PREFIXES}"),
         ("BM25:docs", "did you mean `bm25:`?"),
         ("bm2:docs", "did you mean `bm25:`?"),
@@ -94,9 +95,23 @@ def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "python": "python:kinds_app:ask",
         "recorded": f"recorded:{tmp_path / 'run.trec'}",
     }
-    assert set(names) == set(KINDS)
+    program = 'print(\'{"sources": ["cats"]}\')'
+    names["command"] = (
+        f"command:{shlex.join([sys.executable, '-c', program.replace('{', '{{').replace('}', '}}')])} {{question}}"
+    )
+    asked_elsewhere = {"http", "https", "openai"}  # in the tests of those rooms, with servers
+    assert set(names) | asked_elsewhere == set(KINDS)
     for name in names.values():
         assert [source.chunk_id for source in ask(name).sources or ()] == ["cats"]
+
+
+def test_settings_are_given_beside_the_name_or_in_it(tmp_path: Path) -> None:
+    """What is given beside the name wins over what follows the `?`; a URL keeps its own `?`."""
+    corpus = write_corpus(tmp_path / "docs")
+    target = open_target(f"bm25:{corpus}?floor=1", {"floor": "7"})
+    assert getattr(target, "floor", None) == 7
+    with pytest.raises(UsageError, match="unknown setting `nonsense`"):
+        open_target("http://127.0.0.1:9/ask?x=1", {"nonsense": "1"})
 
 
 def test_default_target(tmp_path: Path) -> None:
@@ -119,5 +134,5 @@ def test_no_default_target(tmp_path: Path) -> None:
 def test_kinds_are_imported_when_named() -> None:
     """Neither an index nor a target's own room is imported before a target of that kind is opened."""
     program = "import sys, evaltrack.targets; print(*sorted(m for m in sys.modules if 'bm25' in m or '.targets.' in m))"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert found.stdout.split() == []

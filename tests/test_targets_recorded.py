@@ -14,7 +14,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
-from evaltrack.scores import measure
+from evaltrack.scores import Rules, measure
 from evaltrack.targets.recorded import MAX_LINE_BYTES, NotRecordedError, open_recorded
 
 Open = Callable[[str | bytes], Target]
@@ -341,6 +341,6 @@ def test_real_run_out_of_order(data: Path, opened: Open) -> None:
     found = {}
     for query in expected:
         question = Question(id=query, question="Why?", domain="d", expected_chunks=tuple(relevant[query]))
-        found[query] = measure(question, ask(target, query), 5).scores["precision_at_k"]
+        found[query] = measure(question, ask(target, query), Rules(5)).scores["precision_at_k"]
     assert found == pytest.approx(expected, abs=5e-5)
     assert found["302"] > 0

@@ -5,15 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.errors import EXIT_INCONCLUSIVE, NothingMeasuredError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
     from evaltrack.result import RunResult
-    from evaltrack.tracking.writer import TraceChoice
 
 EXAMPLES = """\b
 Examples:
@@ -21,26 +20,36 @@ Examples:
   evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own Markdown pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl  responses gathered earlier
+  evaltrack run golden/travel.jsonl --judge openai:gpt-4o-mini --require minimum
   evaltrack run golden/travel.jsonl --output json > run.json   for machines
 """
+
+TARGET_HELP = (
+    "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
+    "auto is bm25: over corpus/NAME beside GOLDEN."
+)
+JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
+REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
+COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("golden", type=click.Path())
+@click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
 @click.option(
-    "-t",
-    "--target",
-    default="auto",
-    show_default=True,
-    help="bm25:DIR, python:MODULE:FUNCTION or recorded:FILE; auto is bm25: over corpus/NAME beside GOLDEN.",
+    "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
 )
-@click.option("-k", default=5, show_default=True, type=int, help="How many retrieved sources are scored.")
-@click.option(
-    "--experiment", default="", help="MLflow experiment, created where there is none.  [default: MLflow's own]"
-)
+@click.option("-k", default=5, show_default=True, help="How many retrieved sources are scored.")
+@click.option("--judge", default=["auto"], show_default="auto", multiple=True, help=JUDGE_HELP)
+@click.option("--alpha", default=2.0, show_default=True, help="Exponent of hit in the combined score.")
+@click.option("--beta", default=0.5, show_default=True, help="Exponent of the tokens in the combined score.")
+@click.option("--gamma", default=1.5, show_default=True, help="Exponent of the judge's score in the combined score.")
+@click.option("--pass-threshold", default=0.75, show_default=True, help="Judge score from which an answer passes.")
+@click.option("--experiment", default="", help="MLflow experiment, made where there is none.  [default: MLflow's own]")
 @click.option("--run-name", default="", help="Name of the MLflow run.  [default: golden set, target and k]")
-@click.option("--concurrency", default=16, show_default=True, type=int, help="Questions in flight at once.")
-@click.option("--timeout", default=60.0, show_default=True, type=float, help="Seconds for each question.")
+@click.option("--concurrency", default=16, show_default=True, help="Questions in flight at once.")
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds for the target, for each question.")
+@click.option("--judge-timeout", default=600.0, show_default=True, help="Seconds for the judges, for each question.")
 @click.option(
     "--traces",
     default="auto",
@@ -48,13 +57,14 @@ Examples:
     type=click.Choice(["auto", "all", "failed", "off"]),
     help="Which questions get an MLflow trace; auto: all, up to 1,000 questions.",
 )
-@click.option(
-    "--min-coverage",
-    default=0.0,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Exit 3 if a smaller share of the questions was answered without an error.",
-)
+@click.option("--verdict-cache/--no-cache", default=True, help="Use verdicts paid for before.  [default: yes]")
+@click.option("--require", default="", help=REQUIRE_HELP)
+@click.option("--min-coverage", default=0.0, show_default=True, type=click.FloatRange(0, 1), help=COVERAGE_HELP)
+@click.option("--price-in", type=float, help="USD per million input tokens of the target.")
+@click.option("--price-out", type=float, help="USD per million output tokens of the target.")
+@click.option("--judge-price-in", type=float, help="USD per million input tokens of the judge.")
+@click.option("--judge-price-out", type=float, help="USD per million output tokens of the judge.")
+@click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
 @click.option(
     "--output",
     default="table",
@@ -62,41 +72,42 @@ Examples:
     type=click.Choice(["table", "json"]),
     help="What is printed on stdout.",
 )
-def run(
-    golden: str,
-    target: str,
-    k: int,
-    experiment: str,
-    run_name: str,
-    concurrency: int,
-    timeout: float,
-    traces: TraceChoice,
-    min_coverage: float,
-    output: Literal["table", "json"],
-) -> int:
+def run(golden: str, target: str, min_coverage: float, output: str, **options: Any) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
 
-    Exits 0 when the evaluation is complete, whatever its scores; `evaltrack compare` is the gate.
+    Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
+    the gate against a baseline.
     """
+    from evaltrack.api import run_eval
     from evaltrack.cli.progress import make_progress
-    from evaltrack.evaluation import run_eval
 
     signal.signal(signal.SIGTERM, _interrupt)
+    for name in ("experiment", "run_name", "evaluation_json"):
+        options[name] = options[name] or None
+    options["target_options"] = dict(_pair(option) for option in options["target_options"])
     with make_progress() as progress:
-        result = run_eval(
-            golden,
-            k,
-            target=None if target in ("", "auto") else target,
-            experiment=experiment or None,
-            run_name=run_name or None,
-            concurrency=concurrency,
-            timeout=timeout,
-            traces=traces,
-            progress=progress,
-        )
+        result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
     _print(result, output)
+    return _exit_code(result, min_coverage)
+
+
+def _pair(option: str) -> tuple[str, str]:
+    key, sign, value = option.partition("=")
+    if not sign or not key:
+        raise click.UsageError(f"--target-option: `{option}`: write KEY=VALUE")
+    return key, value
+
+
+def _exit_code(result: RunResult, min_coverage: float) -> int:
+    """What the run's success, its criteria and its coverage come to."""
     if not result.success:
         raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}")
+    if any(checked.met is False for checked in result.criteria):
+        click.echo("A required criterion was missed.", err=True)
+        return EXIT_MISSED
+    if any(checked.met is None for checked in result.criteria):
+        click.echo("A required metric was not measured.", err=True)
+        return EXIT_INCONCLUSIVE
     if result.coverage < min_coverage:
         click.echo(f"coverage {result.coverage:.3f} is below --min-coverage {min_coverage:g}", err=True)
         return EXIT_INCONCLUSIVE
@@ -115,11 +126,9 @@ def _print(result: RunResult, output: str) -> None:
         from evaltrack.report.terminal import print_run
 
         print_run(result, Console(file=sys.stdout))
-    if result.totals["num_errors"]:
-        failed = (
-            f"{result.totals['num_errors']} of {result.totals['num_questions']} questions failed and are in no mean"
-        )
-        click.secho(f"Warning: {failed}", err=True, fg="yellow")
+    failed, asked = result.totals["num_errors"], result.totals["num_questions"]
+    if failed:
+        click.secho(f"Warning: {failed} of {asked} questions failed and are in no mean", err=True, fg="yellow")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -27,6 +27,10 @@ def run_summary(result: RunResult) -> dict[str, Any]:
             group: {name: {"mean": mean, "n": n} for name, (mean, n) in metrics.items()}
             for group, metrics in result.groups.items()
         },
+        "by_judge": {judge: {"mean": mean, "n": n} for judge, (mean, n) in result.by_judge.items()},
+        "cost_usd": dict(result.cost_usd),
+        "criteria": [{"criterion": str(c.criterion), "value": c.value, "met": c.met} for c in result.criteria],
+        "notes": list(result.notes),
         "target_seconds": {name.rpartition(".")[2]: value for name, value in result.seconds.items()},
     }
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from evaltrack.report.words import low_metrics, metric_title, missed_words, number, one_line
-from evaltrack.result import RunResult
+from evaltrack.report.words import (
+    criterion_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    missed_words,
+    number,
+    one_line,
+)
+from evaltrack.result import METRICS, RunResult
 
 SHOWN = 10
 
@@ -32,6 +40,12 @@ def _head(result: RunResult) -> Iterator[str]:
     yield f"Target `{signature.target.replace('`', '')}` on {asked}."
     if totals["num_errors"]:
         yield f"**{totals['num_errors']} of them failed and are in no mean.**"
+    yield ""
+    yield plain(judge_words(result), 400)
+    for note in result.notes:
+        yield f"\n{plain(note, 400)}"
+    for checked in result.criteria:
+        yield f"\n- {plain(criterion_words(checked))}"
     if result.status == "KILLED":
         yield "**Stopped before the end: these are the questions that were done.**"
 
@@ -41,7 +55,7 @@ def _metrics(result: RunResult) -> Iterator[str]:
     yield "| metric | value | questions |"
     yield "| --- | ---: | ---: |"
     for name, value in result.metrics.items():
-        if name.endswith(".max"):
+        if name not in METRICS and name != "combined_score_best":
             continue
         best = result.metrics.get(f"{name}.max")
         reach = f" (at most {number(best)})" if best is not None else ""

@@ -6,8 +6,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.report.words import low_metrics, metric_title, missed_words, number, one_line
-from evaltrack.result import RunResult
+from evaltrack.report.words import (
+    criterion_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    missed_words,
+    number,
+    one_line,
+)
+from evaltrack.result import METRICS, RunResult
 
 SHOWN = 10
 
@@ -22,6 +30,12 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(_metrics(result))
     if len(result.groups) > 1:
         console.print(_groups(result))
+    console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
+    for checked in result.criteria:
+        style = {True: "green", False: "bold red", None: "yellow"}[checked.met]
+        console.print(Text(criterion_words(checked), style=style))
+    for note in result.notes:
+        console.print(Text(one_line(note, 300), style="yellow"), soft_wrap=True)
     for hint in low_metrics(result.metrics, signature.k):
         console.print(Text(hint, style="yellow"))
     _print_rows(result, console)
@@ -34,7 +48,7 @@ def print_run(result: RunResult, console: Console) -> None:
 def _metrics(result: RunResult) -> Table:
     table = _table("metric", "value", "questions")
     for name, value in result.metrics.items():
-        if name.endswith(".max"):
+        if name not in METRICS and name != "combined_score_best":
             continue
         best = result.metrics.get(f"{name}.max")
         reach = f" of {number(best)}" if best is not None else ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from evaltrack.criteria import Checked
 from evaltrack.records import Row
+from evaltrack.result import RunResult
 
 METRIC_TITLES = {
     "recall_at_k": "Recall@{k}",
@@ -14,6 +16,15 @@ METRIC_TITLES = {
     "ndcg_at_k": "nDCG@{k}",
     "negative_pass_rate": "Negatives passed",
     "false_abstention_rate": "False abstentions",
+    "judge_score": "Judge score",
+    "accuracy": "Accuracy",
+    "completeness": "Completeness",
+    "relevance": "Relevance",
+    "judge_spread": "Judge spread",
+    "tools_called": "Tools called",
+    "num_tokens": "Tokens",
+    "combined_score": "Combined score",
+    "combined_score_best": "Combined, best",
     "pass_rate": "Passed",
 }
 
@@ -45,8 +56,28 @@ def low_metrics(metrics: Mapping[str, float], k: int) -> Iterator[str]:
 
 
 def number(value: float) -> str:
-    """A score to three decimals."""
-    return f"{value:.3f}"
+    """A score to three decimals; a number of tokens to one."""
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def judge_words(result: RunResult) -> str:
+    """Who judged, and how much; or plainly that nobody did."""
+    if result.signature.judge == "none":
+        return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+    totals = result.totals
+    parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {totals['judge_tokens']:,} tokens"]
+    if totals["cached_verdicts"]:
+        parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
+    if totals["judge_errors"]:
+        parts.append(f"{totals['judge_errors']} judge errors")
+    return ", ".join(parts)
+
+
+def criterion_words(checked: Checked) -> str:
+    """A criterion, what the run reached, and whether that is enough."""
+    verdict = {True: "met", False: "missed", None: "not measured"}[checked.met]
+    value = "" if checked.value is None else f" ({number(checked.value)})"
+    return f"{checked.criterion}: {verdict}{value}"
 
 
 def missed_words(row: Row, k: int) -> str:
@@ -55,6 +86,9 @@ def missed_words(row: Row, k: int) -> str:
         return "answered, but should have declined"
     if row.response is not None and row.response.declined:
         return "declined, but has an answer"
+    judged = row.scores.get("overall_score")
+    if row.scores.get("hit") and row.scores.get("tools_called", 1) == 1 and judged is not None:
+        return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
     if row.scores.get("hit"):
         called = {call.name for call in row.response.tool_calls} if row.response else set()
         return "not called: " + ", ".join(tool for tool in row.question.expected_tools if tool not in called)

@@ -5,12 +5,15 @@
 | `bm25:DIR` | an index over a folder of Markdown pages; the default is the corpus beside the golden set |
 | `python:package.module:function` | your own function, sync or async |
 | `recorded:FILE` | responses gathered earlier: JSON Lines, or a TREC run |
+| `http://…`, `https://…` | a server that takes a question as JSON |
+| `command:PROGRAM …` | a program, run for each question |
+| `openai:MODEL` | a model asked once, with the question alone |
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -20,6 +23,10 @@ from evaltrack.records import Target
 
 KINDS = {
     "bm25": "evaltrack.targets.bm25:open_bm25",
+    "command": "evaltrack.targets.command:open_command",
+    "http": "evaltrack.targets.http:open_http",
+    "https": "evaltrack.targets.http:open_http",
+    "openai": "evaltrack.targets.openai:open_openai",
     "python": "evaltrack.targets.python:open_python",
     "recorded": "evaltrack.targets.recorded:open_recorded",
 }
@@ -38,21 +45,28 @@ def default_target(golden: Path) -> str:
     return f"bm25:{corpus}"
 
 
-def open_target(name: str) -> Target:
-    """The target called `name`, ready to be asked. Settings follow a `?`, as in ``bm25:docs?floor=0.3``.
+def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
+    """The target called `name`, ready to be asked.
+
+    Each kind knows its own settings. Except for URLs and commands they can also follow a `?`: ``bm25:docs?floor=3.0``.
 
     Raises:
         UsageError: the kind is unknown, or the target cannot be opened.
     """
-    kind, colon, rest = name.partition(":")
-    if kind not in KINDS or not colon or not rest:
+    kind, colon, place = name.partition(":")
+    if kind not in KINDS or not colon or not place:
         near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
         raise UsageError(f"unknown target `{name}`; {hint}")
-    place, _, query = rest.partition("?")
+    given = dict(settings or {})
+    if kind in ("http", "https"):
+        place = name
+    elif kind != "command":
+        place, _, query = place.partition("?")
+        given = dict(parse_qsl(query, keep_blank_values=True)) | given
     module, _, function = KINDS[kind].partition(":")
     opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
-    return opener(place, dict(parse_qsl(query, keep_blank_values=True)))
+    return opener(place, given)
 
 
 def no_more_settings(kind: str, settings: dict[str, str], known: str = "none") -> None:

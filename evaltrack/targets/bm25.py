@@ -19,7 +19,7 @@ from evaltrack.records import Question, Response, Source
 from evaltrack.targets import no_more_settings
 
 FLOOR = 2.4
-"""Default BM25 score that the best chunk must reach, else the target abstains; at 0 it abstains only where no word is shared."""
+"""Default BM25 score that the best chunk must reach, else the target abstains; 0: only where no word is shared."""
 
 DEPTH = 20
 """Sources returned at least (where there are as many): scores cut at k, but a cause may lie below it."""

@@ -33,7 +33,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     return function_target(import_function(place))
 
 
-def import_function(place: str) -> Callable[..., Any]:
+def import_function(place: str, what: str = "python target") -> Callable[..., Any]:
     """The object called `package.module:name`, which must be callable.
 
     Raises:
@@ -41,7 +41,7 @@ def import_function(place: str) -> Callable[..., Any]:
     """
     module_name, colon, name = place.partition(":")
     if not colon or not module_name or not name:
-        raise UsageError(f"python target `{place}`: write package.module:function")
+        raise UsageError(f"{what} `{place}`: write package.module:function")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -49,9 +49,9 @@ def import_function(place: str) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"python target `{place}`: cannot be imported: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{what} `{place}`: cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):
-        raise UsageError(f"python target `{place}`: is not a function but {type(found).__name__}")
+        raise UsageError(f"{what} `{place}`: is not a function but {type(found).__name__}")
     function: Callable[..., Any] = found
     return function
 
@@ -63,7 +63,7 @@ def function_target(function: Callable[..., Any]) -> Target:
         UsageError: the function does not take one or two arguments.
     """
     whole_record, takes_k = _shape(function)
-    call = function if _is_async(function) else _in_thread(function)
+    call = function if is_async(function) else in_thread(function)
 
     async def ask(question: Question, k: int, /) -> Response:
         first = question if whole_record else question.question
@@ -96,12 +96,12 @@ def _is_question(annotation: object) -> bool:
     return annotation is Question or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Question")
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
+def is_async(function: Callable[..., Any]) -> bool:
     """Whether it is a coroutine function, or an object whose call is one."""
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
 
 
-def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     """Run a sync function in daemon threads, as many as are asked at once.
 
     Daemons, because the pools of the standard library wait at exit for a call that hangs for ever.

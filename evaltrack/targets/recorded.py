@@ -112,11 +112,12 @@ class _TrecRun:
                 problems.append(f"{path}:{number}: document `{document}` holds a NUL character")
             elif not isfinite(_number(score)):
                 problems.append(f"{path}:{number}: score `{score}` is not a finite number")
+            elif isnan(_number(rank)):
+                problems.append(f"{path}:{number}: rank `{rank}` is not a number")
             elif _number(rank) < last_rank.get(query, -inf):
                 problems.append(f"{path}:{number}: rank {rank} comes after a higher one; sort by query and rank")
             else:
-                if not isnan(_number(rank)):
-                    last_rank[query] = _number(rank)
+                last_rank[query] = _number(rank)
                 ranked[query].append(Source(chunk_id=document, score=float(score)))
         _refuse(problems)
         self._ranked = {key: tuple(sources) for key, sources in ranked.items()}

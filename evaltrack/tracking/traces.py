@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
 
-ASSESSED = ("recall_at_k", "precision_at_k", "reciprocal_rank")
+ASSESSED = ("recall_at_k", "precision_at_k", "reciprocal_rank", "combined_score")
 """Scores shown as assessments beside `passed`: the view has room for few columns, the tables hold all."""
 
 PREVIEW = 1000
@@ -121,6 +121,8 @@ def _assessments(row: FlatRow) -> list[Assessment]:
     found: list[Assessment] = [
         Feedback(name=name, value=row[name], source=code) for name in ASSESSED if row[name] is not None
     ]
+    for verdict in row["verdicts"] or ():
+        found += _judged(verdict)
     if row["error"]:
         found.append(Feedback(name="passed", error=row["error"], source=code))
     elif row["passed"] is not None:
@@ -132,6 +134,22 @@ def _assessments(row: FlatRow) -> list[Assessment]:
     if row["expected_answer"]:
         found.append(Expectation(name="expected_answer", value=row["expected_answer"], source=human))
     return found
+
+
+def _judged(verdict: FlatRow) -> list[Assessment]:
+    """A judge's numbers, its reasoning as the rationale of each panel member's overall score."""
+    from mlflow.entities import AssessmentSource, Feedback
+
+    judge, said = verdict["judge"], verdict["reasoning"]
+    kind = "LLM_JUDGE" if judge.startswith("openai:") else "CODE" if ":" in judge else "HUMAN"
+    source = AssessmentSource(kind, judge)
+    shown = {"judge_score": verdict["overall_score"]}
+    shown |= {name: verdict[name] for name in ("accuracy", "completeness", "relevance", "declined")}
+    return [
+        Feedback(name=name, value=value, source=source, rationale=said)
+        for name, value in shown.items()
+        if value is not None
+    ]
 
 
 def _why(row: FlatRow) -> str:

@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -179,6 +179,20 @@ class RunWriter:
             self._store.client.log_dict(self._run_id, summary, "summary.json")
             self._store.client.set_tag(self._run_id, "mlflow.note.content", note[:TAG_LIMIT])
 
+    def log_text(self, path: str, pieces: Iterable[str]) -> None:
+        """Log a text as the artifact `path`, streamed through a file.
+
+        Raises:
+            TrackingError: the store refused.
+        """
+        local = Path(self._folder.name) / "texts" / path
+        local.parent.mkdir(parents=True, exist_ok=True)
+        with local.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        folder = path.rpartition("/")[0]
+        with tracking_errors(f"logging {path}"):
+            self._store.client.log_artifact(self._run_id, str(local), folder or None)
+
     def _check_rows(self) -> None:
         with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
             stored = count_rows(Path(self._store.client.download_artifacts(self._run_id, ROWS, folder)))
@@ -224,6 +238,7 @@ def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
             "retrieved": ", ".join(
                 (s["title"] if row["by_title"] else s["chunk_id"]) or "?" for s in row["sources"] or ()
             ),
+            "reasoning": "\n".join(verdict["reasoning"] for verdict in row["verdicts"] or ()),
             **{name: value for name, value in row.items() if name not in _SHOWN_OTHERWISE},
         }
         for name, value in shown.items():
@@ -244,5 +259,6 @@ _SHOWN_OTHERWISE = frozenset(
         "tool_calls",
         "started_at",
         "position",
+        "verdicts",
     }
 )

@@ -1,0 +1,66 @@
+"""Verdicts already paid for, on disk: the same question, answer, sources, model and prompt are never paid for twice."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evaltrack.records import Verdict
+
+FILE = "verdicts.sqlite"
+
+
+def cache_folder() -> Path:
+    """`EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
+    own = os.environ.get("EVALTRACK_CACHE_DIR")
+    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evaltrack"
+
+
+class VerdictCache:
+    """A table of verdicts by key in one SQLite file, safe for several processes at once.
+
+    A folder that cannot be written to makes the cache empty, not the run fail; `problem` then says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.problem: str | None = None
+        self._lock = threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(folder / FILE, timeout=30, isolation_level=None, check_same_thread=False)
+            self._database.execute("pragma journal_mode=wal")
+            self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
+            self._database.execute("create table if not exists verdicts (key text primary key, verdict text not null)")
+        except (OSError, sqlite3.Error) as error:
+            self.problem = f"verdicts are not cached: {folder / FILE}: {error}"
+
+    def get(self, key: str) -> Verdict | None:
+        """The verdict under a key; None where there is none, or none that can be read."""
+        if self.problem:
+            return None
+        try:
+            with self._lock:
+                row = self._database.execute("select verdict from verdicts where key = ?", [key]).fetchone()
+            return Verdict.model_validate_json(row[0]) if row else None
+        except (sqlite3.Error, ValidationError):
+            return None
+
+    def put(self, key: str, verdict: Verdict) -> None:
+        """Keep a verdict; it is on disk when this returns."""
+        if self.problem:
+            return
+        try:
+            with self._lock:
+                text = verdict.model_dump_json(exclude={"cached"})
+                self._database.execute("insert or replace into verdicts values (?, ?)", [key, text])
+        except sqlite3.Error as error:
+            self.problem = f"verdicts are not cached any more: {error}"
+
+    def close(self) -> None:
+        """Close the file."""
+        if hasattr(self, "_database"):
+            self._database.close()

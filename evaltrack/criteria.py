@@ -1,0 +1,82 @@
+"""What a run must reach: the success criteria of the seeds, or one's own. Pure.
+
+A criterion is met, missed, or could not be told because its metric was not measured; the last is never a pass.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evaltrack.errors import UsageError
+
+NAMED = {
+    "minimum": "hit_rate>0.80,mrr>0.70,judge_score>0.75",
+    "target": "hit_rate>0.90,mrr>0.85,judge_score>0.85,combined_score>1.20",
+    "good": "recall_at_k>0.8,precision_at_k>0.6,mrr>0.7",
+}
+"""Seed 001's success criteria, and seed 004's good values."""
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A bound on one metric of a run, as ``recall_at_k>=0.8``."""
+
+    metric: str
+    sign: str
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.sign} {self.bound:g}"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A criterion held against a run: `met` is None where the metric was not measured."""
+
+    criterion: Criterion
+    value: float | None
+    met: bool | None
+
+
+def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
+    """The criteria in `text`: a name of `NAMED`, or ``metric>=number`` separated by commas, or several of both.
+
+    Raises:
+        UsageError: a part is neither, or names no known metric.
+    """
+    found: list[Criterion] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if part in NAMED:
+            found += parse_criteria(NAMED[part], known)
+            continue
+        match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)", part)
+        if match is None:
+            raise UsageError(f"--require: `{part}`: write {', '.join(NAMED)}, or bounds like recall_at_k>=0.8")
+        name, sign, number = match.groups()
+        if name not in known:
+            raise UsageError(f"--require: no metric `{name}`; known: {', '.join(sorted(known))}")
+        try:
+            found.append(Criterion(name, sign, float(number)))
+        except ValueError:
+            raise UsageError(f"--require: `{part}`: `{number}` is not a number") from None
+    return tuple(found)
+
+
+def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:
+    """Each criterion held against the metrics of a run."""
+    checked = []
+    for criterion in criteria:
+        value = metrics.get(criterion.metric)
+        met = None if value is None else _COMPARE[criterion.sign](value, criterion.bound)
+        checked.append(Checked(criterion, value, met))
+    return tuple(checked)

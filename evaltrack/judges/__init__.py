@@ -1,0 +1,63 @@
+"""Opinions on answers. Only an LLM's or a human's verdict is ever called accuracy.
+
+| name | who judges |
+| --- | --- |
+| `auto` | `openai:gpt-4o-mini` where a key or base URL is set, else nobody |
+| `none` | nobody |
+| `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
+| `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
+| `package.module:function` | your own function, sync or async |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaltrack.cache import VerdictCache
+from evaltrack.errors import UsageError
+from evaltrack.llm import has_server
+from evaltrack.records import Judge
+
+DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The judges that the names stand for: `auto` resolved, `none` left out.
+
+    Raises:
+        UsageError: `none` or `auto` stands beside others, or one is named twice.
+    """
+    if len(names) > 1 and {"none", "auto", ""} & set(names):
+        raise UsageError("--judge: `auto` and `none` stand alone; name each judge of a panel")
+    if len(set(names)) < len(names):
+        raise UsageError(f"--judge: {', '.join(names)}: the same judge is named twice")
+    if list(names) in ([], ["auto"], [""]):
+        return [f"openai:{DEFAULT_JUDGE_MODEL}"] if has_server() else []
+    return [] if list(names) == ["none"] else list(names)
+
+
+def open_judge(name: str, *, concurrency: int, cache: VerdictCache | None) -> Judge:
+    """The judge called `name`.
+
+    Raises:
+        UsageError: there is no such judge, or it cannot be opened.
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "openai" and rest:
+        if not has_server():
+            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none")
+        from evaltrack.judges.answer import AnswerJudge
+        from evaltrack.llm import LLM
+
+        return AnswerJudge(LLM(rest, concurrency=concurrency), name, cache)
+    if kind == "recorded" and rest:
+        from evaltrack.judges.recorded import RecordedJudge
+
+        return RecordedJudge(Path(rest))
+    if (rest and "." in kind) or (rest and kind.isidentifier()):
+        from evaltrack.judges.function import FunctionJudge
+
+        return FunctionJudge(name)
+    known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
+    raise UsageError(f"unknown judge `{name}`; write {known}")

@@ -1,0 +1,38 @@
+"""`package.module:function`: your own judge, sync or async.
+
+It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from evaltrack.records import Question, Response, Verdict
+from evaltrack.targets.python import import_function, in_thread, is_async
+
+
+class FunctionJudge:
+    """Calls a user's function for each verdict; a sync one runs in threads."""
+
+    digest = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        function = import_function(name, "judge")
+        self._call = function if is_async(function) else in_thread(function)
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        """The function's verdict.
+
+        Raises:
+            TypeError: it returned something else than a verdict or a mapping.
+        """
+        returned = await self._call(question, response)
+        if inspect.isawaitable(returned):
+            returned = await returned
+        if isinstance(returned, Mapping):
+            returned = Verdict.model_validate({"reasoning": "", **returned, "judge": self.name})
+        if not isinstance(returned, Verdict):
+            raise TypeError(f"the judge returned {type(returned).__name__}; return a Verdict or its fields")
+        return returned

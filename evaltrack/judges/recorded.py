@@ -1,0 +1,82 @@
+"""`recorded:FILE`: verdicts given earlier, by humans or by a judge. JSON Lines in the form of SPEC section 7.
+
+Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
+and `judge`, who gave it. Lines that name a judge count as that judge's, so that a comparison knows who judged.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Verdict
+
+SHOWN = 20
+
+
+class NotJudgedError(LookupError):
+    """The file holds no verdict for a question, or none of the kind that the question needs."""
+
+
+class RecordedJudge:
+    """Verdicts from a file, held in memory.
+
+    Raises:
+        UsageError: it cannot be read, has bad lines, or names several judges.
+    """
+
+    digest = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._verdicts = path, dict[str, Verdict]()
+        problems: list[str] = []
+        try:
+            lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        except OSError as error:
+            raise UsageError(f"recorded judge {path}: cannot be read: {error.strerror}") from None
+        for number, raw in enumerate(lines, start=1):
+            if raw.strip():
+                self._add(number, raw, problems)
+        if not problems and not self._verdicts:
+            problems.append(f"recorded judge {path}: is empty; write one JSON object a line")
+        names = sorted({verdict.judge for verdict in self._verdicts.values()})
+        if len(names) > 1:
+            problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
+        if problems:
+            raise UsageError("\n".join(problems[:SHOWN]))
+        self.name = names[0]
+
+    def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
+        try:
+            value = from_json(raw, allow_inf_nan=False)
+            key = value.pop("id")
+            verdict = Verdict.model_validate({"judge": "recorded", "reasoning": "", **value})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            problems.append(f"{self._path}:{number}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+            return
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = "`id` is missing" if isinstance(error, KeyError) else str(error)
+            problems.append(f"{self._path}:{number}: {what}")
+            return
+        if str(key) in self._verdicts:
+            problems.append(f"{self._path}:{number}: id `{key}` is judged twice; keep one of them")
+        self._verdicts[str(key)] = verdict
+
+    async def __call__(self, question: Question, _response: Response, /) -> Verdict:
+        """The verdict on the question.
+
+        Raises:
+            NotJudgedError: there is none, or it lacks what the question needs.
+        """
+        verdict = self._verdicts.get(question.id)
+        if verdict is None:
+            raise NotJudgedError(f"no verdict with id `{question.id}` in {self._path}")
+        needed = verdict.declined if question.negative else verdict.overall_score
+        if needed is None:
+            name = "declined" if question.negative else "overall_score"
+            raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
+        return verdict

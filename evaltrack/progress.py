@@ -1,0 +1,33 @@
+"""What an evaluation tells while it goes on."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from evaltrack.records import Row
+
+
+class Progress(Protocol):
+    """Hears how an evaluation goes. All calls come from one thread."""
+
+    def start(self, total: int) -> None:
+        """The run is open and `total` questions are about to be asked."""
+
+    def advance(self, row: Row) -> None:
+        """One question finished."""
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Something else is under way; `total` is 0 where it is not known."""
+
+
+class Silent:
+    """A `Progress` that says nothing."""
+
+    def start(self, total: int) -> None:
+        """Say nothing."""
+
+    def advance(self, row: Row) -> None:
+        """Say nothing."""
+
+    def note(self, phrase: str, done: int, total: int) -> None:
+        """Say nothing."""

@@ -1,0 +1,106 @@
+"""Everything that shapes an evaluation besides golden set and target; each setting is logged as a param."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Weights
+from evaltrack.run import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.scores import PASS_THRESHOLD, Rules
+from evaltrack.tokens import Prices
+from evaltrack.tracking.writer import TraceChoice
+
+MAX_K = 1000
+MAX_CONCURRENCY = 1024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one evaluation.
+
+    `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question. `traces` chooses the
+    questions that get an MLflow trace; `auto` is all of them up to 1,000 and none above. `require` names criteria that
+    the run must reach. Prices are in USD per million tokens.
+    """
+
+    k: int = 5
+    judges: tuple[str, ...] = ("auto",)
+    target_options: Mapping[str, str] = field(default_factory=dict)
+    weights: Weights = field(default_factory=Weights)
+    pass_threshold: float = PASS_THRESHOLD
+    concurrency: int = CONCURRENCY
+    timeout: float = TIMEOUT
+    judge_timeout: float = JUDGE_TIMEOUT
+    traces: TraceChoice = "auto"
+    verdict_cache: bool = True
+    require: str = ""
+    prices: Prices | None = None
+    judge_prices: Prices | None = None
+
+    def check(self) -> None:
+        """Refuse values that no evaluation can be run with.
+
+        Raises:
+            UsageError: the message names the first one.
+        """
+        if not 1 <= self.k <= MAX_K:
+            raise UsageError(f"k is {self.k}; write a whole number from 1 to {MAX_K}")
+        if not 1 <= self.concurrency <= MAX_CONCURRENCY:
+            raise UsageError(f"concurrency is {self.concurrency}; write a whole number from 1 to {MAX_CONCURRENCY}")
+        for name in ("timeout", "judge_timeout"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise UsageError(f"{name} is {getattr(self, name)}; write a number of seconds above 0")
+        if not 0 <= self.pass_threshold <= 1:
+            raise UsageError(f"pass_threshold is {self.pass_threshold}; write a number from 0 to 1")
+
+    @property
+    def rules(self) -> Rules:
+        """What shapes scores and passing."""
+        return Rules(self.k, self.weights, self.pass_threshold)
+
+    def params(self) -> dict[str, str]:
+        """The settings as MLflow's params hold them; weights one by one, prices left out where there are none."""
+        params = {name: f"{value:g}" for name, value in self.weights.model_dump().items()}
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.name == "weights" or value is None or value == "":
+                continue
+            if setting.name == "judges":
+                params["judge"] = ",".join(value)
+            elif isinstance(value, Mapping):
+                params |= {f"target.{key}": option for key, option in value.items()}
+            elif isinstance(value, Prices):
+                params[setting.name] = f"{value.input_per_million:g}/{value.output_per_million:g} USD per million"
+            else:
+                params[setting.name] = f"{value:g}" if isinstance(value, float) else str(value)
+        return params
+
+
+def weights_of(alpha: float, beta: float, gamma: float) -> Weights:
+    """The weights of the combined score.
+
+    Raises:
+        UsageError: one is negative or not finite.
+    """
+    for name, value in {"alpha": alpha, "beta": beta, "gamma": gamma}.items():
+        if not 0 <= value < math.inf:
+            raise UsageError(f"{name} is {value:g}; write a number from 0")
+    return Weights(alpha=alpha, beta=beta, gamma=gamma)
+
+
+def prices_of(price_in: float | None, price_out: float | None, what: str) -> Prices | None:
+    """Prices in USD per million tokens, or None where none is given.
+
+    Raises:
+        UsageError: only one is given, or one is negative.
+    """
+    if price_in is None and price_out is None:
+        return None
+    if price_in is None or price_out is None:
+        raise UsageError(f"{what}: give the price of input and of output, or neither")
+    if min(price_in, price_out) < 0:
+        raise UsageError(f"{what}: a price is negative")
+    return Prices(price_in, price_out)

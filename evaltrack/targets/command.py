@@ -1,0 +1,200 @@
+"""`command:PROGRAM ARGUMENT …`: a program is run for each question and writes a response as JSON to its output.
+
+The line is split into arguments as a POSIX shell splits it, once and before any question is known; there is no shell,
+so pipes, variables and wildcards mean nothing. Then ``{question}``, ``{k}`` and ``{id}`` are replaced inside the
+arguments: whatever a question holds, it stays one argument, or the part of one. A brace is written ``{{`` or ``}}``. A
+question that starts with ``-`` is passed as it is, and most programs read it as an option then: write
+``--question={question}`` or put ``--`` before it.
+
+The program inherits working directory and environment; its input is empty. Where the fields of the response stand is
+said by the settings of `evaltrack.targets.mapping`. It runs in a process group of its own, which is killed when the
+deadline passes, when it writes too much, and when it ended and left other processes behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import cast
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.targets import no_more_settings
+from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
+
+PLACEHOLDERS = ("question", "k", "id")
+_KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+_BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
+
+STDERR_SHOWN = 500
+"""Characters shown of the end of what a program that failed wrote to its standard error."""
+
+DRAIN_SECONDS = 1.0
+"""How long the output is waited for once the program and its group are gone; somebody else may hold it open."""
+
+
+class CommandTargetError(RuntimeError):
+    """The program cannot be started, failed, or wrote too much."""
+
+
+def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
+    """A target that runs the command line `place`. Settings: those of `evaltrack.targets.mapping`.
+
+    Raises:
+        UsageError: the line cannot be split, the program is not there, or a placeholder or a setting is unknown.
+    """
+    reader = take_mapping("command", settings)
+    no_more_settings("command", settings, ", ".join(FIELDS))
+    try:
+        arguments = shlex.split(place)
+    except ValueError as error:
+        raise UsageError(f"command target `{place}`: {error}; quote as in a shell") from None
+    if not arguments:
+        raise UsageError("command target: names no program; write command:PROGRAM {question}")
+    named = {name for argument in arguments for name in _placeholders(argument)}
+    if _placeholders(arguments[0]):
+        raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
+    if named.isdisjoint({"question", "id"}):
+        raise UsageError(f"command target `{place}`: holds no {{question}}, so that every question would be the same")
+    if shutil.which(arguments[0]) is None:
+        raise UsageError(f"command target: there is no program `{arguments[0]}`; install it, or name it with its path")
+    return CommandTarget(arguments, reader)
+
+
+def _placeholders(argument: str) -> set[str]:
+    """The placeholders in an argument.
+
+    Raises:
+        UsageError: there is one that is unknown, or a single brace.
+    """
+    found = {token for token in _BRACES.findall(argument) if token not in {"{{", "}}"}}
+    for token in found:
+        if token[1:-1] not in PLACEHOLDERS:
+            raise UsageError(f"command target: unknown placeholder `{token}`; known: {_KNOWN}; a brace is {{{{ or }}}}")
+    return {token[1:-1] for token in found}
+
+
+def fill(argument: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders in one argument; what a value holds is not looked into again."""
+    return _BRACES.sub(lambda found: values.get(found[0][1:-1], found[0][0]), argument)
+
+
+class CommandTarget:
+    """Runs a program for each question."""
+
+    def __init__(self, arguments: list[str], reader: ResponseReader | None = None) -> None:
+        self._arguments = arguments
+        self._reader = reader or ResponseReader()
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        """Run the program and read its output.
+
+        Raises:
+            CommandTargetError: it cannot be started, ended with a code other than 0, or wrote too much.
+            InvalidResponseError: its output is not JSON, or not in the form that was promised.
+        """
+        values = {"question": question.question, "k": str(k), "id": question.id}
+        heard = await _run([fill(argument, values) for argument in self._arguments])
+        if heard.too_long:
+            raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")
+        if heard.code:
+            raise CommandTargetError(f"{_ending(heard.code)}; {heard.last_words()}")
+        return self._reader.from_json(bytes(heard.output))
+
+
+class _Listener(asyncio.SubprocessProtocol):
+    """Hears what a program writes, within bounds, and when it ends.
+
+    asyncio's own `Process` would wait for every holder of the output, not only for the program.
+    """
+
+    def __init__(self) -> None:
+        self.output, self.errors = bytearray(), bytearray()
+        self.too_long = False
+        self.code: int | None = None
+        self.stopped, self.exited, self.drained = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.errors += data
+            del self.errors[:-EXCERPT_BYTES]
+        elif len(self.output) + len(data) > MAX_BYTES:
+            self.too_long = True
+            self.stopped.set()
+        else:
+            self.output += data
+
+    def process_exited(self) -> None:
+        self.code = self._transport.get_returncode()
+        self.stopped.set()
+        self.exited.set()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.drained.set()
+
+    def last_words(self) -> str:
+        """The end of what was written to the standard error, or else the beginning of the output."""
+        if said := excerpt(bytes(self.errors), limit=STDERR_SHOWN, end=True):
+            return f"its standard error ends with `{said}`"
+        if said := excerpt(bytes(self.output)):
+            return f"it wrote nothing to its standard error; its output starts with `{said}`"
+        return "it wrote nothing"
+
+
+async def _run(arguments: list[str]) -> _Listener:
+    """Run a program to its end; whatever happens, neither it nor its process group is left behind."""
+    starting = asyncio.ensure_future(_start(arguments))
+    cancelled = None
+    while not starting.done():  # a matter of milliseconds, and only then is there a group that can be killed
+        try:
+            await asyncio.wait({starting})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    transport, listener = starting.result()
+    try:
+        if cancelled:
+            raise cancelled
+        await listener.stopped.wait()
+    finally:
+        await _end(transport, listener)
+    return listener
+
+
+async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Listener]:
+    devnull, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+    try:
+        return await asyncio.get_running_loop().subprocess_exec(
+            _Listener, *arguments, stdin=devnull, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+    except OSError as error:
+        raise CommandTargetError(f"cannot be started: {error.strerror}") from None
+
+
+async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> None:
+    """Kill what is left of the group, and read what is left of the output."""
+    with suppress(ProcessLookupError, PermissionError):  # all ended by themselves
+        os.killpg(transport.get_pid(), signal.SIGKILL)
+    try:
+        await listener.exited.wait()  # before closing, which would wait for the process in its own way
+        with suppress(TimeoutError):
+            await asyncio.wait_for(listener.drained.wait(), DRAIN_SECONDS)
+    finally:
+        transport.close()
+
+
+def _ending(code: int) -> str:
+    if code > 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

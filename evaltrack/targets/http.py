@@ -1,0 +1,277 @@
+"""`http://…` and `https://…`: a question is posted as JSON, the response is JSON.
+
+The body is ``{"question": …, "k": …, "id": …}``, or what the setting `body` makes of it, a JMESPath expression such as
+``{query: question, top_k: k}``. Where the fields of the response stand is said by the settings of
+`evaltrack.targets.mapping`. A header is named by the setting `header.NAME`, whose value is the *name* of an environment
+variable, with a scheme before it where one is needed: ``header.Authorization=Bearer MY_API_KEY``. The URL is logged
+with the run, so no secret may stand in it. Proxies and certificates follow the usual environment variables.
+
+A question is asked once: there are no retries, no cookies are kept, and the deadline is that of the run. A redirect is
+followed within the same scheme, host and port only, three at most; the question is posted again, except after a 303.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.targets import no_more_settings
+from evaltrack.targets.mapping import (
+    EXCERPT_BYTES,
+    FIELDS,
+    MAX_BYTES,
+    Expression,
+    ResponseReader,
+    compile_expression,
+    excerpt,
+    take_mapping,
+)
+from evaltrack.targets.responses import InvalidResponseError
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_REDIRECTS = 3
+CONNECT_SECONDS = 30.0
+IDLE_SECONDS = 1.0
+"""How long an idle connection is kept: below what servers do (2 to 5 s), so that none closes on a new question."""
+
+SHORTEST_SECRET = 8
+"""Characters from which a header's value is a secret and taken out of errors; a shorter one hits common words."""
+
+REFUSED_HEADERS = frozenset({"accept-encoding", "connection", "content-length", "transfer-encoding"})
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VARIABLE = re.compile(r"(?:([A-Za-z][\w-]*) )?([A-Za-z_]\w*)", re.ASCII)
+_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
+
+
+class HttpTargetError(RuntimeError):
+    """The server cannot be reached, or answered with an error, too much, or a redirect that is not followed."""
+
+
+def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
+    """A target at the URL `place`, scheme included. Nothing is sent yet.
+
+    Settings: `header.NAME`, `body`, and those of `evaltrack.targets.mapping`.
+
+    Raises:
+        UsageError: the URL or a setting is wrong, or a named environment variable is not set.
+    """
+    url = _url(place)
+    headers = {
+        name.removeprefix("header."): _header(name, settings.pop(name))
+        for name in list(settings)
+        if name.startswith("header.")
+    }
+    body = compile_expression("http", "body", settings.pop("body")) if "body" in settings else None
+    reader = take_mapping("http", settings)
+    no_more_settings("http", settings, f"header.NAME, body, {', '.join(FIELDS)}")
+    if body is not None and body.search({"question": "q", "k": 5, "id": "1"}) is None:
+        raise UsageError(f"http target: body is `{body.text}`, which gives nothing; choose from question, k and id")
+    return HttpTarget(url, headers, reader, body)
+
+
+def _url(place: str) -> httpx2.URL:
+    import httpx2
+
+    form = "write http://HOST:PORT/PATH"
+    try:
+        url = httpx2.URL(place)
+    except httpx2.InvalidURL as error:
+        raise UsageError(f"http target: is not a URL: {error}; {form}") from None
+    if url.userinfo:  # not quoted: it would end up wherever this message does
+        raise UsageError("http target: the URL holds a password; give it as header.Authorization=ENVIRONMENT_VARIABLE")
+    if url.scheme not in {"http", "https"} or not url.host or not 0 < (80 if url.port is None else url.port) < 1 << 16:
+        raise UsageError(f"http target: `{place}` is not the URL of a server; {form}")
+    return url.copy_with(fragment=None)
+
+
+def _header(setting: str, named: str) -> str:
+    """The value of a header, from the environment; no message quotes what may be a secret."""
+    name = setting.removeprefix("header.")
+    if not _HEADER.fullmatch(name) or name.lower() in REFUSED_HEADERS:
+        raise UsageError(f"http target: {setting}: is not a header that can be set")
+    form = _VARIABLE.fullmatch(named)
+    if form is None:
+        raise UsageError(f"http target: {setting} takes the name of an environment variable, not the value itself")
+    scheme, variable = form.groups()
+    value = os.environ.get(variable, "").strip()
+    if not value:
+        raise UsageError(f"http target: {setting} names an environment variable that is not set; export it first")
+    if not _VALUE.fullmatch(value):
+        raise UsageError(f"http target: {setting}: the environment variable holds what no header can (not plain ASCII)")
+    return f"{scheme} {value}" if scheme else value
+
+
+class HttpTarget:
+    """Posts questions to one URL, over connections that are kept for each event loop until the loop ends."""
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        headers: dict[str, str] | None = None,
+        reader: ResponseReader | None = None,
+        body: Expression | None = None,
+    ) -> None:
+        self._url, self._body = url, body
+        self._headers = headers or {}
+        self._reader = reader or ResponseReader()
+        pieces = {piece for value in self._headers.values() for piece in (value, *value.split())}
+        self._secrets = sorted((piece for piece in pieces if len(piece) >= SHORTEST_SECRET), key=len, reverse=True)
+        self._clients: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, tuple[httpx2.AsyncClient, AsyncGenerator[None, None]]
+        ] = WeakKeyDictionary()
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        """Post the question and read the response.
+
+        Raises:
+            HttpTargetError: there is no response, or one with an error status, or too long a one.
+            InvalidResponseError: the response is not JSON, or not in the form that was promised.
+        """
+        import httpx2
+
+        try:
+            raw = await self._post(self._content(question, k))
+        except httpx2.DecodingError:
+            raise InvalidResponseError("cannot be decompressed") from None
+        except httpx2.HTTPError as error:
+            raise HttpTargetError(self._explain(error)) from None
+        return self._reader.from_json(raw, self._mask)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop; asking again opens new ones."""
+        _, closer = self._clients.pop(asyncio.get_running_loop(), (None, None))
+        if closer is not None:
+            await closer.aclose()
+
+    def _content(self, question: Question, k: int) -> bytes:
+        fields = {"question": question.question, "k": k, "id": question.id}
+        return json.dumps(self._body.find(fields) if self._body else fields, ensure_ascii=False).encode()
+
+    async def _post(self, content: bytes) -> bytes:
+        """The body of the response, after redirects."""
+        client = await self._client()
+        url, method, sent = self._url, "POST", content
+        for _ in range(MAX_REDIRECTS + 1):
+            async with client.stream(method, url, content=sent) as response:
+                if not response.has_redirect_location:
+                    return await self._accepted(response)
+                await _read(response, EXCERPT_BYTES)  # a redirect that was read to its end keeps its connection
+                url = self._redirected(response)
+                if response.status_code == 303:
+                    method, sent = "GET", b""
+        raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
+
+    async def _accepted(self, response: httpx2.Response) -> bytes:
+        """The body of a response with a good status, of a bearable length."""
+        if not response.is_success:
+            shown = excerpt(await _read(response, EXCERPT_BYTES), self._mask)
+            raise HttpTargetError(f"status {response.status_code}: {shown or '(an empty body)'}")
+        body = await _read(response, MAX_BYTES)
+        if len(body) > MAX_BYTES:
+            raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")
+        return body
+
+    def _redirected(self, response: httpx2.Response) -> httpx2.URL:
+        import httpx2
+
+        try:
+            url = response.url.join(response.headers["location"])
+        except httpx2.InvalidURL:
+            raise HttpTargetError(f"status {response.status_code} redirects to what is not a URL") from None
+        if _origin(url) != _origin(self._url) or url.userinfo:
+            raise HttpTargetError(
+                f"status {response.status_code} redirects to {self._mask(_origin(url))}, which is another server; "
+                "name that one as the target, if it is meant"
+            )
+        return url
+
+    async def _client(self) -> httpx2.AsyncClient:
+        """The client of the running loop.
+
+        A loop closes its async generators before it ends, so one that is suspended here closes the client with it.
+        """
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            client = _new_client(self._headers)
+            self._clients[loop] = client, (closer := _closes(client))
+            await anext(closer)
+        return self._clients[loop][0]
+
+    def _mask(self, text: str) -> str:
+        """Take out the values of the headers, which a server may send back."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def _explain(self, error: httpx2.HTTPError) -> str:
+        import httpx2
+
+        if isinstance(error, httpx2.ConnectTimeout):
+            return f"no connection to {_origin(self._url)} within {CONNECT_SECONDS:g} s"
+        if isinstance(error, httpx2.ConnectError):
+            return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
+        said = excerpt(str(error).encode("utf-8", "replace"), self._mask)
+        return f"the server broke off, or does not speak HTTP: {said or type(error).__name__}"
+
+
+def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    import httpx2
+
+    from evaltrack import __version__
+
+    sent = httpx2.Headers({"User-Agent": f"evaltrack/{__version__}", "Accept": "application/json"})
+    sent.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
+    sent.update(headers)
+    return httpx2.AsyncClient(
+        headers=sent,
+        # a cookie would carry something from one question to the next
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+        # the run loop bounds how many are asked at once
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS),
+    )
+
+
+async def _closes(client: httpx2.AsyncClient) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        await client.aclose()
+
+
+async def _read(response: httpx2.Response, limit: int) -> bytes:
+    """The decompressed body; of one longer than `limit` bytes somewhat more than `limit`, and the rest is not read."""
+    body = bytearray()
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > limit:
+                break
+    return bytes(body)
+
+
+def _origin(url: httpx2.URL) -> str:
+    """Scheme, host and port; what follows may hold something private."""
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _root(error: BaseException) -> str:
+    """The system's word for why there is no connection, which stands at the end of the chain."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionError) and cause.errno:
+            return os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)

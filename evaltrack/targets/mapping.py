@@ -1,0 +1,201 @@
+"""Read foreign JSON as a `Response`: settings say in JMESPath (https://jmespath.org) where each field stands in it.
+
+| setting | finds, in the whole of the JSON |
+| --- | --- |
+| `answer` | the text of the answer |
+| `sources` | the list of what was retrieved, best first |
+| `tool_calls` | a list of tool names, or of objects with `name` and `arguments` |
+| `abstained` | true where the target says that it does not know |
+| `prompt_tokens`, `completion_tokens` | whole numbers: what the target used, over all of its calls |
+
+| setting | finds, in each item of `sources` |
+| --- | --- |
+| `chunk_id`, `title`, `url`, `text`, `score` | that field of the source; `@` is the item itself |
+
+Without any of them the JSON must be a response as it stands (see `evaltrack.targets.responses`). With one or more, a
+field that is not mapped is looked for under its own name, and whatever else the JSON holds is ignored. A mapped answer,
+source list, chunk id or title that is not found is an invalid response, because it would be scored as one that is
+wrong; where it may be missing the expression says so itself, as in ``docs || `[]` ``. A projection such as
+``docs[].meta`` leaves out items without `meta`, and so moves the others up: map `sources` to the list itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Response
+from evaltrack.targets.responses import InvalidResponseError, as_response
+
+MAX_BYTES = 16 << 20
+"""Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
+
+MAX_ITEMS = 10_000
+"""Sources, or tool calls, of one response: ten times the largest k, and few enough to hold many responses at once."""
+
+EXCERPT = 200
+"""Characters shown of what a target returned."""
+
+EXCERPT_BYTES = 8000
+"""Bytes looked at for an excerpt."""
+
+SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
+FIELDS = ("answer", "sources", *SOURCE_FIELDS, "prompt_tokens", "completion_tokens", "tool_calls", "abstained")
+
+_REQUIRED = {"answer": "''", "sources": "`[]`", "chunk_id": "'none'", "title": "''"}
+"""What must be found where it is mapped, and what an expression may give instead where it can be missing."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A JMESPath expression and the setting it was given in."""
+
+    name: str
+    text: str
+    search: Callable[[object], Any]
+
+    def find(self, value: object, place: str = "") -> Any:
+        """What the expression finds in `value`, or None.
+
+        Raises:
+            InvalidResponseError: it cannot be applied, or finds nothing where there must be something.
+        """
+        from jmespath.exceptions import JMESPathError, JMESPathTypeError
+
+        place = f"{place}{self.name}"
+        try:
+            found = self.search(value)
+        except JMESPathTypeError as error:  # its own message quotes the value, which may be long or private
+            raise InvalidResponseError(
+                f"{place}: `{self.text}`: {error.function_name}() does not take {error.actual_type}"
+            ) from None
+        except JMESPathError as error:
+            raise InvalidResponseError(f"{place}: `{self.text}`: {error}") from None
+        if found is None and self.name in _REQUIRED:
+            cure = f"{self.text} || {_REQUIRED[self.name]}"
+            raise InvalidResponseError(f"{place}: `{self.text}` finds nothing; where it may be missing, write `{cure}`")
+        return found
+
+
+def compile_expression(kind: str, name: str, text: str) -> Expression:
+    """The expression `text` that was given as setting `name` of a target of `kind`.
+
+    Raises:
+        UsageError: it is not JMESPath; the message shows where.
+    """
+    import jmespath
+    from jmespath.exceptions import ArityError, JMESPathError, UnknownFunctionError
+
+    hint = "see https://jmespath.org"
+    try:
+        parsed = jmespath.compile(text)
+    except JMESPathError as error:
+        raise UsageError(f"{kind} target: {name} is `{text}`, which is not JMESPath; {hint}\n{error}") from None
+    try:
+        parsed.search({})
+    except (ArityError, UnknownFunctionError) as error:
+        raise UsageError(f"{kind} target: {name} is `{text}`: {error}; {hint}") from None
+    except JMESPathError:
+        pass  # an empty object is not what it is for
+    return Expression(name, text, parsed.search)
+
+
+def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
+    """Take the settings of `FIELDS` out of `settings`.
+
+    Raises:
+        UsageError: one of them is not JMESPath.
+    """
+    given = {name: settings.pop(name) for name in FIELDS if name in settings}
+    return ResponseReader(compile_expression(kind, name, text) for name, text in given.items())
+
+
+def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, *, end: bool = False) -> str:
+    """The first (or last) `limit` characters of `raw` on one line, fit for any terminal.
+
+    `mask` takes secrets out before anything is cut, so that no part of one is left.
+    """
+    bounded = raw[-EXCERPT_BYTES:] if end else raw[:EXCERPT_BYTES]
+    text = " ".join(mask(bounded.decode("utf-8", "replace")).split())
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    if len(text) <= limit:
+        return text
+    return "…" + text[1 - limit :] if end else text[: limit - 1] + "…"
+
+
+class ResponseReader:
+    """Reads JSON as a `Response`, with the fields mapped by expressions or, without any, as it stands."""
+
+    def __init__(self, expressions: Iterable[Expression] = ()) -> None:
+        self._expressions = {expression.name: expression for expression in expressions}
+        self._maps_sources = not self._expressions.keys().isdisjoint(SOURCE_FIELDS)
+
+    def from_json(self, raw: bytes, mask: Callable[[str], str] = str) -> Response:
+        """The response that `raw` holds; `mask` takes secrets out of what an error shows of it.
+
+        Raises:
+            InvalidResponseError: it is not JSON, or cannot be read as a response.
+        """
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+        if not raw.strip():
+            raise InvalidResponseError("is empty; it must be JSON")
+        try:
+            value = from_json(raw, allow_inf_nan=False)
+        except ValueError as error:
+            raise InvalidResponseError(f"is not JSON ({error}); it starts with `{excerpt(raw, mask)}`") from None
+        return self(value)
+
+    def __call__(self, value: object) -> Response:
+        """The response that `value`, read from JSON, stands for.
+
+        Raises:
+            InvalidResponseError: it cannot be read as one.
+        """
+        return as_response(_bounded(self._mapped(value) if self._expressions else value))
+
+    def _mapped(self, value: object) -> dict[str, Any]:
+        own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
+        own_usage = own.get("usage")
+        usage_fields = own_usage if isinstance(own_usage, dict) else {}
+        fields = {
+            name: self._find(name, value, own.get(name)) for name in ("answer", "sources", "tool_calls", "abstained")
+        }
+        usage = {
+            name: self._find(name, value, usage_fields.get(name)) for name in ("prompt_tokens", "completion_tokens")
+        }
+        if all(item is None for item in fields.values()):
+            raise InvalidResponseError(f"holds none of {', '.join(fields)}")
+        missing = [name for name, count in usage.items() if count is None]
+        if len(missing) == 1:
+            raise InvalidResponseError(f"usage: has no {missing[0]}; map both numbers of tokens or neither")
+        if isinstance(fields["sources"], list):
+            sources = _bounded(fields["sources"])
+            fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
+        return fields | {"usage": None if missing else usage}
+
+    def _source(self, item: object, place: int) -> object:
+        """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""
+        if not isinstance(item, dict) and not self._maps_sources:
+            return item
+        own: Mapping[str, Any] = item if isinstance(item, dict) else {}
+        own_id = own.get("chunk_id")
+        defaults = {**own, "chunk_id": own.get("id") if own_id is None else own_id}
+        found = {name: self._find(name, item, defaults.get(name), f"sources.{place}.") for name in SOURCE_FIELDS}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _find(self, name: str, value: object, default: Any, place: str = "") -> Any:
+        expression = self._expressions.get(name)
+        return default if expression is None else expression.find(value, place)
+
+
+def _bounded(value: Any) -> Any:
+    """The value as it is, unless one of its lists is longer than `MAX_ITEMS`."""
+    lists = {"sources": value.get("sources"), "tool_calls": value.get("tool_calls")} if isinstance(value, dict) else {}
+    for name, items in (lists or {"sources": value}).items():
+        if isinstance(items, list) and len(items) > MAX_ITEMS:
+            raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
+    return value

@@ -1,0 +1,215 @@
+"""What a scripted OpenAI server answers: replies, ready-made behaviours, and ways to spoil them.
+
+A behaviour is a function of the request's body and the number of the call, from 0. It runs on the server's loop and
+must not block: waiting is `Reply.latency`. The wording of errors is OpenAI's, as clients decide by it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from functools import cache
+from random import Random
+from typing import Any, Literal
+
+from tests.openai_requests import Json, fill, format_of, schema_in, text_of
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the server reports them; `cached` are part of `prompt`, `reasoning` part of `completion`."""
+
+    prompt: int = 20
+    completion: int = 10
+    cached: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one call gets. `tool_calls` are pairs of name and arguments (a mapping, or text sent as it stands).
+
+    `latency` is seconds before the first byte. `error` makes the body `{"error": ...}`, `raw` is a body sent as it
+    stands. `wire`: `truncated` halves the body and says so in its length, `closed_amid` halves it and hangs up.
+    """
+
+    content: str | None = None
+    tool_calls: tuple[tuple[str, Mapping[str, Any] | str], ...] = ()
+    refusal: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = Usage()
+    latency: float = 0.0
+    status: int = 200
+    error: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: str | None = None
+    wire: Literal["whole", "truncated", "closed_before", "closed_amid"] = "whole"
+
+    def body(self, model: str, call: int) -> bytes:
+        """The bytes of the body, before `wire` has its way."""
+        if self.raw is not None:
+            return self.raw.encode()
+        return json.dumps({"error": self.error} if self.error else self._completion(model, call)).encode()
+
+    def _completion(self, model: str, call: int) -> Json:
+        message: Json = {"role": "assistant", "content": self.content, "refusal": self.refusal}
+        if self.tool_calls:
+            message["tool_calls"] = [_tool_call(f"call_{call}_{n}", *each) for n, each in enumerate(self.tool_calls)]
+        reason = self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
+        completion: Json = {"id": f"chatcmpl-{call}", "object": "chat.completion", "created": int(time.time())}
+        completion |= {"model": model, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+        if used := self.usage:
+            total = used.prompt + used.completion
+            completion["usage"] = {
+                **{"prompt_tokens": used.prompt, "completion_tokens": used.completion, "total_tokens": total},
+                "prompt_tokens_details": {"cached_tokens": used.cached},
+                "completion_tokens_details": {"reasoning_tokens": used.reasoning},
+            }
+        return completion
+
+
+def _tool_call(id_: str, name: str, arguments: Mapping[str, Any] | str) -> Json:
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+Behaviour = Callable[[Json, int], Reply]
+Fault = Callable[[Reply], Reply]
+
+
+def failure(status: int, message: str, kind: str, code: str | None = None, param: str | None = None) -> Reply:
+    """An error in OpenAI's form; `kind` is its `type`."""
+    return Reply(status=status, error={"message": message, "type": kind, "param": param, "code": code})
+
+
+def invalid(message: str, code: str | None = None, param: str | None = None) -> Reply:
+    """A 400, as OpenAI words what is wrong with a request."""
+    return failure(400, message, "invalid_request_error", code, param)
+
+
+def rate_limited(seconds: float = 1.0, form: Literal["seconds", "ms", "date", "none"] = "seconds") -> Reply:
+    """A 429 that says when to come again: in seconds, in milliseconds, as an HTTP date (whole seconds), or not."""
+    at = datetime.now(UTC) + timedelta(seconds=seconds)
+    date = format_datetime(at, usegmt=True)
+    headers = {"seconds": {"retry-after": f"{seconds:g}"}, "ms": {"retry-after-ms": f"{seconds * 1000:g}"}}
+    limit = failure(429, "Rate limit reached for requests. Please try again.", "requests", "rate_limit_exceeded")
+    return replace(limit, headers={**headers, "date": {"retry-after": date}, "none": {}}[form])
+
+
+HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body><h1>Sign in to the network</h1></body></html>"
+FAULTS: dict[str, Fault] = {
+    "rate_limit": lambda _: rate_limited(),
+    "rate_limit_ms": lambda _: rate_limited(0.05, "ms"),
+    "rate_limit_date": lambda _: rate_limited(2, "date"),
+    "server_error": lambda _: failure(500, "The server had an error while processing your request.", "server_error"),
+    "overloaded": lambda _: failure(503, "The engine is currently overloaded.", "server_error"),
+    "closed_before": lambda reply: replace(reply, wire="closed_before"),
+    "closed_amid": lambda reply: replace(reply, wire="closed_amid"),
+    "truncated": lambda reply: replace(reply, wire="truncated"),
+    "html": lambda _: Reply(raw=HTML, headers={"content-type": "text/html; charset=utf-8"}),
+    "empty": lambda reply: replace(reply, content="", tool_calls=()),
+    "cut": lambda reply: replace(reply, content=(reply.content or "")[:20], finish_reason="length"),
+    "refusal": lambda _: Reply(refusal="I'm sorry, I can't assist with that."),
+    "hang": lambda reply: replace(reply, latency=30.0),
+}
+"""Ways to spoil a reply, by name."""
+
+
+def script(*replies: Reply) -> Behaviour:
+    """The n-th call gets the n-th reply; later ones the last."""
+    return lambda _, call: replies[min(call, len(replies) - 1)]
+
+
+def slow(inner: Behaviour, seconds: float) -> Behaviour:
+    """Each reply comes `seconds` later."""
+    return lambda request, call: replace(reply := inner(request, call), latency=reply.latency + seconds)
+
+
+def faulty(inner: Behaviour, rate: float, kinds: Sequence[str | Fault], seed: int = 0) -> Behaviour:
+    """Of each hundred calls exactly `rate * 100` are spoilt, at seeded places, each kind as often as the others.
+
+    Raises:
+        ValueError: the rate is not a whole number of hundredths in 0 to 1.
+        KeyError: `FAULTS` has no such kind.
+    """
+    faults = [FAULTS[kind] if isinstance(kind, str) else kind for kind in kinds]
+    share = round(rate * 100)
+    if abs(share - rate * 100) > 1e-6 or not 0 <= share <= 100:
+        raise ValueError(f"a rate of {rate}: write hundredths, from 0 to 1")
+
+    @cache
+    def spoilt(hundred: int) -> dict[int, Fault]:
+        places = Random(f"{seed}/{hundred}").sample(range(100), share)
+        return {place: faults[(hundred * share + turn) % len(faults)] for turn, place in enumerate(places)}
+
+    def behave(request: Json, call: int) -> Reply:
+        reply, fault = inner(request, call), spoilt(call // 100).get(call % 100)
+        return fault(reply) if fault else reply
+
+    return behave
+
+
+def no_json_schema(inner: Behaviour, status: int = 400) -> Behaviour:
+    """Knows `json_object` only: a 400 as OpenAI's older models give, or the 500 of other servers."""
+    why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
+    refusal = invalid(why) if status == 400 else failure(status, "Internal Server Error", "server_error")
+    return lambda request, call: refusal if format_of(request) == "json_schema" else inner(request, call)
+
+
+def plain_only(inner: Behaviour) -> Behaviour:
+    """Rejects every `response_format`."""
+    why = "Unsupported parameter: 'response_format' is not supported with this model."
+    refusal = invalid(why, "unsupported_parameter", "response_format")
+    return lambda request, call: refusal if "response_format" in request else inner(request, call)
+
+
+def refuses_parameter(inner: Behaviour, name: str, only: object = None) -> Behaviour:
+    """Rejects a parameter at all, or (`only` given) every value of it but that one."""
+
+    def behave(request: Json, call: int) -> Reply:
+        if name not in request or (only is not None and request[name] == only):
+            return inner(request, call)
+        if only is None:
+            cure = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+            why = f"Unsupported parameter: '{name}' is not supported with this model.{cure}"
+            return invalid(why, "unsupported_parameter", name)
+        why = f"Unsupported value: '{name}' does not support {request[name]} with this model."
+        return invalid(f"{why} Only the default ({only}) value is supported.", "unsupported_value", name)
+
+    return behave
+
+
+def quota() -> Behaviour:
+    """The account has run dry: a 429 that no retry cures."""
+    why = "You exceeded your current quota, please check your plan and billing details."
+    return script(failure(429, why, "insufficient_quota", "insufficient_quota"))
+
+
+def unauthorised() -> Behaviour:
+    """The key is wrong."""
+    return script(failure(401, "Incorrect API key provided: sk-wrong.", "invalid_request_error", "invalid_api_key"))
+
+
+def answer_judge(otherwise: Behaviour | None = None) -> Behaviour:
+    """A verdict for whoever asks for one, the same for the same user message; `otherwise` serves other requests.
+
+    The schema is that of `response_format`, else one that stands in the messages, else the fields of this project's
+    verdicts that the messages name in quotes. Without a response_format the verdict comes in prose and a code fence.
+    """
+    otherwise = otherwise or script(Reply("A plain answer, as nobody asked for a verdict."))
+
+    def behave(request: Json, call: int) -> Reply:
+        form: Json = request.get("response_format") or {}
+        schema = form.get("json_schema", {}).get("schema") or form.get("schema")
+        if not schema and not request.get("tools"):
+            schema = schema_in("\n".join(text_of(request)))
+        if not schema:
+            return otherwise(request, call)
+        content = json.dumps(fill(schema, next(text_of(request, "user"), ""), schema))
+        return Reply(content if form else f"Here is my verdict:\n```json\n{content}\n```\nAsk if you need more.")
+
+    return behave

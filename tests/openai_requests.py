@@ -1,0 +1,160 @@
+"""What a request to an OpenAI server says: its texts, what is wrong with it, and a value for the schema it asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def format_of(request: Json) -> str:
+    """The `type` of the request's response_format; `text` where it has none."""
+    return str((request.get("response_format") or {}).get("type", "text"))
+
+
+def text_of(request: Json, role: str | None = None) -> Iterator[str]:
+    """The texts of the messages, those of one role where it is given; parts of a message are joined."""
+    for message in request.get("messages", []):
+        content = message.get("content") or ""
+        if role in (None, message.get("role")):
+            yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def ill_formed(request: Any) -> tuple[str, str | None, str | None] | None:
+    """What OpenAI itself refuses, whatever the model, as message, code and parameter; None where all is well."""
+    if not isinstance(request, dict):
+        return "We could not parse the JSON body of your request.", None, None
+    if not request.get("model"):
+        return "you must provide a model parameter", None, None
+    if not isinstance(request.get("messages"), list) or not request["messages"]:
+        return "Missing required parameter: 'messages'.", "missing_required_parameter", "messages"
+    if request.get("stream"):
+        return "Unsupported value: this server does not stream.", "unsupported_value", "stream"
+    if why := _format_problem(request):
+        return why, None, "response_format"
+    return (why, None, "messages") if (why := _tool_problem(request["messages"])) else None
+
+
+def _format_problem(request: Json) -> str | None:
+    kind = format_of(request)
+    if kind == "json_object" and not any("json" in text.lower() for text in text_of(request)):
+        return "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+    wanted = request["response_format"].get("json_schema", {}) if kind == "json_schema" else {}
+    if wanted.get("strict") and (why := _schema_problem(wanted.get("schema", {}))):
+        return f"Invalid schema for response_format '{wanted.get('name')}': {why}"
+    return None
+
+
+def _schema_problem(schema: Json, place: tuple[str, ...] = ()) -> str | None:
+    """Where a schema breaks the two rules of strict mode that are easily forgotten."""
+    properties = schema.get("properties", {})
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return f"In context={place}, 'additionalProperties' is required to be supplied and to be false."
+    if missing := [name for name in properties if name not in schema.get("required", [])]:
+        rule = "'required' is required to be supplied and to be an array including every key in properties."
+        return f"In context={place}, {rule} Missing '{missing[0]}'."
+    below = [((*place, "properties", name), child) for name, child in properties.items()]
+    below += [((*place, "$defs", name), child) for name, child in schema.get("$defs", {}).items()]
+    below += [((*place, "items"), schema["items"])] if "items" in schema else []
+    below += [((*place, "anyOf", str(n)), child) for n, child in enumerate(schema.get("anyOf", []))]
+    return next((why for where, child in below if (why := _schema_problem(child, where))), None)
+
+
+def _tool_problem(messages: list[Json]) -> str | None:
+    """Each call of a tool must be answered by a `tool` message before anything else is said."""
+    waiting: set[str] = set()
+    for message in messages:
+        if message.get("role") == "tool":
+            if message.get("tool_call_id") not in waiting:
+                return "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+            waiting.discard(message["tool_call_id"])
+        elif waiting:
+            break
+        else:
+            waiting = {call["id"] for call in message.get("tool_calls") or []}
+    rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    return f"{rule} The following tool_call_ids did not have response messages: {min(waiting)}" if waiting else None
+
+
+UNIT, COUNT, TEXT = {"type": "number"}, {"type": "integer"}, {"type": "string"}
+DIMENSIONS = ["h_count", "oscillation", "crux", "epistemic_honesty"]
+DIMENSIONS += ["process_integrity", "actionability", "brevity", "format"]
+FIELDS: dict[str, Json] = {
+    "reasoning": TEXT,
+    **dict.fromkeys(["accuracy", "completeness", "relevance", "overall_score"], UNIT),
+    "declined": {"type": "boolean"},
+    "dimensions": {"type": "object", "properties": dict.fromkeys(DIMENSIONS, COUNT)},
+    **dict.fromkeys(["hypotheses", "shifts"], COUNT),
+    "crux_treatment": {"enum": ["none", "attempted", "stated", "explicit", "justified"]},
+    "uncertainty_treatment": {"enum": ["none", "limits", "quantified", "caveats", "counterarguments"]},
+    "confidence": {"type": ["integer", "null"], "maximum": 100},
+    "hard_fails": {"type": "array", "items": {"enum": ["HF1", "HF2", "HF3", "HF4"]}, "maxItems": 1},
+    "mode": {"enum": ["explore", "converge", "hybrid"]},
+}
+
+
+def fill(schema: Json, key: str, root: Json) -> Any:
+    """A value for a JSON schema, drawn from a hash of `key`: numbers in [0, 1], integers in 0..10 unless bounded.
+
+    Arrays are mostly empty and hold two items at most, as a judge's lists of failings do.
+    """
+    schema = _concrete(schema, key, root)
+    if values := schema.get("enum") or ([schema["const"]] if "const" in schema else None):
+        return values[int(_draw(key) * len(values))]
+    kind = schema.get("type") or ("object" if "properties" in schema else "string")
+    if kind == "object":
+        return {name: fill(child, f"{key}/{name}", root) for name, child in schema.get("properties", {}).items()}
+    if kind == "array":
+        size = min(max(schema.get("minItems", 0), int(3 * _draw(key) ** 3)), schema.get("maxItems", 9))
+        return [fill(schema.get("items", TEXT), f"{key}/{place}", root) for place in range(size)]
+    return _scalar(kind, schema, _draw(key))
+
+
+def _concrete(schema: Json, key: str, root: Json) -> Json:
+    """The schema with `$ref` followed and one of its alternatives chosen; null, where allowed, one time in five."""
+    if name := schema.get("$ref"):
+        return _concrete(root["$defs"][name.rpartition("/")[2]], key, root)
+    options = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or []
+    if isinstance(schema.get("type"), list):
+        options = [schema | {"type": kind} for kind in schema["type"]]
+    if not options:
+        return schema
+    nulls = [option for option in options if option.get("type") == "null"]
+    others = [option for option in options if option not in nulls]
+    return _concrete((nulls if not others or (nulls and _draw(key + "?") < 0.2) else others)[0], key, root)
+
+
+def _scalar(kind: str, schema: Json, draw: float) -> Any:
+    low = schema.get("minimum", 0)
+    high = schema.get("maximum", low + (10 if kind == "integer" else 1))
+    values: dict[str, Any] = {
+        "number": round(low + draw * (high - low), 2),
+        "integer": int(low + draw * (high - low + 1)),
+        "boolean": draw < 0.5,
+        "null": None,
+    }
+    return values.get(kind, f"Decided by a hash that begins with {draw:.6f}.")
+
+
+def _draw(key: str) -> float:
+    """A number in [0, 1) that is always the same for a key."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:6]) / 2**48
+
+
+def schema_in(text: str) -> Json | None:
+    """A JSON schema that stands in a text, else one of the known fields that it names in quotes, if two or more."""
+    if '"properties"' in text:
+        for brace in re.finditer(r"{", text):
+            try:
+                found, _ = json.JSONDecoder().raw_decode(text, brace.start())
+            except ValueError:
+                continue
+            if "properties" in found:
+                return dict(found)
+    named = set(re.findall(r"[`\"'](\w+)[`\"']", text))
+    fields = {name: schema for name, schema in FIELDS.items() if name in named}
+    return {"type": "object", "properties": fields} if len(fields) > 1 else None

@@ -1,0 +1,344 @@
+"""Foreign JSON read as a response, with the fields found by JMESPath."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Response, Source, ToolCall, Usage
+from evaltrack.targets.mapping import (
+    EXCERPT,
+    EXCERPT_BYTES,
+    FIELDS,
+    MAX_ITEMS,
+    ResponseReader,
+    compile_expression,
+    excerpt,
+    take_mapping,
+)
+from evaltrack.targets.responses import InvalidResponseError
+
+
+def read(value: object, **settings: str) -> Response:
+    return take_mapping("http", settings)(value)
+
+
+def refusal(value: object, **settings: str) -> str:
+    """What is said about a value that is no response."""
+    with pytest.raises(InvalidResponseError) as caught:
+        read(value, **settings)
+    return str(caught.value)
+
+
+# Settings
+
+
+def test_error_that_shows_late() -> None:
+    """An error of JMESPath that only a value brings to light makes that response invalid."""
+    assert (
+        refusal({"parts": ["a"]}, answer="parts[].upper(@)") == "answer: `parts[].upper(@)`: Unknown function: upper()"
+    )
+
+
+def test_own_settings_are_taken() -> None:
+    """The settings of the mapping are taken out of the others, which are left to the target."""
+    settings = dict.fromkeys(FIELDS, "@") | {"header.X": "Y"}
+    take_mapping("http", settings)
+    assert settings == {"header.X": "Y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "cannot be empty"),
+        ("a[", "Incomplete expression"),
+        ("a b", "Parse error at column 2"),
+        ("a.#", "Bad jmespath expression: Unknown token #"),
+    ],
+)
+def test_no_jmespath(text: str, reason: str) -> None:
+    """An expression that is not JMESPath is refused before anything is asked, with setting, text and place."""
+    with pytest.raises(UsageError) as caught:
+        take_mapping("command", {"answer": text})
+    assert str(caught.value).startswith(
+        f"command target: answer is `{text}`, which is not JMESPath; see https://jmespath.org\n"
+    )
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("upper(a)", "Unknown function: upper()"), ("length()", "Expected 1 argument for function length(), received 0")],
+)
+def test_no_function(text: str, reason: str) -> None:
+    """A function that JMESPath does not have, or with the wrong arguments, is refused before anything is asked."""
+    with pytest.raises(UsageError) as caught:
+        take_mapping("http", {"answer": text})
+    assert str(caught.value) == f"http target: answer is `{text}`: {reason}; see https://jmespath.org"
+
+
+def test_expression_that_needs_a_value() -> None:
+    """An expression that cannot be applied to an empty object is in order: it is meant for a full one."""
+    assert compile_expression("http", "answer", "join(' ', parts)").find({"parts": ["a", "b"]}) == "a b"
+
+
+# Without a mapping
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b'{"answer": "Yes."}', Response(answer="Yes.")),
+        (b'\xef\xbb\xbf {"answer": "Yes."}\r\n', Response(answer="Yes.")),
+        (b'"Yes."', Response(answer="Yes.")),
+        (b'["a", 7]', Response(sources=(Source(chunk_id="a"), Source(chunk_id="7")))),
+        (b'{"sources": []}', Response(sources=())),
+        (
+            b'{"sources": [{"id": "a", "title": "A", "score": 1.5}], "tool_calls": ["search"],'
+            b' "usage": {"prompt_tokens": 3, "completion_tokens": 4}, "abstained": false}',
+            Response(
+                sources=(Source(chunk_id="a", title="A", score=1.5),),
+                tool_calls=(ToolCall(name="search"),),
+                usage=Usage(prompt_tokens=3, completion_tokens=4),
+            ),
+        ),
+    ],
+)
+def test_as_it_stands(raw: bytes, expected: Response) -> None:
+    """Without a mapping the JSON is a response, in its long or short form."""
+    assert ResponseReader().from_json(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "is empty; it must be JSON"),
+        (b" \n", "is empty; it must be JSON"),
+        (b"\xef\xbb\xbf", "is empty; it must be JSON"),
+        (b'{"answer": "Ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
+        (b"<html>\n  <p>No</p>", "it starts with `<html> <p>No</p>`"),
+        (b"\xff\xfe", "it starts with `\ufffd\ufffd`"),
+        (b'{"answer": "a"} {"answer": "b"}', "is not JSON (trailing characters at line 1 column 17); "),
+        (b'[{"id": "a", "score": NaN}]', "is not JSON ("),
+        (b'{"sources": [{"id": "a", "score": 1e999}]}', "sources.0.score: Input should be a finite number"),
+        (b"[" * 100_000, "is not JSON (recursion limit exceeded"),
+        (b"7", "is int; return an answer, a list of sources, a mapping or a Response"),
+        (b"null", "is NoneType; "),
+        (b'{"answer": "a", "extra": 1}', "extra: Extra inputs are not permitted"),
+        (b'{"sources": {"a": 1}}', "sources: is dict; return a list, best first"),
+        (b'{"answer": 7}', "answer: Input should be a valid string"),
+    ],
+)
+def test_no_response(raw: bytes, message: str) -> None:
+    """What is not JSON, or not a response, is said with the place, and with how it starts."""
+    with pytest.raises(InvalidResponseError) as caught:
+        ResponseReader().from_json(raw)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 2 * EXCERPT
+
+
+@pytest.mark.parametrize("settings", [{}, {"chunk_id": "@"}, {"answer": "'x'"}])
+@pytest.mark.parametrize("name", ["sources", "tool_calls"])
+def test_too_many_items(settings: dict[str, str], name: str) -> None:
+    """A list so long that a few responses would fill the memory is refused before any of it is read."""
+    items = ["a"] * (MAX_ITEMS + 1)
+    assert refusal({name: items}, **settings) == f"{name}: has 10,001 items; return at most 10,000"
+    assert read({"sources": [], name: items[1:]}, **settings)
+
+
+def test_too_many_bare_items() -> None:
+    """A bare list is the sources."""
+    assert refusal(["a"] * (MAX_ITEMS + 1)) == "sources: has 10,001 items; return at most 10,000"
+
+
+# With a mapping
+
+
+def test_every_field() -> None:
+    """Each field is found where its expression says, and the rest of the JSON is ignored."""
+    value = {
+        "choices": [{"message": {"content": "Yes.", "calls": [{"function": {"name": "search"}}]}}],
+        "docs": [
+            {"meta": {"key": 7, "name": "Cats", "link": "http://cats"}, "body": "Cats purr.", "distance": 0.25},
+            {"meta": {"key": "b", "name": "Dogs"}, "body": None},
+        ],
+        "stats": {"in": 10, "out": 2},
+        "flags": ["unknown"],
+        "version": 3,
+    }
+    found = read(
+        value,
+        answer="choices[0].message.content",
+        tool_calls="choices[0].message.calls[].function.name",
+        sources="docs",
+        chunk_id="meta.key",
+        title="meta.name",
+        url="meta.link",
+        text="body",
+        score="distance",
+        prompt_tokens="stats.in",
+        completion_tokens="stats.out",
+        abstained="contains(flags, 'unknown')",
+    )
+    assert found == Response(
+        answer="Yes.",
+        sources=(
+            Source(chunk_id="7", title="Cats", url="http://cats", text="Cats purr.", score=0.25),
+            Source(chunk_id="b", title="Dogs"),
+        ),
+        tool_calls=(ToolCall(name="search"),),
+        usage=Usage(prompt_tokens=10, completion_tokens=2),
+        abstained=True,
+    )
+
+
+def test_unmapped_fields_stand_under_their_own_names() -> None:
+    """Where one field is mapped, the others are looked for under their own names, and unknown ones are ignored."""
+    value = {
+        "reply": "Yes.",
+        "sources": [{"id": "a", "text": "A", "page": 3}, "b", {"chunk_id": "c", "id": "no"}],
+        "tool_calls": [{"name": "search", "arguments": {"q": "cats"}}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+        "abstained": None,
+        "model": "m",
+    }
+    assert read(value, answer="reply") == Response(
+        answer="Yes.",
+        sources=(Source(chunk_id="a", text="A"), Source(chunk_id="b"), Source(chunk_id="c")),
+        tool_calls=(ToolCall(name="search", arguments={"q": "cats"}),),
+        usage=Usage(prompt_tokens=1, completion_tokens=2),
+    )
+
+
+def test_bare_list() -> None:
+    """A bare list is the sources, also where their fields are mapped."""
+    assert read([{"key": "a"}], chunk_id="key").sources == (Source(chunk_id="a"),)
+    assert read([{"key": "a"}], sources="[?key == 'b']", chunk_id="key").sources == ()
+
+
+def test_items_that_are_no_objects() -> None:
+    """`@` is the item itself: a list of titles is mapped with it."""
+    assert read({"pages": ["Cats"]}, sources="pages", title="@").sources == (Source(title="Cats"),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"answer": "no"}, "answer: `no` finds nothing; where it may be missing, write `no || ''`"),
+        ({"sources": "no"}, "sources: `no` finds nothing; where it may be missing, write `no || `[]``"),
+        ({"chunk_id": "no"}, "sources.0.chunk_id: `no` finds nothing; where it may be missing, write `no || 'none'`"),
+        ({"title": "no"}, "sources.0.title: `no` finds nothing; where it may be missing, write `no || ''`"),
+        ({"score": "text"}, "sources.0.score: Input should be a valid number, unable to parse string as a number"),
+        ({"sources": "answer"}, "sources: is str; return a list, best first"),
+        ({"answer": "sources"}, "answer: Input should be a valid string"),
+        ({"answer": "length(usage.prompt_tokens)"}, None),
+        ({"tool_calls": "answer"}, "tool_calls: is str; return a list"),
+        ({"abstained": "sources"}, "abstained: Input should be a valid boolean"),
+        ({"prompt_tokens": "no"}, "usage: has no prompt_tokens; map both numbers of tokens or neither"),
+        ({"prompt_tokens": "answer"}, "usage.prompt_tokens: Input should be a valid integer, "),
+    ],
+)
+def test_wrong_mapping(settings: dict[str, str], message: str | None) -> None:
+    """A mapping that finds nothing, or the wrong thing, makes the response invalid: it is never scored as a bad one."""
+    value = {
+        "answer": "a",
+        "sources": [{"id": "a", "text": "A"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+    }
+    message = message or "answer: `length(usage.prompt_tokens)`: length() does not take number"
+    assert refusal(value, **settings).startswith(message)
+
+
+@pytest.mark.parametrize("cure", ["no || ''", "no || `[]`", "no || 'none'"])
+def test_what_the_messages_recommend(cure: str) -> None:
+    """The expression that a message recommends is one that always finds something."""
+    assert compile_expression("http", "answer", cure).find({}) in ("", [], "none")
+
+
+@pytest.mark.parametrize("value", [{"error": "overloaded"}, {}, "overloaded", 7, None])
+def test_nothing_found(value: object) -> None:
+    """JSON in which nothing at all is found is no response, though it has no wrong field either."""
+    assert refusal(value, url="link") == "holds none of answer, sources, tool_calls, abstained"
+
+
+def test_optional_fields_may_be_missing() -> None:
+    """Scores, links, texts, tool calls and usage that are mapped and missing are left open."""
+    settings = dict.fromkeys(("score", "url", "text", "tool_calls", "abstained", "prompt_tokens"), "no")
+    found = read({"answer": "a", "sources": ["x"], "more": ["a"]}, **settings, chunk_id="@")
+    assert found == Response(answer="a", sources=(Source(chunk_id="x"),))
+
+
+def test_usage_that_is_no_object() -> None:
+    """Usage in a form of its own is not read where fields are mapped."""
+    assert read({"reply": "a", "usage": 17}, answer="reply").usage is None
+
+
+# Excerpts
+
+
+def test_excerpt() -> None:
+    """An excerpt is one line that a terminal can show, of bounded length."""
+    assert excerpt(b" a\n\tb  c ") == "a b c"
+    assert excerpt(b"\x1b[31mred\x00\xff") == "\ufffd[31mred\ufffd\ufffd"
+    assert excerpt(b"x" * EXCERPT) == "x" * EXCERPT
+    assert excerpt(b"x" * (EXCERPT + 1)) == "x" * (EXCERPT - 1) + "…"
+    assert excerpt(b"a" * 50 + b"z" * 9, limit=10, end=True) == "…" + "z" * 9
+    assert excerpt(b"a" * 10 * EXCERPT_BYTES + b" " * EXCERPT_BYTES, end=True) == ""
+
+
+def test_excerpt_is_masked_before_it_is_cut() -> None:
+    """A secret at the cut leaves no part of itself."""
+    shown = excerpt(b"x" * (EXCERPT - 4) + b"a-secret", lambda text: text.replace("a-secret", "***"))
+    assert shown == "x" * (EXCERPT - 4) + "***"
+
+
+@given(st.binary(max_size=500), st.booleans())
+def test_excerpt_of_anything(raw: bytes, end: bool) -> None:
+    """Whatever the bytes are, the excerpt is short and printable."""
+    shown = excerpt(raw, limit=50, end=end)
+    assert len(shown) <= 50
+    assert shown.isprintable()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from([*FIELDS, "usage", "id", "other"]), inner, max_size=6)
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values, st.dictionaries(st.sampled_from(FIELDS), st.sampled_from(["@", "id", "sources", "[0]", "*"])))
+def test_any_json(value: object, settings: dict[str, str]) -> None:
+    """Whatever JSON a target returns, it is a response or an `InvalidResponseError`, with and without a mapping."""
+    raw = json.dumps(value).encode()
+    for reader in (ResponseReader(), take_mapping("http", dict(settings))):
+        with suppress(InvalidResponseError):
+            found = reader.from_json(raw)
+            assert Response.model_validate_json(found.model_dump_json()) == found
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes(raw: bytes) -> None:
+    """Whatever bytes a target returns, they are a response or an `InvalidResponseError`."""
+    with suppress(InvalidResponseError):
+        ResponseReader().from_json(raw)
+
+
+def test_jmespath_is_not_imported_before_it_is_needed() -> None:
+    """A target without a mapping does without JMESPath."""
+    program = (
+        "import sys; from evaltrack.targets.mapping import ResponseReader; "
+        "ResponseReader().from_json(b'[]'); print('jmespath' in sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.split() == ["False"]

@@ -1,0 +1,74 @@
+"""`openai:MODEL` asked of a real HTTP server that speaks the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Usage
+from evaltrack.targets.openai import SYSTEM, open_openai
+
+from .openai_behaviours import Reply, script
+from .openai_behaviours import Usage as ServerUsage
+from .openai_server import OpenAIServer
+
+QUESTION = Question(id="1", question="Do cats purr?", domain="d", expected_chunks=("a",))
+
+
+def ask(settings: dict[str, str]) -> Response:
+    """One question asked, and the connections closed."""
+
+    async def asked() -> Response:
+        target = open_openai("tiny", settings)
+        try:
+            return await target(QUESTION, 5)
+        finally:
+            await target.aclose()
+
+    return asyncio.run(asked())
+
+
+def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer comes with the tokens it took; there are no sources, so retrieval is not measured."""
+    with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3)))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        response = ask({})
+
+    assert response == Response(answer="They do.", usage=Usage(prompt_tokens=12, completion_tokens=3))
+    assert response.sources is None
+    (body,) = server.bodies
+    assert body["model"] == "tiny"
+    assert [message["content"] for message in body["messages"]] == [SYSTEM, "Do cats purr?"]
+    assert "temperature" not in body
+
+
+def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`system` and `temperature` are what is sent."""
+    with OpenAIServer(script(Reply(content="Yes."))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        ask({"system": "Be brief.", "temperature": "0.7"})
+
+    assert server.bodies[0]["messages"][0]["content"] == "Be brief."
+    assert server.bodies[0]["temperature"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": "warm"}, "temperature is `warm`; write a number"),
+        ({"heat": "1"}, "unknown setting `heat`; known: system, temperature"),
+    ],
+)
+def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
+    """Before anything is asked."""
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    with pytest.raises(UsageError, match=message):
+        open_openai("tiny", settings)
+
+
+def test_without_a_key_the_message_says_what_to_set() -> None:
+    """Neither a key nor a base URL: nothing could be asked."""
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
+        open_openai("tiny", {})

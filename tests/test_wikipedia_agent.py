@@ -1,0 +1,348 @@
+"""The example agent against a scripted model: its tools, what it returns, and how it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import openai
+import pytest
+
+from evaltrack.corpus import read_corpus
+from evaltrack.errors import UsageError
+from evaltrack.golden import open_golden
+from evaltrack.records import Question, Response
+from evaltrack.targets import open_target
+
+from .conftest import REPO
+from .openai_behaviours import Behaviour, Reply, Usage, failure, script, slow
+from .openai_server import OpenAIServer
+
+TARGET = "python:scripts.wikipedia_agent:ask"
+QUESTION = Question(id="1", question="What happened when a store offered 24 flavors of jam?", domain="wikipedia")
+
+SEARCH = Reply(tool_calls=(("wikipedia_search", {"query": "too many choices of jam"}),), usage=Usage(100, 10))
+PAGE = Reply(tool_calls=(("wikipedia_page", {"title": "Overchoice"}),), usage=Usage(400, 12))
+ANSWER = Reply("Fewer bought.", usage=Usage(900, 30, cached=300, reasoning=8))
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the agent's user runs it: in the project's folder, with a key."""
+    monkeypatch.chdir(REPO)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+
+Serve = Callable[..., OpenAIServer]
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts a scripted model that the agent will ask."""
+    started: list[OpenAIServer] = []
+
+    def serve(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
+        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
+        started.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        return server
+
+    yield serve
+    for server in started:
+        server.__exit__(None)
+
+
+def ask(k: int = 3, question: Question = QUESTION) -> Response:
+    async def asked() -> Response:
+        return await open_target(TARGET)(question, k)
+
+    return asyncio.run(asked())
+
+
+def told(server: OpenAIServer, call: int) -> str:
+    """What the model was told last before its call of that number, from 0."""
+    return str(server.bodies[call]["messages"][-1]["content"])
+
+
+def titles(response: Response) -> list[str | None]:
+    return [source.title for source in response.sources or ()]
+
+
+# Offline
+
+
+def test_search_then_page_then_answer(model: Serve) -> None:
+    """Sources come in the order first seen, passages of a page after what the search gave; tokens are summed."""
+    server = model(SEARCH, PAGE, ANSWER)
+    response = ask(k=3)
+    assert response.answer == "Fewer bought."
+    assert not response.abstained
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [
+        ("wikipedia_search", {"query": "too many choices of jam"}),
+        ("wikipedia_page", {"title": "Overchoice"}),
+    ]
+    assert response.usage is not None
+    assert (response.usage.prompt_tokens, response.usage.completion_tokens) == (1400, 52)
+
+    hits = json.loads(told(server, 1))
+    chunks = {chunk.id: chunk for chunk in read_corpus(REPO / "golden/corpus/wikipedia")}
+    page = [chunk.id for chunk in chunks.values() if chunk.title == "Overchoice"]
+    assert response.sources is not None
+    found = [str(source.chunk_id) for source in response.sources]
+    assert [hit["title"] for hit in hits] == titles(response)[:3]
+    assert hits[0]["title"] == "Overchoice"
+    assert len(set(titles(response)[:3])) == 3
+    assert found[3:] == [chunk for chunk in page if chunk != found[0]]
+    for source in response.sources:
+        chunk = chunks[str(source.chunk_id)]
+        assert (source.title, source.url) == (chunk.title, chunk.url)
+        assert source.text == (f"{chunk.heading}\n\n" if chunk.heading else "") + chunk.text
+    assert all(chunks[chunk].text in told(server, 2) for chunk in page)
+
+
+def test_what_the_model_is_asked(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every round has the model, the key, both tools, and the whole conversation so far."""
+    monkeypatch.setenv("EVALTRACK_AGENT_MODEL", "small-model")
+    server = model(SEARCH, PAGE, ANSWER, api_key="sk-test")
+    ask()
+    assert [body["model"] for body in server.bodies] == ["small-model"] * 3
+    assert [len(body["messages"]) for body in server.bodies] == [2, 4, 6]
+    roles = [message["role"] for message in server.bodies[2]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "tool"]
+    assert server.bodies[0]["messages"][1]["content"] == QUESTION.question
+    names = [tool["function"]["name"] for tool in server.bodies[0]["tools"]]
+    assert names == ["wikipedia_search", "wikipedia_page"]
+
+
+def test_default_model_and_no_key(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is gpt-4o-mini unless another is named; a local server needs no key, OpenAI's does."""
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    server = model(ANSWER)
+    assert ask().answer == "Fewer bought."
+    assert server.bodies[0]["model"] == "gpt-4o-mini"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    with pytest.raises(openai.OpenAIError, match="OPENAI_API_KEY"):
+        ask()
+
+
+def test_calls_at_once(model: Serve) -> None:
+    """Several tools called in one message are all answered, and a page seen twice is one source."""
+    queries = ("word of mouth", "net promoter score")
+    both = Reply(tool_calls=tuple(("wikipedia_search", {"query": query}) for query in queries))
+    server = model(both, PAGE, PAGE, ANSWER)
+    response = ask(k=2)
+    assert [call.arguments.get("query") for call in response.tool_calls[:2]] == list(queries)
+    assert [message["role"] for message in server.bodies[1]["messages"][-2:]] == ["tool", "tool"]
+    chunks = [source.chunk_id for source in response.sources or ()]
+    assert len(chunks) == len(set(chunks))
+    assert titles(response)[0] == "Word-of-mouth marketing"
+
+
+@pytest.mark.parametrize("title", ["loyalty_PROGRAM", " Loyalty program "])
+def test_titles_as_people_write_them(model: Serve, title: str) -> None:
+    """A page is found whatever the case of its title, and with `_` for a space."""
+    model(Reply(tool_calls=(("wikipedia_page", {"title": title}),)), ANSWER)
+    assert set(titles(ask())) == {"Loyalty program"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "recorded", "message"),
+    [
+        ("wikipedia_search", '{"query": ', {"unreadable": '{"query": '}, "Error: the tools"),
+        ("wikipedia_search", "7", {"unreadable": "7"}, "Error: the tools"),
+        ("wikipedia_search", {"query": " "}, {"query": " "}, "Error: the tools"),
+        ("wikipedia_search", {"query": 7}, {"query": 7}, "Error: the tools"),
+        ("wikipedia_page", {"query": "Overchoice"}, {"query": "Overchoice"}, "Error: the tools"),
+        ("delete_page", {"title": "Overchoice"}, {"title": "Overchoice"}, "Error: the tools"),
+        ("wikipedia_page", {"title": "Underchoice"}, {"title": "Underchoice"}, "There is no such page"),
+        ("wikipedia_search", {"query": "xyzzy"}, {"query": "xyzzy"}, "[]"),
+    ],
+)
+def test_mistakes_of_the_model(model: Serve, name: str, arguments: Any, recorded: Any, message: str) -> None:
+    """A call that cannot be made, or finds nothing, is told to the model and recorded; the agent goes on."""
+    server = model(Reply(tool_calls=((name, arguments),)), ANSWER)
+    response = ask()
+    assert told(server, 1).startswith(message)
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [(name, recorded)]
+    assert (response.answer, response.sources) == ("Fewer bought.", ())
+
+
+def test_last_round(model: Serve) -> None:
+    """After six rounds there must be an answer: the last one allows no tools, and asking for more is a failure."""
+    server = model(*[SEARCH] * 5, ANSWER)
+    response = ask()
+    assert [body["tool_choice"] for body in server.bodies] == [*["auto"] * 5, "none"]
+    assert len(response.tool_calls) == 5
+    server = model(SEARCH)
+    with pytest.raises(RuntimeError, match="gpt-4o-mini gave no answer after 6 rounds and 5 tool calls"):
+        ask()
+    assert server.calls == 6
+
+
+def test_no_answer(model: Serve) -> None:
+    """An empty message is a failure, not an answer; a refusal is what was answered."""
+    model(Reply(""))
+    with pytest.raises(RuntimeError, match="no answer after 1 rounds"):
+        ask()
+    model(Reply(refusal="I can't help with that."))
+    assert ask().answer == "I can't help with that."
+
+
+def test_usage_unknown(model: Serve) -> None:
+    """Where one reply does not report its tokens, there is no sum."""
+    model(SEARCH, Reply("Fewer bought.", usage=None))
+    assert ask().usage is None
+
+
+def test_does_not_know(model: Serve) -> None:
+    """An answer that begins with "I do not know" counts as abstained, though sources were seen."""
+    model(SEARCH, Reply("I do not know: Wikipedia does not say."))
+    response = ask()
+    assert response.abstained
+    assert response.declined
+    assert len(titles(response)) == 3
+
+
+def test_server_error(model: Serve) -> None:
+    """A failing model is raised, so that the question is not measured."""
+    model(failure(401, "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"))
+    with pytest.raises(openai.AuthenticationError):
+        ask()
+
+
+def test_own_folder(model: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another folder of pages may be read."""
+    (tmp_path / "jam.md").write_text("# Jam\n\nFruit and sugar.\n\n## Kinds\n\nStrawberry jam, too.\n")
+    monkeypatch.setenv("EVALTRACK_WIKIPEDIA", str(tmp_path))
+    model(SEARCH, ANSWER)
+    assert [(source.chunk_id, source.url) for source in ask().sources or ()] == [("jam#kinds", "jam.md#kinds")]
+    monkeypatch.setenv("EVALTRACK_WIKIPEDIA", str(tmp_path / "none"))
+    with pytest.raises(UsageError, match="no such directory"):
+        ask()
+
+
+def searching(request: dict[str, Any], call: int) -> Reply:
+    """A model that searches for the question, reads the first page found, and answers: in any order of questions."""
+    messages = request["messages"]
+    if len(messages) == 2:
+        return Reply(tool_calls=(("wikipedia_search", {"query": messages[1]["content"]}),))
+    if len(messages) == 4:
+        return Reply(tool_calls=(("wikipedia_page", {"title": json.loads(messages[3]["content"])[0]["title"]}),))
+    return Reply(f"By what was read: {messages[5]['content'][:100]}")
+
+
+def test_golden_set(model: Serve) -> None:
+    """The whole golden set, many questions at once: each is answered with its own sources, most of them expected."""
+    questions = list(open_golden(REPO / "golden" / "wikipedia.json"))
+    server = model(behaviour=slow(searching, 0.05))
+
+    async def responses() -> list[Response]:
+        target = open_target(TARGET)
+        return await asyncio.gather(*(target(question, 5) for question in questions))
+
+    given = asyncio.run(responses())
+    answerable = [(set(q.expected or ()), titles(r)) for q, r in zip(questions, given, strict=True) if not q.negative]
+    assert sum(any(title in expected for title in found) for expected, found in answerable) / len(answerable) > 0.8
+    for response in given:
+        assert [call.name for call in response.tool_calls] == ["wikipedia_search", "wikipedia_page"]
+        assert response.usage is not None
+        assert response.usage.total_tokens == 90
+    assert server.calls == 3 * len(questions)
+    assert server.most_in_flight > 1
+
+
+# Live
+
+
+@contextmanager
+def wiki(*replies: tuple[int, Any]) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A server that answers like MediaWiki's api.php, one reply after the other; its address, and what it was asked."""
+    asked: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, content = replies[len(asked)]
+            asked.append({**dict(parse_qsl(urlsplit(self.path).query)), "agent": self.headers["User-Agent"]})
+            body = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/w/api.php", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+HITS = [
+    {"title": "Overchoice", "snippet": 'Sales of <span class="searchmatch">jam</span> &amp; more'},
+    {"title": "Fruit preserves", "snippet": '<span class="searchmatch">Jam</span> is a spread'},
+]
+
+
+def test_live(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wiki is asked as MediaWiki wants it; a page that is read keeps its place and gets its text."""
+    extract = "Overchoice, or choice overload. " * 1000
+    replies = [{"search": HITS}, {"pages": [{"title": "Overchoice", "extract": extract}]}]
+    server = model(SEARCH, PAGE, ANSWER)
+    with wiki(*((200, {"query": reply}) for reply in replies)) as (address, asked):
+        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
+        response = ask(k=2)
+    origin = address.removesuffix("/w/api.php")
+    assert [(s.title, s.url, s.text, s.chunk_id) for s in response.sources or ()] == [
+        ("Overchoice", f"{origin}/wiki/Overchoice", extract[:12_000], None),
+        ("Fruit preserves", f"{origin}/wiki/Fruit_preserves", "Jam is a spread", None),
+    ]
+    assert json.loads(told(server, 1))[0] == {"title": "Overchoice", "snippet": "Sales of jam & more"}
+    assert told(server, 2) == extract[:12_000]
+    search, page = asked
+    assert (search["list"], search["srsearch"], search["srlimit"]) == ("search", "too many choices of jam", "2")
+    assert (page["prop"], page["titles"], page["redirects"]) == ("extracts", "Overchoice", "1")
+    assert all(each["action"] == "query" and each["formatversion"] == "2" for each in asked)
+    assert all(each["agent"].startswith("evaltrack-wikipedia-agent") for each in asked)
+
+
+def test_live_page_missing(model: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that a wiki does not have is told to the model."""
+    server = model(PAGE, ANSWER)
+    with wiki((200, {"query": {"pages": [{"title": "Overchoice", "missing": True}]}})) as (address, _):
+        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
+        assert ask().sources == ()
+    assert told(server, 1).startswith("There is no such page")
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "why"),
+    [(200, {"error": {"code": "maxlag", "info": "Waiting"}}, "refused .*maxlag"), (503, {}, "503"), (429, {}, "429")],
+)
+def test_live_failure(model: Serve, monkeypatch: pytest.MonkeyPatch, status: int, content: Any, why: str) -> None:
+    """A wiki that fails or refuses is raised, not told to the model as if it had found nothing."""
+    model(SEARCH, ANSWER)
+    with wiki((status, content)) as (address, _):
+        monkeypatch.setenv("EVALTRACK_WIKIPEDIA", address)
+        with pytest.raises(Exception, match=why):
+            ask()
+
+
+def test_live_address() -> None:
+    """`live` is the English Wikipedia."""
+    from scripts.wikipedia_agent import LIVE, Wiki, _library
+
+    library = _library("live")
+    assert isinstance(library, Wiki)
+    assert library.api == LIVE == "https://en.wikipedia.org/w/api.php"
