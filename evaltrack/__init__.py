@@ -8,6 +8,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from evaltrack.api import run_eval as run_eval
+    from evaltrack.compare.comparison import Comparison as Comparison
+    from evaltrack.comparing import compare_runs as compare_runs
     from evaltrack.golden import GoldenSet as GoldenSet
     from evaltrack.golden import open_golden as open_golden
     from evaltrack.records import Question as Question
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from evaltrack.result import RunResult as RunResult
 
 _HOMES = {
+    "Comparison": "evaltrack.compare.comparison",
     "GoldenSet": "evaltrack.golden",
     "Question": "evaltrack.records",
     "Response": "evaltrack.records",
@@ -27,6 +30,7 @@ _HOMES = {
     "ToolCall": "evaltrack.records",
     "Usage": "evaltrack.records",
     "Verdict": "evaltrack.records",
+    "compare_runs": "evaltrack.comparing",
     "open_golden": "evaltrack.golden",
     "run_eval": "evaltrack.api",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,6 +13,9 @@ from pydantic import ValidationError
 from evaltrack.records import Verdict
 
 FILE = "verdicts.sqlite"
+
+BUSY_SECONDS = 30.0
+"""How long another process is waited for."""
 
 
 def cache_folder() -> Path:
@@ -31,8 +35,10 @@ class VerdictCache:
         self._lock = threading.Lock()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(folder / FILE, timeout=30, isolation_level=None, check_same_thread=False)
-            self._database.execute("pragma journal_mode=wal")
+            self._database = sqlite3.connect(
+                folder / FILE, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            _write_ahead(self._database)
             self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
             self._database.execute("create table if not exists verdicts (key text primary key, verdict text not null)")
         except (OSError, sqlite3.Error) as error:
@@ -64,3 +70,17 @@ class VerdictCache:
         """Close the file."""
         if hasattr(self, "_database"):
             self._database.close()
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on, which SQLite refuses at once, whatever its timeout, while another does so."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            database.execute("pragma journal_mode=wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return

@@ -5,6 +5,7 @@ A criterion is met, missed, or could not be told because its metric was not meas
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -65,11 +66,18 @@ def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> t
         name, sign, number = match.groups()
         if name not in known:
             raise UsageError(f"--require: no metric `{name}`; known: {', '.join(sorted(known))}")
-        try:
-            found.append(Criterion(name, sign, float(number)))
-        except ValueError:
-            raise UsageError(f"--require: `{part}`: `{number}` is not a number") from None
+        found.append(Criterion(name, sign, _bound(part, number)))
     return tuple(found)
+
+
+def _bound(part: str, number: str) -> float:
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = math.inf
+    if not math.isfinite(bound):
+        raise UsageError(f"--require: `{part}`: `{number}` is not a number")
+    return bound
 
 
 def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:

@@ -61,6 +61,7 @@ NEGATIVE = "the question is a negative"
 NO_SOURCES = "the target reports no sources"
 NO_JUDGE = "there is no judge"
 JUDGE_FAILED = "the judge failed"
+NO_OVERALL = "a verdict has no overall_score"
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,21 @@ def measure(
 ) -> Measured:
     """The scores of one response, and whether the question passed (SPEC sections 3 to 6).
 
-    `passed` is None where something that the rule needs was not measured; after a judge failed it always is.
+    `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
+    verdicts on a negative only `declined` counts.
     """
     scores, unmeasured, duplicates = _retrieval(question, response, rules.k)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
-    if question.negative:
+    if question.negative and judge_failed and not declined:
+        unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
+    elif question.negative:
         scores["negative_pass"] = float(declined)
     elif question.expected is not None:
         scores["false_abstention"] = float(response.declined)
-    scores |= _judged(verdicts)
+    if not question.negative:
+        scores |= _judged(verdicts)
     if "overall_score" not in scores:
-        unmeasured["overall_score"] = JUDGE_FAILED if judge_failed else NEGATIVE if question.negative else NO_JUDGE
+        unmeasured["overall_score"] = _why_not_judged(question, verdicts, judge_failed)
     if question.expected_tools:
         called = {call.name for call in response.tool_calls}
         scores["tools_called"] = float(called.issuperset(question.expected_tools))
@@ -114,7 +119,8 @@ def measure(
         unmeasured["combined_score"] = combined
     else:
         scores["combined_score"] = combined
-    passed = None if judge_failed else _passed(question, scores, rules.pass_threshold)
+    incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
+    passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, duplicates, passed)
@@ -130,6 +136,20 @@ def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str
         return "num_tokens is 0"
     quality = scores["hit"] ** weights.alpha * scores["overall_score"] ** weights.gamma
     return float(quality / (scores["num_tokens"] / 1000) ** weights.beta)
+
+
+def lacking(question: Question, verdict: Verdict) -> str | None:
+    """The field without which a verdict says nothing on this question: `declined` on a negative, else the overall."""
+    name = "declined" if question.negative else "overall_score"
+    return name if getattr(verdict, name) is None else None
+
+
+def _why_not_judged(question: Question, verdicts: Sequence[Verdict], judge_failed: bool) -> str:
+    if judge_failed:
+        return JUDGE_FAILED
+    if question.negative:
+        return NEGATIVE
+    return NO_OVERALL if verdicts else NO_JUDGE
 
 
 def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:

@@ -15,6 +15,8 @@ from evaltrack.tracking.writer import TraceChoice
 
 MAX_K = 1000
 MAX_CONCURRENCY = 1024
+MAX_WEIGHT = 10
+"""With larger exponents a combined score may be too large or too small for a float."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class Settings:
         Raises:
             UsageError: the message names the first one.
         """
-        if not 1 <= self.k <= MAX_K:
+        if not (isinstance(self.k, int) and 1 <= self.k <= MAX_K):
             raise UsageError(f"k is {self.k}; write a whole number from 1 to {MAX_K}")
-        if not 1 <= self.concurrency <= MAX_CONCURRENCY:
+        if not (isinstance(self.concurrency, int) and 1 <= self.concurrency <= MAX_CONCURRENCY):
             raise UsageError(f"concurrency is {self.concurrency}; write a whole number from 1 to {MAX_CONCURRENCY}")
         for name in ("timeout", "judge_timeout"):
             if not 0 < getattr(self, name) < math.inf:
@@ -63,7 +65,7 @@ class Settings:
 
     def params(self) -> dict[str, str]:
         """The settings as MLflow's params hold them; weights one by one, prices left out where there are none."""
-        params = {name: f"{value:g}" for name, value in self.weights.model_dump().items()}
+        params = {name: f"{value:.15g}" for name, value in self.weights.model_dump().items()}
         for setting in fields(self):
             value = getattr(self, setting.name)
             if setting.name == "weights" or value is None or value == "":
@@ -75,7 +77,7 @@ class Settings:
             elif isinstance(value, Prices):
                 params[setting.name] = f"{value.input_per_million:g}/{value.output_per_million:g} USD per million"
             else:
-                params[setting.name] = f"{value:g}" if isinstance(value, float) else str(value)
+                params[setting.name] = f"{value:.15g}" if isinstance(value, float) else str(value)
         return params
 
 
@@ -83,11 +85,11 @@ def weights_of(alpha: float, beta: float, gamma: float) -> Weights:
     """The weights of the combined score.
 
     Raises:
-        UsageError: one is negative or not finite.
+        UsageError: one is not from 0 to `MAX_WEIGHT`.
     """
     for name, value in {"alpha": alpha, "beta": beta, "gamma": gamma}.items():
-        if not 0 <= value < math.inf:
-            raise UsageError(f"{name} is {value:g}; write a number from 0")
+        if not 0 <= value <= MAX_WEIGHT:
+            raise UsageError(f"{name} is {value:g}; write a number from 0 to {MAX_WEIGHT}")
     return Weights(alpha=alpha, beta=beta, gamma=gamma)
 
 

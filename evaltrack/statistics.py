@@ -170,13 +170,12 @@ def mcnemar_exact(b: int, c: int) -> float:
     n, fewer = b + c, min(b, c)
     # the binomial coefficients outwards from the middle one, relative to it, to beyond what a float can hold: of a
     # million flips some thousands, with 200 bits to spare for rounding
-    term, whole, tail = 1 << 1300, 0, 0
-    for successes in range(n // 2, -1, -1):
+    successes, term, whole, tail = n // 2, 1 << 1300, 0, 0
+    while term:
         whole += term if 2 * successes == n else 2 * term
         tail += term if successes <= fewer else 0
         term = term * successes // (n - successes + 1)
-        if not term:
-            break
+        successes -= 1
     return min(1.0, 2 * tail / whole)
 
 

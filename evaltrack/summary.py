@@ -57,7 +57,7 @@ class Summary:
         self.total_tokens = 0
 
     def add(self, row: Row) -> None:
-        """Count one row. A row that failed adds to `num_errors` and to no mean."""
+        """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
         self.num_questions += 1
         self.num_negatives += row.question.negative
         self.num_measured += row.passed is not None
@@ -90,7 +90,7 @@ class Summary:
             self.cached_verdicts += verdict.cached
             if verdict.usage is not None and not verdict.cached:
                 self.judge_usage = added(self.judge_usage, verdict.usage)
-            if verdict.overall_score is not None:
+            if verdict.overall_score is not None and "overall_score" in row.scores:
                 self._judges[verdict.judge].add(verdict.overall_score)
 
     @property

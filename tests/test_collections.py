@@ -17,7 +17,7 @@ import pytrec_eval
 from evaltrack.golden import open_golden
 from evaltrack.records import Row
 from evaltrack.run import evaluate
-from evaltrack.scores import NO_EXPECTATION, SCORES, Rules
+from evaltrack.scores import NO_EXPECTATION, NO_JUDGE, SCORES, Rules
 from evaltrack.summary import Summary
 from evaltrack.targets import open_target
 
@@ -192,7 +192,10 @@ def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -
     assert (found["3"].scores, found["3"].unmeasured, found["3"].passed) == ({}, {}, None)
     assert found["5"].failure is None
     assert found["5"].response == whole["5"].response
-    assert found["5"].unmeasured == {score.name: NO_EXPECTATION for score in SCORES if score.retrieval}
+    assert found["5"].unmeasured == {score.name: NO_EXPECTATION for score in SCORES if score.retrieval} | {
+        "overall_score": NO_JUDGE,
+        "combined_score": "not measured: hit, judge, num_tokens",
+    }
     assert (found["5"].scores, found["5"].passed) == ({}, None)
 
     rest = found.keys() - {"3", "5"}
@@ -205,6 +208,11 @@ def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -
         "num_errors": 1,
         "num_negatives": 0,
         "duplicates": 0,
+        "total_tokens": 0,
+        "num_judged": 0,
+        "judge_errors": 0,
+        "judge_tokens": 0,
+        "cached_verdicts": 0,
     }
 
 

@@ -1,19 +1,19 @@
-"""The run loop: one row for each question, whatever the target does, and no task left behind."""
+"""The run loop: one row for each question, whatever target and judges do, and no task left behind."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from evaltrack.errors import GoldenError
-from evaltrack.records import Question, Response, Row, Source, Target
+from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
+from evaltrack.records import Question, Response, Row, Source, Target, Tokens, Usage, Verdict
 from evaltrack.run import MESSAGE_LIMIT, evaluate, failure
-from evaltrack.scores import Rules, measure
+from evaltrack.scores import JUDGE_FAILED, Rules, measure
 from evaltrack.targets.python import function_target
 from evaltrack.targets.responses import InvalidResponseError
 
@@ -89,6 +89,13 @@ def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
     found: list[Row] = []
     finish(lambda: take(found.append, asked, target, **settings))
     return found
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_no_question_in_flight_is_no_run(concurrency: int) -> None:
+    """With a concurrency below 1 nothing would ever be asked: it is refused at once."""
+    with pytest.raises(ValueError, match=f"^concurrency is {concurrency}; at least 1 question must be in flight$"):
+        rows(questions(1), instant, concurrency=concurrency)
 
 
 @pytest.mark.parametrize(("number", "concurrency"), [(0, 3), (1, 3), (5, 1), (5, 2), (5, 5), (5, 16), (300, 3)])
@@ -456,8 +463,11 @@ def test_a_run_that_is_stopped_while_rows_pile_up_ends() -> None:
     assert len(found) <= 30
 
 
-def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists() -> None:
-    """A target that answers cancellation with an error of its own is not asked the remaining questions."""
+@pytest.mark.parametrize("closing", [0, 3])
+def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) -> None:
+    """A target that answers cancellation with an error of its own, perhaps once it has closed what was open, is not
+    asked the remaining questions.
+    """
     blocking = Blocking()
 
     async def target(question: Question, k: int, /) -> Response:
@@ -467,6 +477,7 @@ def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists() -> None:
         try:
             return await blocking(question, k)
         except asyncio.CancelledError:
+            await turns(closing)
             raise ConnectionError("closed") from None
 
     async def work() -> None:
@@ -513,3 +524,280 @@ def test_a_row_with_an_unfit_message_can_be_written(error: Exception) -> None:
     assert len(row.failure.message) == MESSAGE_LIMIT
     assert row.failure.message.endswith("?\N{REPLACEMENT CHARACTER}…") or row.failure.message.endswith("?…")
     assert Row.model_validate_json(row.model_dump_json()) == row
+
+
+# Judges
+
+
+class Opinion:
+    """A judge that gives the same score to every answer, or does what it is told first; it tells what it was asked."""
+
+    digest = ""
+
+    def __init__(self, name: str = "one", score: float = 0.9, first: Callable[[], Awaitable[object]] = turns) -> None:
+        self.name = name
+        self.asked: list[tuple[Question, Response]] = []
+        self._score, self._first = score, first
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        self.asked.append((question, response))
+        await self._first()
+        return Verdict(judge=self.name, reasoning="Because.", overall_score=self._score, accuracy=self._score)
+
+
+def failing(name: str, error: BaseException) -> Opinion:
+    """A judge that always fails with the same error."""
+
+    async def fail() -> None:
+        raise error
+
+    return Opinion(name, first=fail)
+
+
+def test_a_verdict_is_in_its_row_and_its_scores() -> None:
+    """What a judge said stands in the row, and the row's scores are those that `measure` gives with it."""
+    (row,) = rows(questions(1), instant, judges=[Opinion(score=0.75)])
+    (verdict,) = row.verdicts
+    expected = measure(row.question, FOUND, Rules(), [verdict])
+    assert (verdict.judge, row.failure) == ("one", None)
+    assert (row.scores, row.unmeasured, row.passed) == (expected.scores, expected.unmeasured, True)
+    assert row.scores["overall_score"] == 0.75
+
+
+def test_a_judge_gets_every_answer_once() -> None:
+    """A judge is asked once for each question, with the records of question and response."""
+    judge, asked = Opinion(), questions(3)
+    rows(asked, instant, judges=[judge], concurrency=1)
+    assert len(judge.asked) == 3
+    assert all(
+        given is question and response is FOUND for (given, response), question in zip(judge.asked, asked, strict=True)
+    )
+
+
+def test_where_the_target_failed_nobody_is_asked() -> None:
+    """There is nothing to judge in a target's failure, and no token to count."""
+    judge = Opinion()
+    (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
+    assert (judge.asked, row.verdicts, row.tokens) == ([], (), None)
+    assert str(row.failure) == "target_error: OSError: gone"
+
+
+def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
+    """Judges wait for one another here, so all are asked together; verdicts stand in the order of the panel."""
+    together = asyncio.Barrier(3)
+    panel = [Opinion(name, score, together.wait) for name, score in (("c", 0.5), ("a", 1.0), ("b", 0.75))]
+    (row,) = rows(questions(1), instant, judges=panel)
+    assert [verdict.judge for verdict in row.verdicts] == ["c", "a", "b"]
+    assert (row.scores["overall_score"], row.scores["judge_spread"]) == (0.75, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (ValueError("no JSON"), "judge_error: ValueError: no JSON"),
+        (TimeoutError("read timed out"), "judge_error: TimeoutError: read timed out"),
+        (asyncio.CancelledError("by a pool"), "judge_error: CancelledError: by a pool"),
+        (SystemExit(3), "judge_error: SystemExit: 3"),
+        (LookupError("half \ud83d of a pair"), "judge_error: LookupError: half ? of a pair"),
+        (RuntimeError("x" * 5000), "judge_error: RuntimeError: " + "x" * (MESSAGE_LIMIT - 15) + "…"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException, shown: str) -> None:
+    """A judge's failure keeps the response and what it measures without a judge; the question neither passes nor
+    fails, and the others go on.
+    """
+    judge = Opinion()
+
+    async def ask(question: Question, response: Response, /) -> Verdict:
+        if question.id == "1":
+            raise error
+        return await judge(question, response)
+
+    ask.name, ask.digest = "ask", ""  # type: ignore[attr-defined]
+    found = sorted(rows(questions(3), instant, judges=[ask], concurrency=1), key=lambda row: row.position)
+    assert [str(row.failure) for row in found] == ["None", shown, "None"]
+    assert [row.passed for row in found] == [True, None, True]
+    failed, judged = found[1], found[0]
+    assert (failed.response, failed.verdicts) == (FOUND, ())
+    assert failed.scores == {
+        name: value
+        for name, value in judged.scores.items()
+        if name not in ("overall_score", "accuracy", "combined_score", "pass")
+    }
+    assert failed.scores["reciprocal_rank"] == 0.5
+    assert failed.unmeasured["overall_score"] == JUDGE_FAILED
+    assert failed.duplicates == 1
+    assert Row.model_validate_json(failed.model_dump_json()) == failed
+
+
+def test_a_judge_that_takes_too_long_is_a_judge_error() -> None:
+    """At its deadline a judge is given up and the answer kept; the row's time is the target's alone."""
+    cancelled: list[str] = []
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("hung")
+            raise
+
+    (row,) = rows(questions(1), instant, judges=[Opinion(first=hang)], judge_timeout=0.2)
+    assert str(row.failure) == "judge_error: no response within 0.2 s"
+    assert (row.response, row.passed, cancelled) == (FOUND, None, ["hung"])
+    assert row.seconds < 0.15
+
+
+def test_a_judge_has_a_deadline_of_its_own() -> None:
+    """A judge may take longer than the target is given."""
+    slow = Opinion(first=lambda: asyncio.sleep(0.2))
+    (row,) = rows(questions(1), instant, judges=[slow], timeout=0.1, judge_timeout=20)
+    assert (row.failure, row.passed) == (None, True)
+
+
+def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
+    """The failure names the judge, what the others said is kept in the row, and no score is made of their part."""
+    panel = [Opinion("first", 0.0), failing("second", ValueError("no JSON")), Opinion("third", 1.0)]
+    (row,) = rows(questions(1), instant, judges=panel)
+    assert str(row.failure) == "judge_error: second: ValueError: no JSON"
+    assert [verdict.judge for verdict in row.verdicts] == ["first", "third"]
+    assert {"overall_score", "accuracy", "judge_spread", "pass"}.isdisjoint(row.scores)
+    assert (row.scores["hit"], row.passed, row.response) == (1, None, FOUND)
+
+
+def test_of_several_failing_judges_the_first_is_named() -> None:
+    """Where more than one judge of a panel failed, the row tells of the first in the order of the panel."""
+    slow = Opinion("slow", first=lambda: asyncio.sleep(30))
+    (row,) = rows(questions(1), instant, judges=[slow, failing("quick", OSError("gone"))], judge_timeout=0.1)
+    assert (str(row.failure), row.verdicts) == ("judge_error: slow: no response within 0.1 s", ())
+
+
+@pytest.mark.parametrize("error", [UsageError("the key is refused"), InconclusiveError("out of credit")])
+def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError) -> None:
+    """A key that is refused would fail every question: the run ends with that error, after the rows before it."""
+    found: list[Row] = []
+    asked = 0
+
+    async def refuse_the_third() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 2:
+            raise error
+
+    judge = Opinion(first=refuse_the_third)
+
+    async def work() -> None:
+        with pytest.raises(type(error), match=str(error)):
+            await take(found.append, questions(50), instant, judges=[judge], concurrency=1)
+
+    finish(work)
+    assert [row.position for row in found] == [0, 1]
+    assert asked == 3
+
+
+@pytest.mark.xfail(strict=True, reason="the other judges of a panel go on when one stops the run")
+def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
+    """When one judge of a panel stops the run, what the others are asked is cancelled."""
+    panel = [Opinion("hangs", first=asyncio.Event().wait), failing("refused", UsageError("the key is refused"))]
+
+    async def work() -> None:
+        with pytest.raises(UsageError):
+            await take(lambda row: None, questions(1), instant, judges=panel)
+
+    finish(work)
+
+
+@pytest.mark.xfail(strict=True, reason="what is neither a verdict nor a failure is dropped, as if nobody had judged")
+def test_what_is_no_verdict_is_a_judge_error() -> None:
+    """A judge of one's own that returns nothing has failed."""
+
+    async def silent(question: Question, response: Response, /) -> None: ...
+
+    silent.name, silent.digest = "silent", ""  # type: ignore[attr-defined]
+    (row,) = rows(questions(1), instant, judges=[silent])
+    assert row.failure is not None
+    assert (row.failure.kind, row.passed) == ("judge_error", None)
+
+
+def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
+    """Closing the rows cancels the judges that are in flight, and asks them nothing more."""
+    hanging = Opinion("hangs", first=asyncio.Event().wait)
+
+    async def work() -> None:
+        found = evaluate(questions(9), instant, judges=[hanging, Opinion()], concurrency=3)
+        taking = asyncio.ensure_future(anext(found))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert len(hanging.asked) == 3
+
+
+# Tokens
+
+
+def never_counted(texts: Sequence[str]) -> Tokens:
+    """A counter that must not be asked."""
+    raise AssertionError(texts)
+
+
+def words(texts: Sequence[str]) -> Tokens:
+    """A counter for which every word is a token."""
+    return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
+
+
+def answering(response: Response) -> Target:
+    """A target that always gives the same response."""
+
+    async def ask(question: Question, k: int, /) -> Response:
+        return response
+
+    return ask
+
+
+def test_tokens_are_what_the_target_reports() -> None:
+    """Prompt and completion together, and nothing is counted beside them, not even where they are 0."""
+    for used in (Usage(prompt_tokens=40, completion_tokens=2), Usage(prompt_tokens=0, completion_tokens=0)):
+        (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)
+        assert row.tokens == Tokens(count=used.total_tokens, known="reported")
+        assert row.scores["num_tokens"] == used.total_tokens
+
+
+def test_tokens_that_are_not_reported_are_counted() -> None:
+    """The question, the text of the first k sources and the answer are counted: what lies further back is not."""
+    sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
+    given: list[list[str]] = []
+
+    def count(texts: Sequence[str]) -> Tokens:
+        given.append(list(texts))
+        return words(texts)
+
+    (row,) = rows(
+        questions(1), answering(Response(answer="It is Paris.", sources=sources)), count=count, rules=Rules(3)
+    )
+    assert given == [["What?", "one two", "", "three", "It is Paris."]]
+    assert row.tokens == Tokens(count=7, known="counted")
+    assert row.scores["num_tokens"] == 7
+
+
+@pytest.mark.parametrize("response", [Response(), Response(sources=()), Response(abstained=True)])
+def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
+    """Where there is neither answer nor source, only the question is counted."""
+    (row,) = rows(questions(1), answering(response), count=words)
+    assert row.tokens == Tokens(count=1, known="counted")
+
+
+def test_without_a_counter_there_are_no_tokens() -> None:
+    """Tokens that are neither reported nor counted are not 0: they are missing."""
+    (row,) = rows(questions(1), instant)
+    assert row.tokens is None
+    assert "num_tokens" not in row.scores
+    assert row.unmeasured["combined_score"] == "not measured: judge, num_tokens"
+
+
+def test_tokens_count_also_where_the_judge_failed() -> None:
+    """What the target used was used, whatever became of the verdict."""
+    (row,) = rows(questions(1), instant, judges=[failing("one", OSError("gone"))], count=words)
+    assert row.scores["num_tokens"] == 2

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import binomtest, bootstrap, norm
 
 from evaltrack import statistics
 from evaltrack.statistics import Interval, detectable_drop, difference_sd, holm, mcnemar_exact, paired_interval
@@ -34,7 +34,7 @@ Pairs = tuple[Floats, Floats]
 
 COLUMNS = ("recall_5", "P_5", "recip_rank", "success_5", "ndcg_cut_10", "map")
 
-repeatable = settings(deadline=None, derandomize=True)
+repeatable = settings(deadline=None, derandomize=True, max_examples=50)
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +126,14 @@ DATA = {
     "small recall in fifths": (graded(20, 5), "bca"),
     "reciprocal ranks": (tuple(1 / (1 + np.random.default_rng(3).geometric(0.4, (2, 400)))), "bca"),
     "distinct": (times(500), "bca"),
-    "grouped": (times(3000), "bca-grouped"),
-    "grouped, one far out": (times(3000, 300.0), "bca-grouped"),
+    "grouped": (times(2100), "bca-grouped"),
+    "grouped, one far out": (times(2100, 300.0), "bca-grouped"),
 }
 
 
-@pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("confidence", [0.95, 0.8])
+@pytest.mark.parametrize(
+    ("name", "confidence"), [*((name, 0.95) for name in DATA), ("flips", 0.8), ("recall in fifths", 0.99)]
+)
 def test_the_interval_is_scipys(name: str, confidence: float) -> None:
     """Flips, grades, ranks and times: the ends are those of scipy's paired BCa bootstrap within Monte Carlo error."""
     pairs, method = DATA[name]
@@ -173,20 +174,72 @@ def test_groups_keep_the_distribution(outlier: float, monkeypatch: pytest.Monkey
     merged = statistics._merged(values, np.ones(1000, dtype=np.int64), statistics._equal_widths(values))
     assert len(merged[0]) <= 257
     assert merged[1].sum() == 1000
-    means = statistics._resampled_means(*merged, 100_000, 0)
+    assert merged[2].max() <= ((values[-1] - values[0]) / 256) ** 2
+    means = statistics._resampled_means(*merged, 40_000, 0)
 
     deviations = values - values.mean()
     error = values.std() / math.sqrt(1000)
     skewness = (deviations**3).mean() / values.std() ** 3 / math.sqrt(1000)
     standardised = (means - values.mean()) / error
-    assert standardised.mean() == pytest.approx(0, abs=5 / math.sqrt(100_000))
+    assert standardised.mean() == pytest.approx(0, abs=5 / math.sqrt(40_000))
     assert standardised.std() == pytest.approx(1, abs=0.02)
-    assert (standardised**3).mean() == pytest.approx(skewness, abs=0.06)
+    assert (standardised**3).mean() == pytest.approx(skewness, abs=0.1)
 
-    exact = [after - before for after, before in [times(1000, outlier)]][0]
-    chosen = np.random.default_rng(1).integers(0, 1000, (20_000, 1000))
-    ends = np.quantile((exact[chosen].mean(axis=1) - exact.mean()) / error, [0.025, 0.975])
-    assert np.quantile(standardised, [0.025, 0.975]) == pytest.approx(ends, rel=0, abs=0.1)
+    chosen = np.random.default_rng(1).integers(0, 1000, (10_000, 1000))
+    ends = np.quantile((values[chosen].mean(axis=1) - values.mean()) / error, [0.025, 0.975])
+    assert np.quantile(standardised, [0.025, 0.975]) == pytest.approx(ends, rel=0, abs=0.15)
+
+
+def test_what_lies_inside_a_group_still_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even of five groups the resampled means keep the spread of all pairs, not that of the groups' means."""
+    monkeypatch.setattr(statistics, "MAX_DISTINCT", 4)
+    values = np.linspace(-1, 1, 1000)
+    merged = statistics._merged(values, np.ones(1000, dtype=np.int64), statistics._equal_widths(values))
+    means = statistics._resampled_means(*merged, 20_000, 0)
+    assert len(merged[0]) == 5
+    assert means.std() == pytest.approx(values.std() / math.sqrt(1000), rel=0.02)
+
+
+@pytest.mark.parametrize("pairs", [graded(200, 5), times(500), flips(60, 7, 2)], ids=["graded", "distinct", "flips"])
+def test_the_acceleration_is_the_jackknifes(pairs: Pairs) -> None:
+    """From distinct differences comes the number that leaving out each pair in turn gives."""
+    differences = pairs[1] - pairs[0]
+    left_out = np.array([np.delete(differences, i).mean() for i in range(len(differences))])
+    moved = left_out.mean() - left_out
+    values, counts, _ = statistics._distinct(*pairs)
+    found = statistics._acceleration(values - differences.mean(), counts)
+    assert found == pytest.approx((moved**3).sum() / (6 * (moved**2).sum() ** 1.5), rel=1e-9)
+
+
+@pytest.mark.parametrize(("below", "acceleration"), [(0.5, 0.0), (0.58, 0.0), (0.5, 0.08), (0.43, -0.05)])
+def test_the_ends_are_efrons_quantiles(below: float, acceleration: float) -> None:
+    """Where resampled means are evenly spread over 0 to 1, the ends are the corrected levels themselves."""
+    bias = norm.ppf(below)
+    z = bias + norm.ppf([0.025, 0.975])
+    found = statistics._corrected_quantiles(np.linspace(0, 1, 10_001), below, acceleration, 0.95)
+    assert found == pytest.approx(norm.cdf(bias + z / (1 - acceleration * z)), abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
+    """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
+    low, high = statistics._corrected_quantiles(np.linspace(0, 1, 11), share, 0.1, 0.95)
+    assert 0 <= low <= high <= 1
+
+
+def test_beyond_the_pole_of_the_acceleration_lies_the_last_resample() -> None:
+    """So far out in a tail that the correction would change its sign, the end is the outermost mean."""
+    low, high = statistics._corrected_quantiles(np.linspace(0, 1, 11), 0.5, 1 / 6, 1 - 1e-13)
+    assert 0 <= low < 0.1
+    assert high == 1
+
+
+def test_a_tie_is_a_tie_in_any_unit() -> None:
+    """In tenths, whose sums are rounded, as many resamples equal what was observed as in whole numbers."""
+    whole = np.array([-1, -1, -1, 2, 7, *[0] * 10, 3, 3, -6, 1, 1], dtype=float)
+    zeros = np.zeros(len(whole))
+    found, tenths = interval((zeros, whole)), interval((zeros, whole / 10))
+    assert (10 * tenths.low, 10 * tenths.high) == pytest.approx((found.low, found.high), rel=1e-12)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
@@ -214,9 +267,10 @@ def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
     assert first == again == interval(pairs)
     assert first != other
     assert (first.low, first.high) == pytest.approx((other.low, other.high), rel=0, abs=monte_carlo(pairs))
-    code = "from tests.test_statistics import *\nprint(interval(graded(200, 5)), interval(times(3000)))"
+    code = "from evaltrack.statistics import paired_interval\n"
+    code += f"print(paired_interval({pairs[0].tolist()}, {pairs[1].tolist()}))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
-    assert ended.stdout == f"{first} {interval(times(3000))}\n"
+    assert ended.stdout == f"{first}\n"
 
 
 @repeatable
@@ -238,8 +292,8 @@ def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], sh
 
 def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
     """Also what is grouped is independent of the order, to the bit."""
-    before, after = times(3000)
-    order = np.random.default_rng(4).permutation(3000)
+    before, after = times(2100)
+    order = np.random.default_rng(4).permutation(2100)
     assert interval((before[order], after[order])) == interval((before, after))
 
 
@@ -251,7 +305,7 @@ def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
-@pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(3000)], ids=["flips", "distinct", "grouped"])
+@pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(2100)], ids=["flips", "distinct", "grouped"])
 def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
     """In another unit (a power of two, so that nothing is rounded) the same interval is found, to the bit."""
     found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
@@ -268,14 +322,16 @@ def test_lists_tuples_integers_and_truth_values_are_scores() -> None:
 
 
 def test_differences_that_only_rounding_tells_apart_are_one() -> None:
-    """0.6 - 0.4, 0.4 - 0.2 and 1 - 0.8 differ in their last bits, and are all equal here."""
-    before, after = [0.4, 0.2, 0.8], [0.6, 0.4, 1.0]
-    assert len(set(np.subtract(after, before).tolist())) == 3
+    """0.6 - 0.4 and 0.4 - 0.2 differ in their last bits, and are one difference here, as everywhere on paper."""
+    before, after = [0.4, 0.2, 0.8, 0.1], [0.6, 0.4, 1.0, 0.3]
+    assert len(set(np.subtract(after, before).tolist())) > 1
     found = interval((before, after))
     assert (found.low, found.method) == (pytest.approx(0.2, abs=1e-15), "all-equal")
-    fifths = np.round(10 * np.subtract(*graded(200, 5)[::-1])) / 10
-    assert len(set(np.subtract(*graded(200, 5)[::-1]).tolist())) > len(set(fifths.tolist()))
-    found, clean = interval(graded(200, 5)), interval((np.zeros(200), fifths))
+    fifths_before, fifths_after = graded(200, 5)
+    differences = fifths_after - fifths_before
+    fifths = np.round(differences * 5) / 5
+    assert len(np.unique(differences)) > len(np.unique(fifths))
+    found, clean = interval((fifths_before, fifths_after)), interval((np.zeros(200), fifths))
     assert (found.low, found.high) == pytest.approx((clean.low, clean.high), rel=1e-12)
 
 
@@ -326,8 +382,8 @@ def test_a_million_pairs_need_little_memory(record_property: Callable[[str, obje
     The seconds are recorded (``--junit-xml``) and printed (``-s``), not asserted.
     """
     draw = np.random.default_rng(6)
-    values = np.unique(np.subtract.outer(np.linspace(0, 1, 27), np.linspace(0, 1, 27) ** 2).round(9))
-    before, after = np.zeros(1_000_000), draw.choice(values, 1_000_000, p=draw.dirichlet(np.ones(len(values))))
+    before = np.zeros(1_000_000)
+    after = draw.choice(np.linspace(-1, 1, 701), 1_000_000, p=draw.dirichlet(np.ones(701)))
     start = time.perf_counter()
     found = interval((before, after))
     seconds = time.perf_counter() - start
@@ -339,7 +395,7 @@ def test_a_million_pairs_need_little_memory(record_property: Callable[[str, obje
     record_property("peak_mib", round(peak))
     print(f"{len(np.unique(after))} distinct differences: {seconds:.2f} s, {peak:.0f} MiB beside the input")
 
-    assert 600 < len(np.unique(after)) < 750
+    assert 690 < len(np.unique(after)) < 702
     error = float(after.std()) / 1000
     assert (found.low, found.high) == pytest.approx(
         (after.mean() - 1.96 * error, after.mean() + 1.96 * error), rel=0, abs=0.2 * error
@@ -351,8 +407,9 @@ def test_mcnemar_is_scipys_and_exact() -> None:
     """For up to 30 flips each way p is that of scipy's `binomtest`, and the fraction itself but for the last bit."""
     for b, c in product(range(31), repeat=2):
         p = mcnemar_exact(b, c)
-        exact = min(Fraction(1), 2 * sum(Fraction(math.comb(b + c, i), 2 ** (b + c)) for i in range(min(b, c) + 1)))
-        assert abs(p - float(exact)) <= math.ulp(float(exact)), (b, c)
+        as_uneven = 2 * sum(math.comb(b + c, i) for i in range(min(b, c) + 1))
+        exact = min(1.0, float(Fraction(as_uneven, 2 ** (b + c))))
+        assert abs(p - exact) <= math.ulp(exact), (b, c)
         if b + c:
             assert p == pytest.approx(binomtest(min(b, c), b + c).pvalue, rel=1e-14), (b, c)
 
@@ -468,7 +525,8 @@ def test_detectable_drop_refuses_what_is_out_of_range(sd: float, n: int, options
 
 def test_neither_numpy_nor_scipy_is_imported_before_it_is_needed() -> None:
     """Importing the room, and all of it that counts in plain numbers, loads neither."""
-    code = "import sys\nfrom evaltrack.statistics import *\nmcnemar_exact(3, 9), holm({'a': 0.1}), detectable_drop(0.1, 9)\n"
+    code = "import sys\nfrom evaltrack.statistics import detectable_drop, holm, mcnemar_exact\n"
+    code += "mcnemar_exact(3, 9), holm({'a': 0.1}), detectable_drop(0.1, 9)\n"
     code += "print({'numpy', 'scipy'} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
     assert ended.stdout == "set()\n"

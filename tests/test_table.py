@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.records import Failure, Question, Response, Row, Source, ToolCall, Usage
+from evaltrack.records import Failure, Question, Response, Row, Source, Tokens, ToolCall, Usage, Verdict
 from evaltrack.scores import SCORES
 from evaltrack.table import (
     BATCH,
@@ -32,9 +32,10 @@ from evaltrack.table import (
 COLUMNS = [
     *("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "passed", "error"),
     *("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k"),
-    *("negative_pass", "false_abstention", "pass"),
+    *("negative_pass", "false_abstention", "overall_score", "accuracy", "completeness", "relevance", "judge_spread"),
+    *("tools_called", "num_tokens", "combined_score", "pass"),
     *("unmeasured", "expected", "by_title", "sources", "abstained", "duplicates", "tool_calls"),
-    *("prompt_tokens", "completion_tokens", "seconds", "started_at", "digest", "position"),
+    *("prompt_tokens", "completion_tokens", "tokens_known", "verdicts", "seconds", "started_at", "digest", "position"),
 ]
 
 
@@ -85,7 +86,21 @@ FULL = row(
         tool_calls=(ToolCall(name="search", arguments={"not": "in the table"}), ToolCall(name="open")),
         usage=Usage(prompt_tokens=3, completion_tokens=4),
     ),
+    verdicts=(
+        Verdict(
+            judge="openai:m",
+            reasoning="Là: ça va. 😀",
+            accuracy=0.25,
+            completeness=0.5,
+            relevance=0.75,
+            overall_score=1.0,
+            usage=Usage(prompt_tokens=30, completion_tokens=40),
+            cached=True,
+        ),
+        Verdict(judge="recorded", reasoning="", declined=False),
+    ),
     scores={score.name: number / 8 for number, score in enumerate(SCORES)},
+    tokens=Tokens(count=7, known="reported"),
     duplicates=2,
     passed=True,
     started_at=1_700_000_000.125,
@@ -108,7 +123,15 @@ FULL_FLAT: FlatRow = {
     "ndcg_at_k": 0.5,
     "negative_pass": 0.625,
     "false_abstention": 0.75,
-    "pass": 0.875,
+    "overall_score": 0.875,
+    "accuracy": 1.0,
+    "completeness": 1.125,
+    "relevance": 1.25,
+    "judge_spread": 1.375,
+    "tools_called": 1.5,
+    "num_tokens": 1.625,
+    "combined_score": 1.75,
+    "pass": 1.875,
     "unmeasured": None,
     "expected": ["a", "05"],
     "by_title": False,
@@ -128,6 +151,33 @@ FULL_FLAT: FlatRow = {
     "tool_calls": ["search", "open"],
     "prompt_tokens": 3,
     "completion_tokens": 4,
+    "tokens_known": "reported",
+    "verdicts": [
+        {
+            "judge": "openai:m",
+            "reasoning": "Là: ça va. 😀",
+            "accuracy": 0.25,
+            "completeness": 0.5,
+            "relevance": 0.75,
+            "overall_score": 1.0,
+            "declined": None,
+            "cached": True,
+            "prompt_tokens": 30,
+            "completion_tokens": 40,
+        },
+        {
+            "judge": "recorded",
+            "reasoning": "",
+            "accuracy": None,
+            "completeness": None,
+            "relevance": None,
+            "overall_score": None,
+            "declined": False,
+            "cached": False,
+            "prompt_tokens": None,
+            "completion_tokens": None,
+        },
+    ],
     "seconds": 0.5,
     "started_at": 1_700_000_000.125,
     "digest": FULL.question.digest,
@@ -149,6 +199,7 @@ FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
     "expected": [],
     "by_title": True,
     "duplicates": 0,
+    "verdicts": [],
     "seconds": 0.0,
     "started_at": 0.0,
     "digest": FAILED.question.digest,
@@ -212,6 +263,28 @@ def test_texts_of_sources_are_cut() -> None:
     found = flatten(made, 3)["sources"]
     assert [source["text"] for source in found] == [texts[0], "b" * SOURCE_TEXT_LIMIT, "c", None]
     assert [source["text_digest"] for source in found] == [sha(text) for text in texts]
+
+
+@pytest.mark.parametrize("known", ["reported", "counted", "estimated"])
+def test_how_tokens_are_known(tmp_path: Path, known: str) -> None:
+    """How the tokens are known stands in words, and null where they are not; only a target's report has two parts."""
+    used = Tokens.model_validate({"count": 7, "known": known})
+    counted, unknown = write(tmp_path / "t.parquet", [row(tokens=used, scores={"num_tokens": 7.0}), row(1)])
+    assert (counted["tokens_known"], counted["num_tokens"], counted["prompt_tokens"]) == (known, 7, None)
+    assert (unknown["tokens_known"], unknown["num_tokens"]) == (None, None)
+
+
+def test_a_judge_error_keeps_what_there_is(tmp_path: Path) -> None:
+    """A row whose judge failed holds the answer, the other judge's verdict and the error."""
+    made = row(
+        response=Response(answer="Paris."),
+        verdicts=(Verdict(judge="one", reasoning="Right.", overall_score=0.5),),
+        failure=Failure(kind="judge_error", message="two: no JSON"),
+    )
+    (flat,) = write(tmp_path / "t.parquet", [made])
+    assert (flat["answer"], flat["error"], flat["passed"]) == ("Paris.", "judge_error: two: no JSON", None)
+    assert [(verdict["judge"], verdict["overall_score"]) for verdict in flat["verdicts"]] == [("one", 0.5)]
+    assert flat["overall_score"] is None
 
 
 def test_reasons_are_json() -> None:
@@ -311,7 +384,12 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     assert {name for name, kind in types.items() if pa.types.is_null(kind)} == set()
     assert types["id"] == pa.string()
     assert {types[score.name] for score in SCORES} == {pa.float64()}
-    assert types["expected"].value_type == types["tool_calls"].value_type == pa.string()
+    assert types["expected"].value_type == types["tool_calls"].value_type == types["tokens_known"] == pa.string()
+    verdicts = {field.name: field.type for field in types["verdicts"].value_type}
+    assert {name for name, kind in verdicts.items() if kind == pa.float64()} == {
+        *("accuracy", "completeness", "relevance", "overall_score")
+    }
+    assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
 
 
 def distinct_texts(rows: int, length: int) -> Iterable[Row]:

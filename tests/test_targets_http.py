@@ -19,7 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source
 from evaltrack.run import evaluate
@@ -222,7 +221,7 @@ def test_what_is_sent(server: Server) -> None:
     assert (request.method, request.path) == ("POST", "/v1/ask?lang=fr&x=%2F")
     assert json.loads(request.body) == {"question": "Ça va? “Yes”", "k": 5, "id": "q-1"}
     assert request.headers["Content-Type"] == request.headers["Accept"] == "application/json"
-    assert request.headers["User-Agent"] == f"evaltrack/{__version__}"
+    assert request.headers["User-Agent"] == "evaltrack"
     assert "Ça va? “Yes”".encode() in request.body
 
 
@@ -427,6 +426,18 @@ def test_error_status(server: Server) -> None:
         'status 429: {"detail": "slow down"}'
     )
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "head", ["Content-Encoding: gzip\r\nContent-Length: 2", "Content-Length: 99", "Transfer-Encoding: chunked"]
+)
+def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
+    """A body that cannot be read hides no status, and holds up no redirect."""
+    message = error_of(server, lambda handler: handler.raw(f"HTTP/1.1 502 Bad\r\n{head}\r\n\r\nno".encode()))
+    assert message == "status 502: (an empty body)"
+    moved = f"HTTP/1.1 307 Moved\r\nLocation: /new\r\n{head}\r\n\r\nno".encode()
+    server.answer = lambda handler: handler.raw(moved) if handler.path == "/ask" else handler.reply({"answer": "here"})
+    assert ask(server) == Response(answer="here")
 
 
 @pytest.mark.parametrize("status", [500, 200])

@@ -17,6 +17,8 @@ from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
 
 COMMANDS = {
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
+    "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
+    "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Mapping
 
 from evaltrack.records import Question, Response, Verdict
+from evaltrack.scores import lacking
 from evaltrack.targets.python import import_function, in_thread, is_async
 
 
@@ -27,6 +28,7 @@ class FunctionJudge:
 
         Raises:
             TypeError: it returned something else than a verdict or a mapping.
+            ValueError: the mapping is no verdict, or lacks what the question needs.
         """
         returned = await self._call(question, response)
         if inspect.isawaitable(returned):
@@ -35,4 +37,6 @@ class FunctionJudge:
             returned = Verdict.model_validate({"reasoning": "", **returned, "judge": self.name})
         if not isinstance(returned, Verdict):
             raise TypeError(f"the judge returned {type(returned).__name__}; return a Verdict or its fields")
-        return returned
+        if name := lacking(question, returned):
+            raise ValueError(f"the judge returned no `{name}`")
+        return returned.model_copy(update={"judge": self.name})

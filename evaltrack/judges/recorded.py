@@ -13,12 +13,17 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Verdict
+from evaltrack.scores import lacking
 
 SHOWN = 20
 
 
 class NotJudgedError(LookupError):
     """The file holds no verdict for a question, or none of the kind that the question needs."""
+
+
+class _BadLineError(ValueError):
+    """A line is no verdict on a question."""
 
 
 class RecordedJudge:
@@ -46,25 +51,24 @@ class RecordedJudge:
         if len(names) > 1:
             problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
         if problems:
-            raise UsageError("\n".join(problems[:SHOWN]))
+            more = [f"... and {len(problems) - SHOWN} more problems"] if len(problems) > SHOWN else []
+            raise UsageError("\n".join([*problems[:SHOWN], *more]))
         self.name = names[0]
 
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
         try:
             value = from_json(raw, allow_inf_nan=False)
-            key = value.pop("id")
-            verdict = Verdict.model_validate({"judge": "recorded", "reasoning": "", **value})
+            key, verdict = _judged(value)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             problems.append(f"{self._path}:{number}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
             return
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            what = "`id` is missing" if isinstance(error, KeyError) else str(error)
-            problems.append(f"{self._path}:{number}: {what}")
+        except ValueError as error:
+            problems.append(f"{self._path}:{number}: {error}")
             return
-        if str(key) in self._verdicts:
+        if key in self._verdicts:
             problems.append(f"{self._path}:{number}: id `{key}` is judged twice; keep one of them")
-        self._verdicts[str(key)] = verdict
+        self._verdicts[key] = verdict
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -75,8 +79,16 @@ class RecordedJudge:
         verdict = self._verdicts.get(question.id)
         if verdict is None:
             raise NotJudgedError(f"no verdict with id `{question.id}` in {self._path}")
-        needed = verdict.declined if question.negative else verdict.overall_score
-        if needed is None:
-            name = "declined" if question.negative else "overall_score"
+        if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
+
+
+def _judged(value: object) -> tuple[str, Verdict]:
+    """The question id and the verdict of one line."""
+    if not isinstance(value, dict):
+        raise _BadLineError("is not a JSON object")
+    key = value.pop("id", None)
+    if isinstance(key, bool) or not isinstance(key, str | int):
+        raise _BadLineError("`id` is missing; name the question that was judged")
+    return str(key), Verdict.model_validate({"judge": "recorded", "reasoning": "", **value})

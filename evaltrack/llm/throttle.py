@@ -3,90 +3,135 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from types import TracebackType
 
 FIRST_DELAY, MAX_DELAY = 0.5, 30.0
 """Seconds before a retry: random up to a bound that doubles from the first to the last."""
 
 
 class Throttle:
-    """How many calls may be in flight: halved when the server pushes back, one more after each round that succeeds."""
+    """How many calls may be in flight: halved when the server pushes back, one more after each round that succeeds.
+
+    Those who wait are let in one by one in the order they came, so that thousands may wait. Use on one event loop.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = float(limit)
         self._most = limit
         self._in_flight = 0
-        self._halved_at = 0.0
-        self._held_until = 0.0
-        self._free = asyncio.Condition()
+        self._halved_at = -math.inf
+        self._held_until = -math.inf
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._alarm: asyncio.TimerHandle | None = None
 
-    def turn(self) -> _Turn:
+    def turn(self) -> Turn:
         """An async context: a place among the calls in flight, after any wait the server asked for."""
-        return _Turn(self)
+        return Turn(self)
 
     async def enter(self) -> None:
         """Wait for a place."""
-        while True:
-            async with self._free:
-                await self._free.wait_for(lambda: self._in_flight < max(1, int(self.limit)))
-                wait = self._held_until - time.monotonic()
-                if wait <= 0:
-                    self._in_flight += 1
-                    return
-            await asyncio.sleep(wait)
+        place = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        self._let_in()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if not place.cancelled():
+                self.leave()  # it was let in and stopped in the same moment
+            elif place in self._waiting:
+                self._waiting.remove(place)
+            raise
 
-    async def leave(self) -> None:
+    def leave(self) -> None:
         """Give the place back."""
-        async with self._free:
-            self._in_flight -= 1
-            self._free.notify_all()
+        self._in_flight -= 1
+        self._let_in()
 
     def succeeded(self) -> None:
         """A call came back well: additive increase."""
-        self.limit = min(self._most, self.limit + 1 / max(self.limit, 1))
+        self.limit = min(self._most, self.limit + 1 / self.limit)
 
-    def pushed_back(self) -> None:
-        """The server said 429: multiplicative decrease, once for all calls that were in flight together."""
-        now = time.monotonic()
-        if now - self._halved_at > 1:
-            self._halved_at = now
+    def pushed_back(self, since: float) -> None:
+        """The server said 429 to a call of the monotonic time `since`: multiplicative decrease.
+
+        Calls that were in flight together halve once: those from before the last halving tell nothing of the new limit.
+        """
+        if since > self._halved_at:
+            self._halved_at = time.monotonic()
             self.limit = max(1.0, self.limit / 2)
 
     def hold(self, seconds: float) -> None:
-        """Nobody calls for so long; each is let go a little apart."""
+        """Nobody calls for so long, and a moment more so that clocks may differ."""
         self._held_until = max(self._held_until, time.monotonic() + seconds + random.uniform(0, 0.05))  # noqa: S311
 
+    def _let_in(self) -> None:
+        """Let in as many as there are places, or wake when the pause is over."""
+        wait = self._held_until - time.monotonic()
+        if wait > 0 and self._waiting:
+            if self._alarm is None:
+                self._alarm = asyncio.get_running_loop().call_later(wait, self._wake)
+            return
+        while self._waiting and self._in_flight < int(self.limit):
+            place = self._waiting.popleft()
+            if not place.done():
+                self._in_flight += 1
+                place.set_result(None)
 
-@dataclass
-class _Turn:
-    throttle: Throttle
+    def _wake(self) -> None:
+        self._alarm = None
+        self._let_in()
 
-    async def __aenter__(self) -> None:
-        await self.throttle.enter()
 
-    async def __aexit__(self, *exc_info: object) -> None:
-        await asyncio.shield(self.throttle.leave())
+class Turn:
+    """A place among the calls in flight; `since` is the monotonic time in seconds when it was had."""
+
+    def __init__(self, throttle: Throttle) -> None:
+        self._throttle = throttle
+        self.since = -math.inf
+
+    async def __aenter__(self) -> Turn:
+        await self._throttle.enter()
+        self.since = time.monotonic()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._throttle.leave()
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date (RFC 9110)."""
+    """Seconds the server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as an HTTP date (RFC 9110).
+
+    None where it asks for nothing, or for nothing that can be read.
+    """
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return seconds / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if value is None or seconds is not None:
+        return seconds
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        value = headers.get("retry-after")
-        if value is None:
-            return None
-        if value.strip().replace(".", "", 1).isdigit():
-            return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text else -1.0
     except ValueError:
         return None
+    return number if 0 <= number < math.inf else None
 
 
 def delay(attempt: int) -> float:
     """Seconds before the next attempt (the first is 0): full jitter, so that calls that failed together come apart."""
-    return random.uniform(0, min(MAX_DELAY, FIRST_DELAY * 2**attempt))  # noqa: S311 - jitter, no secret
+    return random.uniform(0, min(MAX_DELAY, FIRST_DELAY * 2 ** min(attempt, 16)))  # noqa: S311 - jitter, no secret

@@ -30,7 +30,7 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[FlatRow]
         "metadata": {
             "ground_truth_file": golden_path,
             "search_mode": "evaluation",
-            "judge_model": None if result.signature.judge == "none" else result.signature.judge.removeprefix("openai:"),
+            "judge_model": _judge_model(result.signature.judge),
             "target": result.signature.target,
             "mlflow_run_id": result.run_id,
         },
@@ -39,6 +39,11 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[FlatRow]
     for number, row in enumerate(rows):
         yield ("\n    " if number == 0 else ",\n    ") + json.dumps(_result(row), ensure_ascii=False, allow_nan=False)
     yield "\n  ]\n}\n"
+
+
+def _judge_model(judge: str) -> str | None:
+    """The judge as seed 001 writes it, `gpt-4o`; of a panel each one."""
+    return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 
 def _result(row: FlatRow) -> dict[str, Any]:

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from evaltrack.report.markdown import plain
 from evaltrack.table import FlatRow
 
+FIELDS = ("judge", "reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined")
+"""What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""
+
 SHOWN = 500
 """Questions on the page; the JSON Lines hold all."""
 
@@ -16,7 +19,7 @@ def verdict_lines(rows: Iterable[FlatRow]) -> Iterator[str]:
     """One line for each verdict, in the form that a `recorded:` judge reads."""
     for row in rows:
         for verdict in row["verdicts"] or ():
-            kept = {name: value for name, value in verdict.items() if value is not None}
+            kept = {name: verdict[name] for name in FIELDS if verdict[name] is not None}
             yield json.dumps({"id": row["id"], **kept}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -33,7 +36,7 @@ def reasoning_page(rows: Iterable[FlatRow]) -> Iterator[str]:
         if row["error"]:
             yield f"- **{plain(row['error'], 1000)}**\n"
         for verdict in row["verdicts"] or ():
-            yield f"- {plain(verdict['judge'])}: {_numbers(verdict)}\n\n  {plain(verdict['reasoning'], 3000)}\n"
+            yield f"- {plain(verdict['judge'])}: {_said(row, verdict)}\n\n  {plain(verdict['reasoning'], 3000)}\n"
     if len(judged) > SHOWN:
         yield f"\n{len(judged) - SHOWN} more stand in `verdicts.jsonl`.\n"
 
@@ -44,8 +47,8 @@ def _order(row: FlatRow) -> tuple[int, float]:
     return (1 if row["passed"] is False else 2), row["overall_score"] if row["overall_score"] is not None else 1.0
 
 
-def _numbers(verdict: FlatRow) -> str:
-    if verdict["declined"] is not None:
+def _said(row: FlatRow, verdict: FlatRow) -> str:
+    if row["expected"] == []:
         return "declined" if verdict["declined"] else "**did not decline**"
     names = ("overall_score", "accuracy", "completeness", "relevance")
     return ", ".join(f"{name} {verdict[name]:.2f}" for name in names if verdict[name] is not None)

@@ -86,10 +86,10 @@ def missed_words(row: Row, k: int) -> str:
         return "answered, but should have declined"
     if row.response is not None and row.response.declined:
         return "declined, but has an answer"
-    judged = row.scores.get("overall_score")
-    if row.scores.get("hit") and row.scores.get("tools_called", 1) == 1 and judged is not None:
+    judged, found = row.scores.get("overall_score"), row.scores.get("hit", 1)  # without expectation nothing is missing
+    if found and row.scores.get("tools_called", 1) == 1 and judged is not None:
         return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
-    if row.scores.get("hit"):
+    if found:
         called = {call.name for call in row.response.tool_calls} if row.response else set()
         return "not called: " + ", ".join(tool for tool in row.question.expected_tools if tool not in called)
     return f"not in the first {k}: " + ", ".join(row.question.expected or ())

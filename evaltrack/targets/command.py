@@ -19,14 +19,16 @@ import re
 import shlex
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
+
+T = TypeVar("T")
 
 PLACEHOLDERS = ("question", "k", "id")
 _KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
@@ -35,8 +37,8 @@ _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
 STDERR_SHOWN = 500
 """Characters shown of the end of what a program that failed wrote to its standard error."""
 
-DRAIN_SECONDS = 1.0
-"""How long the output is waited for once the program and its group are gone; somebody else may hold it open."""
+DRAIN_SECONDS = 3.0
+"""How long a killed group may take to go, and its output to end, which somebody else may hold open."""
 
 
 class CommandTargetError(RuntimeError):
@@ -152,21 +154,30 @@ class _Listener(asyncio.SubprocessProtocol):
 
 async def _run(arguments: list[str]) -> _Listener:
     """Run a program to its end; whatever happens, neither it nor its process group is left behind."""
-    starting = asyncio.ensure_future(_start(arguments))
-    cancelled = None
-    while not starting.done():  # a matter of milliseconds, and only then is there a group that can be killed
-        try:
-            await asyncio.wait({starting})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    transport, listener = starting.result()
+    (transport, listener), cancelled = await _uninterrupted(_start(arguments))
     try:
         if cancelled:
             raise cancelled
         await listener.stopped.wait()
     finally:
-        await _end(transport, listener)
+        _, cancelled = await _uninterrupted(_end(transport, listener))
+        if cancelled:
+            raise cancelled
     return listener
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
+    """Do a short piece of work to its end, also where we are cancelled meanwhile; the cancellation is given back.
+
+    Before the start is complete there is no group that could be killed, and before the end is, a process is left over.
+    """
+    task, cancelled = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return task.result(), cancelled
 
 
 async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Listener]:
@@ -183,12 +194,11 @@ async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> N
     """Kill what is left of the group, and read what is left of the output."""
     with suppress(ProcessLookupError, PermissionError):  # all ended by themselves
         os.killpg(transport.get_pid(), signal.SIGKILL)
-    try:
-        await listener.exited.wait()  # before closing, which would wait for the process in its own way
-        with suppress(TimeoutError):
-            await asyncio.wait_for(listener.drained.wait(), DRAIN_SECONDS)
-    finally:
-        transport.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            await listener.exited.wait()
+            await listener.drained.wait()
+    transport.close()
 
 
 def _ending(code: int) -> str:

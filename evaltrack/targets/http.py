@@ -165,16 +165,15 @@ class HttpTarget:
             async with client.stream(method, url, content=sent) as response:
                 if not response.has_redirect_location:
                     return await self._accepted(response)
-                await _read(response, EXCERPT_BYTES)  # a redirect that was read to its end keeps its connection
+                await _beginning(response)  # a redirect that was read to its end keeps its connection
                 url = self._redirected(response)
-                if response.status_code == 303:
-                    method, sent = "GET", b""
+                method, sent = ("GET", b"") if response.status_code == 303 else (method, sent)
         raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
 
     async def _accepted(self, response: httpx2.Response) -> bytes:
         """The body of a response with a good status, of a bearable length."""
         if not response.is_success:
-            shown = excerpt(await _read(response, EXCERPT_BYTES), self._mask)
+            shown = excerpt(await _beginning(response), self._mask)
             raise HttpTargetError(f"status {response.status_code}: {shown or '(an empty body)'}")
         body = await _read(response, MAX_BYTES)
         if len(body) > MAX_BYTES:
@@ -229,9 +228,7 @@ def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
 
     import httpx2
 
-    from evaltrack import __version__
-
-    sent = httpx2.Headers({"User-Agent": f"evaltrack/{__version__}", "Accept": "application/json"})
+    sent = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
     sent.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
     sent.update(headers)
     return httpx2.AsyncClient(
@@ -260,6 +257,16 @@ async def _read(response: httpx2.Response, limit: int) -> bytes:
             if len(body) > limit:
                 break
     return bytes(body)
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """Enough of the body for an excerpt; nothing where it cannot be read, as its status matters more."""
+    import httpx2
+
+    try:
+        return await _read(response, EXCERPT_BYTES)
+    except httpx2.HTTPError:
+        return b""
 
 
 def _origin(url: httpx2.URL) -> str:

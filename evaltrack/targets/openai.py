@@ -12,35 +12,58 @@ from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
 
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
+SETTINGS = "system, temperature, max_completion_tokens"
+HOTTEST = 2.0
 
 
 def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
-    """The model called `place`. Settings: `system` (the system message), `temperature`.
+    """The model called `place`. Settings: `system` (the system message), `temperature`, `max_completion_tokens`.
 
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
     """
     system, temperature = settings.pop("system", SYSTEM), settings.pop("temperature", "")
-    no_more_settings("openai", settings, "system, temperature")
+    longest = settings.pop("max_completion_tokens", "")
+    no_more_settings("openai", settings, SETTINGS)
     if not has_server():
         raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first")
+    warmth = _temperature(place, temperature) if temperature else None
+    if longest and not (longest.isdecimal() and int(longest) > 0):
+        raise UsageError(f"openai target `{place}`: max_completion_tokens is `{longest}`; write a whole number above 0")
+    return OpenAITarget(place, system, warmth, int(longest) if longest else None)
+
+
+def _temperature(place: str, text: str) -> float:
     try:
-        warmth = float(temperature) if temperature else None
+        warmth = float(text)
     except ValueError:
-        raise UsageError(f"openai target `{place}`: temperature is `{temperature}`; write a number") from None
-    return OpenAITarget(place, system, warmth)
+        warmth = -1.0
+    if not 0 <= warmth <= HOTTEST:
+        raise UsageError(f"openai target `{place}`: temperature is `{text}`; write a number from 0 to {HOTTEST:g}")
+    return warmth
 
 
 class OpenAITarget:
     """Asks the model; reports its usage."""
 
-    def __init__(self, model: str, system: str = SYSTEM, temperature: float | None = None) -> None:
+    def __init__(
+        self, model: str, system: str = SYSTEM, temperature: float | None = None, longest: int | None = None
+    ) -> None:
         self.model = model
         self._system = system
-        self._llm = LLM(model, temperature=temperature, concurrency=MAX_CONCURRENCY)
+        self._llm = LLM(model, temperature=temperature, max_completion_tokens=longest, concurrency=MAX_CONCURRENCY)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the server refused and was left out."""
+        return self._llm.notes
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        """The model's answer; it has no sources, so that retrieval is not measured."""
+        """The model's answer; it has no sources, so that retrieval is not measured.
+
+        Raises:
+            AnswerError: the model gave none.
+        """
         messages = [{"role": "system", "content": self._system}, {"role": "user", "content": question.question}]
         answer = await self._llm.ask(messages)
         return Response(answer=answer.text, usage=answer.usage)

@@ -262,3 +262,28 @@ _SHOWN_OTHERWISE = frozenset(
         "verdicts",
     }
 )
+
+
+def log_comparison(
+    store: Store,
+    run_id: str,
+    deltas: Mapping[str, float],
+    tags: Mapping[str, str],
+    comparison: dict[str, Any],
+    texts: Mapping[str, str],
+) -> None:
+    """Record a comparison on the candidate's run: tags `evaltrack.compare.*`, metrics, `comparison.json` and texts.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    from mlflow.entities import Metric, RunTag
+
+    now = int(time.time() * 1000)
+    metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
+    noted = [RunTag(f"evaltrack.compare.{name}", value[:TAG_LIMIT]) for name, value in tags.items()]
+    with tracking_errors("recording the comparison"):
+        store.client.log_batch(run_id, metrics=metrics, tags=noted)
+        store.client.log_dict(run_id, comparison, "comparison.json")
+        for path, text in texts.items():
+            store.client.log_text(run_id, text, path)

@@ -1,0 +1,86 @@
+"""`evaltrack compare`: the gate."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  evaltrack compare                                  newest run against the baseline of its golden set
+  evaltrack compare --baseline-run 4488541a          against a certain run
+  evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
+  evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
+  evaltrack compare -o report.md -o result.json -o junit.xml
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("run", default="")
+@click.option("--baseline-run", default="", help="MLflow run id of the baseline.  [default: `evaltrack baseline set`]")
+@click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
+@click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
+@click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
+@click.option("--min-coverage", default=1.0, show_default=True, help="Share of questions that must still be measured.")
+@click.option(
+    "--gate",
+    default="rules",
+    show_default=True,
+    type=click.Choice(["rules", "significant", "both"]),
+    help="Decide by thresholds and flips, by statistics, or only where both agree.",
+)
+@click.option("--ignore", multiple=True, help="Part that may differ, e.g. judge; metrics it affects are left out.")
+@click.option("--require", default="", help="Hold both runs against criteria: minimum, target, good, or bounds.")
+@click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
+@click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")
+@click.option(
+    "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .md, .json, .xml, .txt."
+)
+@click.option("--github", is_flag=True, help="Also print GitHub annotations.")
+@click.option(
+    "--output",
+    default="table",
+    show_default=True,
+    type=click.Choice(["table", "json", "markdown"]),
+    help="What is printed on stdout.",
+)
+def compare(
+    run: str, baseline_run: str, baseline: str, files: tuple[str, ...], github: bool, output: str, **options: Any
+) -> int:
+    """Compare RUN (default: the newest) with a baseline, question by question.
+
+    Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
+    drops by more than 5 %, MRR by more than 10 %, or any question goes from pass to fail.
+    """
+    from evaltrack.comparing import compare_runs
+    from evaltrack.report.comparison_file import check_paths, write_comparison
+    from evaltrack.report.github import annotations
+
+    check_paths(files)
+    options["experiment"] = options["experiment"] or None
+    made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
+    for name in files:
+        write_comparison(made, Path(name))
+    if output == "json":
+        import json
+
+        from evaltrack.report.comparison_machine import comparison_json
+
+        click.echo(json.dumps(comparison_json(made), ensure_ascii=False, allow_nan=False, indent=2))
+    elif output == "markdown":
+        from evaltrack.report.comparison_markdown import comparison_markdown
+
+        click.echo(comparison_markdown(made))
+    else:
+        from rich.console import Console
+
+        from evaltrack.report.comparison_terminal import print_comparison
+
+        print_comparison(made, Console(file=sys.stdout))
+    if github:
+        for line in annotations(made):
+            click.echo(line, err=output != "table")
+    return made.exit_code

@@ -1,0 +1,93 @@
+"""The questions that flipped, dropped or got lost, each with its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.compare.causes import causes_of
+from evaltrack.compare.comparison import Cause, Change, Outcome
+from evaltrack.compare.pairing import Paired, flipped
+from evaltrack.table import FlatRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHOLE_ROWS = 200
+"""Changes that carry the rows of both sides."""
+
+MAX_CAUSES = 20_000
+"""Changed questions whose causes are looked for; past that the rules have long decided."""
+
+SHOWN_DROPS = 100
+
+
+class Changes:
+    """The questions that flipped, dropped or got lost, each with its cause."""
+
+    def __init__(self, paired: Paired, k: int, *, count_flips: bool = True) -> None:
+        self._paired, self._k = paired, k
+        frame = paired.frame
+        lost = frame["passed_b"].notna() & frame["passed_c"].isna()
+        none = lost & False
+        flips = flipped(frame, was=True) if count_flips else none
+        fixes = flipped(frame, was=False) if count_flips else none
+        dropped = self._dropped(frame) & ~flips & ~lost
+        self.num_drops = int(dropped.sum())
+        fell = (frame["recall_at_k_b"] - frame["recall_at_k_c"])[dropped].fillna(0)
+        worst = fell.sort_values(ascending=False, kind="stable")
+        parts = {
+            "flips": list(frame.loc[flips, "id"]),
+            "lost": list(frame.loc[lost, "id"]),
+            "drops": list(frame.loc[worst.index[:SHOWN_DROPS], "id"]),
+            "fixes": list(frame.loc[fixes, "id"]),
+        }
+        wanted = [key for ids in parts.values() for key in ids][:MAX_CAUSES]
+        before, after = paired.baseline.rows(set(wanted)), paired.candidate.rows(set(wanted))
+        whole = set(wanted[:WHOLE_ROWS])
+        light = frame.set_index("id")
+        self.flips, self.lost, self.drops, self.fixes = (
+            tuple(self._change(key, light.loc[key], before.get(key), after.get(key), key in whole) for key in ids)
+            for ids in parts.values()
+        )
+
+    def _dropped(self, frame: pd.DataFrame) -> Any:
+        lower = [frame[f"{name}_c"] < frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
+        return lower[0].fillna(False) | lower[1].fillna(False)
+
+    def _change(self, key: str, light: Any, before: FlatRow | None, after: FlatRow | None, whole: bool) -> Change:
+        if before is None or after is None:
+            causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
+        else:
+            causes = causes_of(before, after, self._k)
+        return Change(
+            id=key,
+            question=after["question"] if after else "",
+            domain=str(light["domain_c"]),
+            difficulty=_label(light["difficulty_c"]),
+            category=_label(light["category_c"]),
+            was=_outcome(light["passed_b"], light["error_b"]),
+            now=_outcome(light["passed_c"], light["error_c"]),
+            cause=causes[0],
+            also=tuple(causes[1:]),
+            dropped=tuple(_lower(light)),
+            before=before if whole else None,
+            after=after if whole else None,
+        )
+
+
+def _lower(light: Any) -> Iterator[tuple[str, float, float]]:
+    for name in ("recall_at_k", "reciprocal_rank", "overall_score"):
+        was, now = light[f"{name}_b"], light[f"{name}_c"]
+        if now < was:
+            yield name, float(was), float(now)
+
+
+def _label(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _outcome(passed: Any, error: Any) -> Outcome:
+    if isinstance(error, str):
+        return "error"
+    return "not measured" if passed is None or passed != passed else "pass" if passed else "fail"  # noqa: PLR0124 - NaN

@@ -1,0 +1,166 @@
+"""The nouns of a comparison: one immutable data object that every rendering reads.
+
+Differences are candidate - baseline. A *drop* is how much worse the candidate is, relative to the baseline's value
+(positive is worse, whichever way the metric points).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltrack.criteria import Checked
+from evaltrack.records import Signature
+from evaltrack.table import FlatRow
+
+CauseKind = Literal[
+    "golden_edited",
+    "source_text_changed",
+    "source_lost",
+    "source_demoted",
+    "answer_changed",
+    "verdict_changed",
+    "target_failed",
+    "judge_failed",
+    "unknown",
+]
+"""Why a question changed, in the order of the flow (SPEC section 8); the earliest that applies is the cause."""
+
+Outcome = Literal["pass", "fail", "error", "not measured"]
+Verdict = Literal["ok", "regression", "unknown"]
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One side of a comparison. `run_id` is None for a saved file."""
+
+    run_id: str | None
+    name: str
+    signature: Signature
+    link: str | None = None
+    num_questions: int = 0
+    num_errors: int = 0
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """How large a drop is tolerated: a share of the baseline's value, or an amount of the metric itself."""
+
+    amount: float
+    relative: bool
+
+    def __str__(self) -> str:
+        return f"{self.amount:.4g}" if not self.relative else f"{100 * self.amount:.4g} %"
+
+
+@dataclass(frozen=True)
+class MetricDelta:
+    """One metric on both sides, over the `n` common questions where both measured it.
+
+    `drop` is relative to the baseline (None where that is 0); `interval` the 95 % paired-bootstrap interval of `delta`;
+    `detectable` the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
+    questions that got better, stayed, got worse.
+    """
+
+    name: str
+    baseline: float
+    candidate: float
+    n: int
+    drop: float | None
+    wins: int
+    ties: int
+    losses: int
+    interval: tuple[float, float] | None = None
+    detectable: float | None = None
+    threshold: Threshold | None = None
+    regressed: bool = False
+
+    @property
+    def delta(self) -> float:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True)
+class GroupDelta:
+    """The metrics of one domain, difficulty or category; `p_value` of its flips (exact McNemar, Holm over its kind)."""
+
+    kind: Literal["domain", "difficulty", "category"]
+    name: str
+    num_questions: int
+    metrics: tuple[MetricDelta, ...]
+    pass_to_fail: int
+    fail_to_pass: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a question changed, in a sentence, with what is needed to look at it.
+
+    `source` is the expected source concerned, `rank_before` and `rank_after` where it stood (None: not returned),
+    `displaced_by` what stands at its old rank now, `link` where that leads.
+    """
+
+    kind: CauseKind
+    detail: str
+    source: str | None = None
+    rank_before: int | None = None
+    rank_after: int | None = None
+    displaced_by: str | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One question that went from one outcome to another, or kept it and scored lower (`dropped` names the scores).
+
+    `also` holds the causes that apply besides, in the order of the flow. `before` and `after` are the rows of both
+    sides for the first changes of a comparison, else None.
+    """
+
+    id: str
+    question: str
+    domain: str
+    difficulty: str | None
+    category: str | None
+    was: Outcome
+    now: Outcome
+    cause: Cause
+    also: tuple[Cause, ...] = ()
+    dropped: tuple[tuple[str, float, float], ...] = ()
+    before: FlatRow | None = None
+    after: FlatRow | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Candidate against baseline. `reasons` says in sentences why the verdict is what it is."""
+
+    baseline: RunInfo
+    candidate: RunInfo
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    metrics: tuple[MetricDelta, ...]
+    groups: tuple[GroupDelta, ...]
+    flips: tuple[Change, ...]
+    fixes: tuple[Change, ...]
+    drops: tuple[Change, ...]
+    lost: tuple[Change, ...]
+    num_common: int
+    num_drops: int
+    mcnemar_p: float
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    edited: tuple[str, ...]
+    ignored: tuple[str, ...]
+    left_out: tuple[str, ...]
+    causes: Mapping[CauseKind, int]
+    criteria: tuple[tuple[Checked, Checked], ...] = ()
+    compare_link: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 no regression, 1 regression, 3 could not tell."""
+        return {"ok": 0, "regression": 1, "unknown": 3}[self.verdict]

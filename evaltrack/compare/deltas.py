@@ -1,0 +1,89 @@
+"""Metrics of both sides over the common questions: means, wins and losses, intervals, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from evaltrack import statistics
+from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.gate import Gate
+from evaltrack.compare.pairing import flipped
+from evaltrack.errors import UsageError
+from evaltrack.scores import SCORES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS = {score.metric: score for score in SCORES}
+GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "pass_rate")
+
+
+class Measure:
+    """Means, intervals and counts over pairs."""
+
+    def __init__(self, gate: Gate, left_out: set[str], resamples: int, seed: int) -> None:
+        self._gate, self._left_out, self._resamples, self._seed = gate, left_out, resamples, seed
+
+    def deltas(
+        self,
+        frame: pd.DataFrame,
+        drops: Mapping[str, Threshold],
+        names: Collection[str] | None = None,
+        *,
+        intervals: bool = True,
+    ) -> Iterator[MetricDelta]:
+        """Each metric that both sides measured on at least one common question."""
+        for name, score in METRICS.items():
+            if name in self._left_out or (names is not None and name not in names):
+                continue
+            pairs = frame[[f"{score.name}_b", f"{score.name}_c"]].dropna()
+            if pairs.empty:
+                continue
+            was, now = (pairs[column].to_numpy(dtype=float) for column in pairs)
+            better = now > was if score.higher_is_better else now < was
+            ties = int((now == was).sum())
+            made = MetricDelta(
+                name=name,
+                baseline=float(was.mean()),
+                candidate=float(now.mean()),
+                n=len(pairs),
+                drop=_drop(float(was.mean()), float(now.mean()), score.higher_is_better),
+                wins=int(better.sum()),
+                ties=ties,
+                losses=len(pairs) - int(better.sum()) - ties,
+                threshold=drops.get(name),
+            )
+            if intervals or made.threshold is not None:
+                made = self._with_interval(made, was, now)
+            yield replace(made, regressed=self._gate.regressed(made, score.higher_is_better))
+
+    def _with_interval(self, made: MetricDelta, was: Any, now: Any) -> MetricDelta:
+        interval = statistics.paired_interval(was, now, resamples=self._resamples, seed=self._seed)
+        sd = statistics.difference_sd(was, now)
+        bounds = None if interval is None else (interval.low, interval.high)
+        return replace(made, interval=bounds, detectable=statistics.detectable_drop(sd, made.n))
+
+    def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:
+        """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
+        unknown = set(self._gate.domain_drops) - set(frame["domain_c"])
+        if unknown:
+            raise UsageError(f"--max-drop: no common question is of domain `{sorted(unknown)[0]}`")
+        kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
+        for kind in kinds:
+            found = []
+            for name, part in frame.groupby(f"{kind}_c", sort=True, dropna=True):
+                drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
+                names = {*GROUP_METRICS, *drops}
+                lost, won = int(flipped(part, was=True).sum()), int(flipped(part, was=False).sum())
+                metrics = tuple(self.deltas(part, drops, names, intervals=kind == "domain"))
+                p_value = statistics.mcnemar_exact(lost, won)
+                found.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
+            corrected = statistics.holm({group.name: group.p_value for group in found})
+            yield from (replace(group, p_value=corrected[group.name]) for group in found)
+
+
+def _drop(was: float, now: float, higher_is_better: bool) -> float | None:
+    worse = was - now if higher_is_better else now - was
+    return worse / abs(was) if was else None

@@ -1,0 +1,146 @@
+"""Candidate against baseline, question by question, with causes (SPEC section 8). Prints nothing, reads no store.
+
+Both sides come as columns (a data frame of the light ones) and a way to get whole rows by id, so that a million
+questions are paired in memory while only the few that changed are read whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from evaltrack import statistics
+from evaltrack.compare.changes import Changes
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.deltas import METRICS, Measure
+from evaltrack.compare.gate import Gate
+from evaltrack.compare.pairing import NotComparableError, Paired, Side
+from evaltrack.criteria import Criterion, check_criteria
+from evaltrack.errors import UsageError
+from evaltrack.records import Signature
+
+_JUDGED = {"judge_score", "accuracy", "completeness", "relevance", "judge_spread", "combined_score", "pass_rate"}
+_RETRIEVED = {"recall_at_k", "precision_at_k", "mrr", "hit_rate", "ndcg_at_k", "combined_score", "pass_rate"}
+AFFECTED: dict[str, set[str]] = {
+    "k": _RETRIEVED,
+    "judge": _JUDGED | {"negative_pass_rate"},
+    "judge_prompt": _JUDGED | {"negative_pass_rate"},
+    "weights": {"combined_score"},
+    "pass_threshold": {"pass_rate"},
+    "metrics_version": set(METRICS),
+    "golden": set(METRICS),
+}
+"""Which metrics a differing part of the signature makes incomparable."""
+
+
+def differing(baseline: Signature, candidate: Signature) -> dict[str, tuple[Any, Any]]:
+    """The parts of the signatures that differ and should not; the target may, and edited questions are listed."""
+    return {
+        part: (getattr(baseline, part), getattr(candidate, part))
+        for part in AFFECTED
+        if getattr(baseline, part) != getattr(candidate, part)
+    }
+
+
+def compare(
+    baseline: Side,
+    candidate: Side,
+    gate: Gate | None = None,
+    *,
+    ignore: Collection[str] = (),
+    criteria: tuple[Criterion, ...] = (),
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs.
+
+    Args:
+        baseline: What was.
+        candidate: What is.
+        gate: The rules; None takes the defaults of seed 004.
+        ignore: Parts of the signature that may differ; the metrics they affect are left out.
+        criteria: Success criteria to hold both sides against.
+        resamples: Bootstrap resamples for each interval.
+        seed: Of the bootstrap.
+
+    Raises:
+        NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
+        UsageError: `ignore` names no part, or a domain of the gate is in neither run.
+    """
+    gate = gate or Gate()
+    left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
+    paired = Paired(baseline, candidate)
+    measure = Measure(gate, left_out, resamples, seed)
+    metrics = tuple(measure.deltas(paired.frame, gate.drops))
+    groups = tuple(measure.groups(paired.frame))
+    changes = Changes(paired, candidate.info.signature.k, count_flips="pass_rate" not in left_out)
+    p_value = statistics.mcnemar_exact(len(changes.flips), len(changes.fixes))
+    verdict, reasons = _verdict(gate, metrics, groups, changes, p_value)
+    sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
+    checked = tuple(zip(*(check_criteria(criteria, values) for values in sides), strict=True))
+    counted = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
+    return Comparison(
+        baseline=baseline.info,
+        candidate=candidate.info,
+        verdict=verdict,
+        reasons=reasons,
+        metrics=metrics,
+        groups=groups,
+        flips=changes.flips,
+        fixes=changes.fixes,
+        drops=changes.drops,
+        lost=changes.lost,
+        num_common=len(paired.frame),
+        num_drops=changes.num_drops,
+        mcnemar_p=p_value,
+        added=paired.added,
+        removed=paired.removed,
+        edited=paired.edited,
+        ignored=tuple(ignore),
+        left_out=tuple(sorted(left_out)),
+        causes=dict(counted.most_common()),
+        criteria=checked,
+    )
+
+
+def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
+    """The metrics that cannot be compared, after the differences that may be ignored."""
+    ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
+    if unknown := ignored - set(AFFECTED):
+        raise UsageError(f"--ignore {sorted(unknown)[0]}: write one of {', '.join(AFFECTED)}")
+    found = differing(baseline, candidate)
+    refused = [part for part in found if part not in ignored]
+    if refused:
+        told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
+        cure = "run the candidate again as the baseline was run, set a new baseline, or --ignore what may differ"
+        raise NotComparableError(f"the runs are not comparable: {'; '.join(told)}. {cure[0].upper()}{cure[1:]}")
+    return set().union(*(AFFECTED[part] for part in found)) if found else set()
+
+
+def _verdict(
+    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], changes: Changes, p_value: float
+) -> tuple[Verdict, tuple[str, ...]]:
+    """A regression that was found outweighs questions that were lost; those make the verdict unknown."""
+    worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
+    worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
+    flips, fixes, lost = len(changes.flips), len(changes.fixes), len(changes.lost)
+    if gate.too_many_flips(flips, fixes, p_value):
+        allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
+        worse.append(f"{flips} question{'s' * (flips > 1)} went from pass to fail{allowed}")
+    unsure = []
+    measured = metrics[-1].n + lost if metrics else lost
+    if lost and 1 - lost / max(measured, 1) < gate.min_coverage:
+        were = "questions" if lost > 1 else "question"
+        unsure.append(f"{lost} {were} measured in the baseline, and not in the candidate")
+    if not metrics:
+        unsure.append("no metric was measured on both sides")
+    if worse:
+        return "regression", (*worse, *unsure)
+    return ("unknown", tuple(unsure)) if unsure else ("ok", ("no regression",))
+
+
+def _metric_reason(metric: MetricDelta, where: str) -> str:
+    change = f"{metric.baseline:.3f} to {metric.candidate:.3f}"
+    drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
+    return f"{metric.name}{where} went from {change}{drop} (tolerated: {metric.threshold})"

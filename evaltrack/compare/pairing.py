@@ -1,0 +1,55 @@
+"""The two sides of a comparison, and their common questions in one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.errors import InconclusiveError
+from evaltrack.scores import SCORES
+from evaltrack.table import FlatRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIGHT_COLUMNS = [
+    *("id", "position", "digest", "domain", "difficulty", "category", "passed", "error"),
+    *(score.name for score in SCORES),
+]
+"""What is read of every question; the rest only of those that changed."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run, ready to be compared: who it is, its light columns, and whole rows by id."""
+
+    info: RunInfo
+    columns: pd.DataFrame
+    rows: Callable[[Collection[str]], Mapping[str, FlatRow]]
+
+
+class NotComparableError(InconclusiveError):
+    """The two runs measured different things; the message names each difference and the cure."""
+
+
+class Paired:
+    """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`."""
+
+    def __init__(self, baseline: Side, candidate: Side) -> None:
+        self.baseline, self.candidate = baseline, candidate
+        merged = baseline.columns.merge(candidate.columns, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
+        self.removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])
+        self.added = tuple(merged.loc[merged["_merge"] == "right_only", "id"])
+        both = merged[merged["_merge"] == "both"]
+        same = both["digest_b"] == both["digest_c"]
+        self.edited = tuple(both.loc[~same, "id"])
+        self.frame = both[same].sort_values("position_c", kind="stable")
+        if self.frame.empty:
+            raise NotComparableError("the runs have no question in common; compare runs of the same golden set")
+
+
+def flipped(frame: pd.DataFrame, *, was: bool) -> Any:
+    """Which questions went from `was` (pass or fail) to its opposite; one that was not measured did neither."""
+    return (frame["passed_b"] == was).fillna(False) & (frame["passed_c"] == (not was)).fillna(False)

@@ -1,0 +1,81 @@
+"""One comparison from end to end: which runs, their rows, the verdict, and the record of it on the candidate's run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.deltas import METRICS
+from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.criteria import parse_criteria
+from evaltrack.errors import UsageError
+from evaltrack.report.comparison_machine import comparison_json
+from evaltrack.report.comparison_markdown import comparison_markdown
+from evaltrack.result import METRICS as METRIC_NAMES
+from evaltrack.sides import choose_runs, side_of_file, side_of_run
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.writer import log_comparison
+
+
+def compare_runs(
+    candidate: str | None = None,
+    baseline: str | None = None,
+    *,
+    baseline_file: str | os.PathLike[str] | None = None,
+    max_drop: Iterable[str] = (),
+    allow_flips: int = 0,
+    min_coverage: float = 1.0,
+    gate: GateKind = "rules",
+    ignore: Collection[str] = (),
+    require: str = "",
+    experiment: str | None = None,
+    log: bool = True,
+    tracking_uri: str | None = None,
+) -> Comparison:
+    """Compare two runs, question by question.
+
+    Args:
+        candidate: MLflow run id; None takes the newest finished run of the same golden set.
+        baseline: MLflow run id; None takes the run that was set as the baseline of the golden set.
+        baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
+        max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
+        allow_flips: How many questions may go from pass to fail.
+        min_coverage: Share of the baseline's measured questions that the candidate must have measured, in [0, 1].
+        gate: ``"rules"``, ``"significant"`` or ``"both"`` (see `evaltrack.compare.gate.Gate`).
+        ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
+        require: Success criteria to hold both sides against.
+        experiment: MLflow experiment to look in; None follows MLflow's own settings.
+        log: Whether the comparison is recorded on the candidate's run.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
+        InconclusiveError: the runs are not comparable, or one has not ended.
+        TrackingError: the store is out of reach, or a run or its rows are gone.
+    """
+    if baseline and baseline_file:
+        raise UsageError("name a baseline run or a baseline file, not both")
+    if allow_flips < 0 or not 0 <= min_coverage <= 1:
+        raise UsageError("allow_flips is a number from 0, min_coverage one from 0 to 1")
+    drops, domain_drops = parse_drops(max_drop, METRICS)
+    rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate)
+    criteria = parse_criteria(require, METRIC_NAMES)
+    store = connect(tracking_uri)
+    chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=baseline_file is not None)
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        was = side_of_run(store, other, Path(folder)) if other else side_of_file(Path(baseline_file or ""))
+        now = side_of_run(store, chosen, Path(folder))
+        made = compare(was, now, rules, ignore=ignore, criteria=criteria)
+    if other and other.experiment_id == chosen.experiment_id:
+        made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
+    if log:
+        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics}
+        tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
+        texts = {"comparison.md": comparison_markdown(made)}
+        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
+    return made

@@ -1,0 +1,100 @@
+"""What a server answered with status 200: the text of a completion and its tokens, or why there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaltrack.llm.server import without_key
+from evaltrack.records import Usage
+
+SHOWN = 200
+"""Characters shown of what is no completion."""
+
+
+class AnswerError(Exception):
+    """The model was asked and gave nothing that could be used; `text` is what it said, `usage` what that cost."""
+
+    def __init__(self, message: str, text: str = "", usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.text, self.usage = text, usage
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model wrote, and what it cost (None where the server does not say)."""
+
+    text: str
+    usage: Usage | None
+
+
+def read_answer(body: bytes) -> Answer:
+    """The answer in the body of a completion.
+
+    Raises:
+        AnswerError: there is none: no JSON, no completion, refused, cut off, held back or empty.
+    """
+    value, choice, message = _completion(body)
+    usage, text = _usage(value.get("usage")), _text(message.get("content"))
+    if refusal := message.get("refusal"):
+        raise AnswerError(f"the model refused: {without_key(str(refusal))}", text, usage)
+    reason = choice.get("finish_reason")
+    if reason == "length":
+        raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(value)}", text, usage)
+    if reason == "content_filter":
+        raise AnswerError("the answer was held back by the server's content filter", text, usage)
+    if not text.strip():
+        raise AnswerError(f"the answer is empty{_thought(value)}", text, usage)
+    return Answer(text, usage)
+
+
+def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The completion, its first choice and that one's message."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        raise AnswerError(f"the server answered with something else than JSON: {_start(body)}") from None
+    try:
+        choice = value["choices"][0]
+        message = choice["message"]
+    except (LookupError, TypeError):
+        message = None
+    if not isinstance(message, dict):
+        raise AnswerError(f"the server answered with something else than a completion: {_start(body)}")
+    return value, choice, message
+
+
+def _start(body: bytes) -> str:
+    return repr(without_key(body.decode("utf-8", "replace"))[:SHOWN])
+
+
+def _text(content: Any) -> str:
+    """The content as text that can be sent and stored; some servers give a list of parts."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
+
+
+def _usage(value: Any) -> Usage | None:
+    """Prompt and completion tokens; None where one of them is missing or no count."""
+    if not isinstance(value, dict):
+        return None
+    counts = {name: _count(value, name) for name in ("prompt_tokens", "completion_tokens")}
+    if None in counts.values():
+        return None
+    return Usage.model_validate(counts)
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int | None:
+    count = counts.get(name)
+    return count if type(count) is int and 0 <= count < 1 << 63 else None
+
+
+def _thought(value: dict[str, Any]) -> str:
+    """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
+    used = value.get("usage")
+    details = used.get("completion_tokens_details") if isinstance(used, dict) else None
+    spent = _count(details, "reasoning_tokens") if isinstance(details, dict) else None
+    return f"; {spent:,} tokens went into reasoning" if spent else ""

@@ -1,0 +1,109 @@
+"""The baseline of a golden set in an experiment: one experiment tag, so that a promotion is one atomic write.
+
+The tag `evaltrack.baseline.<golden set>` is the truth: which run, who promoted it, when and why. The run itself gets
+the tag `evaltrack.promoted` as a hint for the UI, and for the history.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from evaltrack.errors import UsageError
+from evaltrack.tracking.reader import EvaluationRun, quoted
+from evaltrack.tracking.store import Store, tracking_errors
+
+PREFIX = "evaltrack.baseline."
+PROMOTED = "evaltrack.promoted"
+HISTORY = 100
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A promotion: `at` is UTC in ISO 8601."""
+
+    golden: str
+    run_id: str
+    by: str
+    at: str
+    reason: str = ""
+
+
+def set_baseline(store: Store, run: EvaluationRun, reason: str = "", *, force: bool = False) -> Baseline:
+    """Make a run the baseline of its golden set in its experiment.
+
+    Raises:
+        UsageError: the run is not FINISHED or not fully measured, and `force` is not given.
+        TrackingError: the store refused.
+    """
+    if run.status != "FINISHED" and not force:
+        raise UsageError(f"run {run.run_id} is {run.status}; only a FINISHED run makes a baseline (--force insists)")
+    if run.num_errors and not force:
+        failed = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} failed"
+        raise UsageError(f"{failed}; a baseline should be fully measured (--force insists)")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    made = Baseline(run.signature.golden, run.run_id, getpass.getuser(), now, reason)
+    text = json.dumps(asdict(made), ensure_ascii=False)
+    with tracking_errors("setting the baseline"):
+        store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text[:5000])
+        store.client.set_tag(run.run_id, PROMOTED, text[:5000])
+    return made
+
+
+def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | None:
+    """The baseline of a golden set, or None.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
+
+
+def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
+    """All baselines of an experiment, by golden set.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    with tracking_errors("reading the baselines"):
+        tags = store.client.get_experiment(experiment_id).tags
+    found = [_read(value) for name, value in tags.items() if name.startswith(PREFIX)]
+    return sorted((each for each in found if each is not None), key=lambda each: each.golden)
+
+
+def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
+    """Take the baseline of a golden set away; the run stays.
+
+    Raises:
+        UsageError: there is none.
+        TrackingError: the store refused.
+    """
+    if get_baseline(store, experiment_id, golden) is None:
+        raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
+    with tracking_errors("clearing the baseline"):
+        store.client.delete_experiment_tag(experiment_id, PREFIX + golden)
+
+
+def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:
+    """The runs that were promoted, the last first; each with its last promotion.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}' AND tags.`{PROMOTED}` LIKE '%'"
+    with tracking_errors("reading the history of baselines"):
+        runs = store.client.search_runs(
+            [experiment_id], wanted, max_results=HISTORY, order_by=["attributes.start_time DESC"]
+        )
+    found = [_read(run.data.tags[PROMOTED]) for run in runs]
+    return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)
+
+
+def _read(text: str) -> Baseline | None:
+    """A promotion from its tag; None where somebody else wrote it."""
+    try:
+        return Baseline(**json.loads(text))
+    except (ValueError, TypeError):
+        return None

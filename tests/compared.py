@@ -1,0 +1,60 @@
+"""Two sides of a comparison, built from questions and responses with the real scoring and the real flat form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.pairing import Side
+from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
+from evaltrack.scores import Rules, measure
+from evaltrack.sides import side_of_rows
+from evaltrack.table import FlatRow, flatten
+
+K = 5
+
+
+def question(key: str, **fields: Any) -> Question:
+    """An answerable question that expects the chunk `<key>!`."""
+    return Question.model_validate(
+        {"id": key, "question": f"What of {key}?", "domain": "d", "expected_chunks": [f"{key}!"], **fields}
+    )
+
+
+def found(*ids: str, answer: str = "It is so.", texts: Mapping[str, str] | None = None, **fields: Any) -> Response:
+    """A response with these sources, in this order."""
+    sources = tuple(Source(chunk_id=key, text=(texts or {}).get(key, f"text of {key}"), url=f"{key}.md") for key in ids)
+    return Response(answer=answer, sources=sources, **fields)
+
+
+def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> FlatRow:
+    """The flat row of one question; `score` is what a judge gave it, a `judge_error` failure keeps its response."""
+    timing = {"position": position, "question": asked, "started_at": 0.0, "seconds": 0.1}
+    if isinstance(given, Failure):
+        return flatten(Row.model_validate({**timing, "failure": given}), K)
+    verdicts = () if score is None else (Verdict(judge="j", reasoning="because", overall_score=score),)
+    made = measure(asked, given, Rules(K), verdicts)
+    scored = {
+        "scores": made.scores,
+        "unmeasured": made.unmeasured,
+        "passed": made.passed,
+        "duplicates": made.duplicates,
+    }
+    return flatten(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
+
+
+def side(rows: Iterable[FlatRow], name: str = "run", **signature: Any) -> Side:
+    """A side that holds these rows."""
+    made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
+    return side_of_rows(RunInfo(name, name, made), list(rows))
+
+
+def rows_of(
+    questions: Sequence[Question], given: Mapping[str, Response | Failure], score: float | None = None
+) -> list[FlatRow]:
+    """The rows of all questions; one that is not in `given` found what it expects."""
+    return [
+        row(asked, given.get(asked.id, found(*(asked.expected or ()), "other")), position, score)
+        for position, asked in enumerate(questions)
+    ]
