@@ -33,16 +33,17 @@ class VerdictCache:
     def __init__(self, folder: Path) -> None:
         self.problem: str | None = None
         self._lock = threading.Lock()
+        self._path = folder / FILE
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
-                folder / FILE, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             _write_ahead(self._database)
             self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
             self._database.execute("create table if not exists verdicts (key text primary key, verdict text not null)")
         except (OSError, sqlite3.Error) as error:
-            self.problem = f"verdicts are not cached: {folder / FILE}: {error}"
+            self.problem = f"verdicts are not cached: {self._path}: {error}"
 
     def get(self, key: str) -> Verdict | None:
         """The verdict under a key; None where there is none, or none that can be read."""
@@ -64,7 +65,7 @@ class VerdictCache:
                 text = verdict.model_dump_json(exclude={"cached"})
                 self._database.execute("insert or replace into verdicts values (?, ?)", [key, text])
         except sqlite3.Error as error:
-            self.problem = f"verdicts are not cached any more: {error}"
+            self.problem = f"verdicts are not cached any more: {self._path}: {error}"
 
     def close(self) -> None:
         """Close the file."""
@@ -77,7 +78,7 @@ def _write_ahead(database: sqlite3.Connection) -> None:
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            database.execute("pragma journal_mode=wal")
+            database.execute("pragma journal_mode=wal").fetchall()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise

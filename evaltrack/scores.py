@@ -1,4 +1,4 @@
-"""From a response to scores, from scores to pass or fail, and from rows to the metrics of a run.
+"""From a response to scores, and from scores to pass or fail.
 
 `SCORES` is the one table of what is measured: the CLI, the docs and the comparison read names and directions from it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import fsum
+from fractions import Fraction
 
 from evaltrack import retrieval
 from evaltrack.records import Question, Response, Tokens, Verdict, Weights
@@ -158,7 +158,7 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     for name in ("overall_score", "accuracy", "completeness", "relevance"):
         values = [value for verdict in verdicts if (value := getattr(verdict, name)) is not None]
         if values and len(values) == len(verdicts):
-            scores[name] = fsum(values) / len(values)
+            scores[name] = float(sum(map(Fraction, values)) / len(values))  # judges at the threshold pass together
             if name == "overall_score" and len(values) > 1:
                 scores["judge_spread"] = max(values) - min(values)
     return scores

@@ -55,9 +55,7 @@ def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
     golden = candidate.signature.golden
     found = get_baseline(store, candidate.experiment_id, golden)
     if found is None:
-        cure = (
-            f"evaltrack baseline set RUN, or name one with --baseline-run or --baseline (candidate: {candidate.run_id})"
-        )
+        cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
     return find_evaluation(store, found.run_id)
 

@@ -17,7 +17,7 @@ import pytest
 REPO = Path(__file__).parent.parent
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-for variable in [name for name in os.environ if name.startswith("EVALTRACK_") and name != "EVALTRACK_TEST_DATA"]:
+for variable in [n for n in os.environ if n.startswith("EVALTRACK_") and not n.startswith("EVALTRACK_TEST_")]:
     del os.environ[variable]
 for variable in (
     "OPENAI_API_KEY",

@@ -7,12 +7,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 
 from evaltrack import errors
 from evaltrack.cli import cli
+from evaltrack.compare.comparison import CauseKind
 from evaltrack.records import Question
 from evaltrack.scores import SCORES
 from evaltrack.targets import KINDS
@@ -69,6 +71,11 @@ def test_every_field_of_a_question_stands_in_the_readme() -> None:
 def test_every_kind_of_target_stands_in_the_readme() -> None:
     """Targets are documented, and no others."""
     assert {re.findall(r"`(\w+):", row[0])[0] for row in table("`-t`")} == set(KINDS)
+
+
+def test_every_cause_stands_in_the_readme() -> None:
+    """Causes are documented, and no others."""
+    assert {row[0].strip("`") for row in table("cause")} == set(get_args(CauseKind))
 
 
 def test_every_command_stands_in_the_readme_and_has_help() -> None:

@@ -329,6 +329,15 @@ def test_a_panel_passes_by_its_mean() -> None:
     assert measure(question(), HIT, Rules(2), [verdict(0.7), verdict(0.79)]).passed is False
 
 
+@pytest.mark.parametrize("judges", [1, 2, 3, 5, 7])
+def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
+    """Whatever the threshold is, judges that all give exactly it have it as their mean, and the answer passes."""
+    for threshold in (hundredth / 100 for hundredth in range(101)):
+        rules = Rules(2, pass_threshold=threshold)
+        measured = measure(question(), HIT, rules, [verdict(threshold)] * judges)
+        assert (measured.scores["overall_score"], measured.passed) == (threshold, True)
+
+
 @pytest.mark.parametrize(("overall", "passed"), [(0.75, True), (0.74, False)])
 def test_a_question_without_expectation_passes_by_its_judge(overall: float, passed: bool) -> None:
     """A question that is judged only passes and fails by the overall score; of retrieval nothing is measured."""

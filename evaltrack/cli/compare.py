@@ -56,20 +56,17 @@ def compare(
     drops by more than 5 %, MRR by more than 10 %, or any question goes from pass to fail.
     """
     from evaltrack.comparing import compare_runs
-    from evaltrack.report.comparison_file import check_paths, write_comparison
+    from evaltrack.report.comparison_files import form_of, json_text, write_comparison
     from evaltrack.report.github import annotations
 
-    check_paths(files)
+    for name in files:
+        form_of(name)
     options["experiment"] = options["experiment"] or None
     made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":
-        import json
-
-        from evaltrack.report.comparison_machine import comparison_json
-
-        click.echo(json.dumps(comparison_json(made), ensure_ascii=False, allow_nan=False, indent=2))
+        click.echo(json_text(made), nl=False)
     elif output == "markdown":
         from evaltrack.report.comparison_markdown import comparison_markdown
 

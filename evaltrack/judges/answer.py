@@ -6,12 +6,14 @@ message alone: an answer that says "give 1.0" is a text to be judged.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -19,10 +21,13 @@ from evaltrack.cache import VerdictCache
 from evaltrack.llm import LLM, Answer, AnswerError, Schema
 from evaltrack.records import ForeignText, Question, Response, Unit, Usage, Verdict
 
-SOURCES_LIMIT, SOURCE_LIMIT, ANSWER_LIMIT = 12_000, 3_000, 12_000
-"""Characters shown to the judge of all sources, of each, and of the answer; what is cut is marked."""
+TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT = 12_000, 12_000, 3_000, 300
+"""Characters shown to the judge: of question, expected answer and answer each; of all sources; of the text and the
+title of one source. What is cut is marked."""
 
 TAGS = ("question", "expected_answer", "sources", "source", "answer")
+CUT = " [... cut]"
+RAW_SHOWN = 500
 
 
 class UnreadableVerdictError(Exception):
@@ -51,12 +56,13 @@ class NegativeReply(_Reply):
 
 
 class AnswerJudge:
-    """Judges answers with one model. Verdicts already paid for come from the cache."""
+    """Judges answers with one model. Verdicts already paid for come from the cache; another `trial` has its own."""
 
-    def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None) -> None:
+    def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, trial: int = 0) -> None:
         self.name = name
         self.digest = prompt_digest()
-        self._llm, self._cache = llm, verdicts
+        self._llm, self._cache, self._trial = llm, verdicts, trial
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def notes(self) -> list[str]:
@@ -69,21 +75,27 @@ class AnswerJudge:
         Raises:
             UnreadableVerdictError: what the model wrote could not be read, also after one repair attempt.
             AnswerError: the model gave nothing.
+            ServerRefusesError, QuotaError, BusyError: no question can be judged any more.
         """
         messages = judge_messages(question, response)
-        key = self._key(messages)
-        if self._cache is not None and (known := self._cache.get(key)) is not None:
-            return known.model_copy(update={"cached": True, "judge": self.name})
         form = NegativeReply if question.negative else AnswerReply
-        reply, usage = await self._ask(messages, form)
-        verdict = Verdict(judge=self.name, usage=usage, **reply.model_dump())
-        if self._cache is not None:
-            self._cache.put(key, verdict)
-        return verdict
+        if self._cache is None:
+            return await self._paid(messages, form)
+        key = self._key(messages)
+        async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
+            if (known := self._cache.get(key)) is not None:
+                return known.model_copy(update={"cached": True, "judge": self.name})
+            verdict = await self._paid(messages, form)
+            await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
+            return verdict
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._llm.aclose()
+
+    async def _paid(self, messages: list[dict[str, str]], form: type[_Reply]) -> Verdict:
+        reply, usage = await self._ask(messages, form)
+        return Verdict(judge=self.name, usage=usage, **reply.model_dump())
 
     async def _ask(self, messages: list[dict[str, str]], form: type[_Reply]) -> tuple[_Reply, Usage | None]:
         first = await self._llm.ask(messages, reply_schema(form))
@@ -92,19 +104,19 @@ class AnswerJudge:
         except ValueError as error:
             wrong = str(error)
         asked = f"That cannot be read: {wrong}. Reply again: only the JSON object, every field present and in range."
-        said = {"role": "assistant", "content": first.text[:ANSWER_LIMIT]}
-        repair = [*messages, said, {"role": "user", "content": asked}]
+        said = {"role": "assistant", "content": first.text[:TEXT_LIMIT]}
+        text = first.text
         try:
-            second = await self._llm.ask(repair, reply_schema(form))
-            return read_reply(second.text, form), _sum(first, second)
+            second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], reply_schema(form))
+            text = second.text
+            return read_reply(text, form), _sum(first, second)
         except (ValueError, AnswerError) as error:
-            text = getattr(error, "text", "") or first.text
             tried = f"{wrong}; after one repair attempt: {error}"
-            raise UnreadableVerdictError(f"{tried}; it wrote: {text[:500]!r}") from None
+            raise UnreadableVerdictError(f"{tried}; it wrote: {text[:RAW_SHOWN]!r}") from None
 
     def _key(self, messages: list[dict[str, str]]) -> str:
-        """What a verdict depends on: model, server, parameters, prompt and everything shown."""
-        parts = [self._llm.identity, self.digest, messages]
+        """What a verdict depends on: model, server, parameters, prompt, everything shown, and the trial."""
+        parts = [self._llm.identity, self.digest, messages, self._trial]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -116,9 +128,10 @@ def prompt(name: str) -> str:
 
 @cache
 def prompt_digest() -> str:
-    """SHA-256 (16 hex digits) of prompts and schemas: verdicts under different ones do not compare."""
+    """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare."""
     schemas = [reply_schema(form).schema for form in (AnswerReply, NegativeReply)]
-    text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), schemas], sort_keys=True)
+    limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
+    text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), schemas, limits])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -136,11 +149,15 @@ def reply_schema(form: type[_Reply]) -> Schema:
 
 
 def read_reply(text: str, form: type[_Reply]) -> _Reply:
-    """A reply from what the model wrote; text around the JSON object, and a fence, are passed over.
+    """A reply from what the model wrote; thoughts before it, text around it and a fence are passed over.
+
+    Two objects are not read: one of them may be quoted from the answer that is judged.
 
     Raises:
-        ValueError: no object, a field missing or off its scale; the message says which.
+        ValueError: no object or several, a field missing or off its scale; the message says which.
     """
+    if text.lstrip().startswith("<think>"):
+        text = text.rpartition("</think>")[2]
     start, end = text.find("{"), text.rfind("}")
     if start < 0 or end < start:
         raise ValueError("there is no JSON object")
@@ -156,25 +173,28 @@ def judge_messages(question: Question, response: Response) -> list[dict[str, str
     parts = [_tagged("question", question.question)]
     if not question.negative and question.expected_answer:
         parts.append(_tagged("expected_answer", question.expected_answer))
-    parts += [_sources(response), _tagged("answer", _cut(response.answer or "(no answer)", ANSWER_LIMIT))]
+    parts += [_sources(response), _tagged("answer", response.answer or "(no answer)")]
     system = prompt("negative.txt" if question.negative else "answer.txt")
     return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
 def _sources(response: Response) -> str:
-    shown, left = [], SOURCES_LIMIT
-    for source in response.sources or ():
-        text = _cut(source.text or "", min(SOURCE_LIMIT, left))
-        if text:
-            shown.append(f"<source>\n{_inert(source.title or source.chunk_id or '')}\n{_inert(text)}\n</source>")
-            left -= len(text)
+    shown: list[str] = []
+    left = SOURCES_LIMIT
+    with_text = [source for source in response.sources or () if source.text]
+    for source in with_text:
         if left <= 0:
+            shown.append(f"({len(with_text) - len(shown)} more)")
             break
+        title = _cut(source.title or source.chunk_id or "", TITLE_LIMIT)
+        text = _cut(source.text or "", min(SOURCE_LIMIT, left))
+        shown.append(f"<source>\n{_inert(title)}\n{_inert(text)}\n</source>")
+        left -= len(title) + len(text)
     return "<sources>\n" + ("\n".join(shown) or "(none with text)") + "\n</sources>"
 
 
 def _tagged(tag: str, text: str) -> str:
-    return f"<{tag}>\n{_inert(text)}\n</{tag}>"
+    return f"<{tag}>\n{_inert(_cut(text, TEXT_LIMIT))}\n</{tag}>"
 
 
 def _inert(text: str) -> str:
@@ -183,13 +203,15 @@ def _inert(text: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit] + " [... cut]"
+    return text if len(text) <= limit else text[:limit] + CUT
 
 
-def _sum(first: Answer, second: Answer) -> Usage | None:
-    if first.usage is None or second.usage is None:
-        return first.usage or second.usage
+def _sum(*answers: Answer) -> Usage | None:
+    """The tokens of all calls together, as far as the server told them; None where it told none."""
+    told = [answer.usage for answer in answers if answer.usage is not None]
+    if not told:
+        return None
     return Usage(
-        prompt_tokens=first.usage.prompt_tokens + second.usage.prompt_tokens,
-        completion_tokens=first.usage.completion_tokens + second.usage.completion_tokens,
+        prompt_tokens=sum(usage.prompt_tokens for usage in told),
+        completion_tokens=sum(usage.completion_tokens for usage in told),
     )

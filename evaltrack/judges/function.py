@@ -8,19 +8,30 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
+from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.scores import lacking
 from evaltrack.targets.python import import_function, in_thread, is_async
 
 
 class FunctionJudge:
-    """Calls a user's function for each verdict; a sync one runs in threads."""
+    """Calls a user's function for each verdict; a sync one runs in threads.
+
+    Raises:
+        UsageError: it cannot be imported, or does not take a question and a response.
+    """
 
     digest = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
         function = import_function(name, "judge")
+        try:
+            inspect.signature(function).bind("question", "response")
+        except TypeError:
+            raise UsageError(f"judge `{name}`: must take (question, response)") from None
+        except ValueError:  # some builtins tell nothing of their arguments
+            pass
         self._call = function if is_async(function) else in_thread(function)
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:

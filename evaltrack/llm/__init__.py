@@ -1,7 +1,7 @@
 """The only door to OpenAI-compatible servers.
 
-`server` knows the key and where it is sent, `client` asks, `throttle` decides how fast, `replies` reads what comes back,
-`refusals` tells what no second try cures.
+`server` knows the key and where it is sent, `client` asks, `throttle` decides how fast, `replies` reads what comes
+back, `refusals` tells what no second try cures.
 """
 
 from evaltrack.llm.client import LLM, Schema

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.llm.refusals import raise_if_final, words
+from evaltrack.llm.refusals import is_quota, raise_if_final, words
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import base_url, key, without_key
 from evaltrack.llm.throttle import Throttle, Turn, delay, retry_after
@@ -65,8 +65,8 @@ class _Asking:
 class LLM:
     """One model on one server. Use on one event loop, and `aclose` when done.
 
-    `temperature` and `max_completion_tokens` are sent unless None; `notes` says what the server refused.
-    `call_seconds` bounds one call. `http_client` is for tests: an `httpx2.AsyncClient` on a transport of their own.
+    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call. `http_client` is for
+    tests: an `httpx2.AsyncClient` on a transport of their own.
 
     Raises:
         UsageError: OPENAI_API_KEY or OPENAI_BASE_URL is malformed.
@@ -83,7 +83,7 @@ class LLM:
         http_client: httpx2.AsyncClient | None = None,
     ) -> None:
         self.model = model
-        self.notes: list[str] = []
+        self._refused: list[str] = []
         asked = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         self._asked = {name: value for name, value in asked.items() if value is not None}
         self._parameters = dict(self._asked)
@@ -110,11 +110,11 @@ class LLM:
 
         asking = _Asking(list(messages), schema, self._form)
         while asking.failures < ATTEMPTS and asking.put_off < MOST_PUT_OFF:
-            sent = dict(self._parameters)
-            asking.form = max(asking.form, self._form)
-            turn = self._throttle.turn()
+            turn, sent = self._throttle.turn(), dict[str, Any]()
             try:
                 async with turn, asyncio.timeout(self._call_seconds):
+                    sent = dict(self._parameters)
+                    asking.form = max(asking.form, self._form)  # others may have learnt meanwhile what it takes
                     body = await self._post(asking, sent)
             except APIStatusError as error:
                 if not self._adapt(asking, error, sent):
@@ -126,6 +126,14 @@ class LLM:
                 self._keep(asking)
                 return read_answer(body)
         raise AnswerError(f"the server failed {asking.failures + asking.put_off} times; last: {asking.last}")
+
+    @property
+    def notes(self) -> list[str]:
+        """What the server refused, in words."""
+        notes = [f"{self.model} refuses `{name}`; it was left out" for name in self._refused]
+        if self._form:
+            notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[self._form]}")
+        return notes
 
     @property
     def identity(self) -> str:
@@ -164,33 +172,30 @@ class LLM:
 
     def _adapt(self, asking: _Asking, error: APIStatusError, sent: Mapping[str, Any]) -> bool:
         """Whether something that the server refused is left out from now on, so that asking again may help at once."""
-        if error.status_code not in (400, 404, 415, 422):
+        if error.status_code not in (400, 404, 415, 422) or is_quota(error):
             return False
         said = words(error)
         for name in sent:
             if error.param == name or re.search(rf"\b{name}\b", said):
                 if self._parameters.pop(name, None) is not None:  # else another call was told so before
-                    self.notes.append(f"{self.model} refuses `{name}`; it was left out")
+                    self._refused.append(name)
                 return True
-        by_name = re.search("response_format|json_schema|json_object", said) is not None
-        unproven = error.status_code != 404 and not self._form_works
-        return (by_name or unproven) and self._weaken(asking)
+        if re.search("response_format|json_schema|json_object", said) and self._weaken(asking):
+            self._form = max(self._form, asking.form)
+            return True
+        return error.status_code != 404 and not self._form_works and self._weaken(asking)
 
     def _weaken(self, asking: _Asking) -> bool:
-        """Go on to the next format, for this question; if it answers there, all others follow (see `_keep`)."""
+        """Go on to the next format, for this question: if it answers there, all others follow (see `_keep`)."""
         if asking.schema is None or asking.form == len(FORMATS) - 1:
             return False
         asking.form += 1
         return True
 
     def _keep(self, asking: _Asking) -> None:
-        """A format that worked is the one for all questions; one is given up only where the next one worked."""
-        if asking.schema is None:
-            return
-        if asking.form > self._form:
-            self.notes.append(f"{self.model} does not take {FORMATS[self._form]}; asked for {FORMATS[asking.form]}")
-            self._form = asking.form
-        self._form_works = True
+        """The format that worked is the one for all questions."""
+        if asking.schema is not None:
+            self._form, self._form_works = max(self._form, asking.form), True
 
     async def _after(self, asking: _Asking, error: APIStatusError, turn: Turn) -> None:
         """Wait as long as the server asks, or a little; raise where asking again cannot help."""

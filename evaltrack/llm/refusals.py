@@ -38,6 +38,11 @@ def words(error: APIStatusError) -> str:
     return " ".join(without_key(str(message or error.response.text)).split())[:SHOWN]
 
 
+def is_quota(error: APIStatusError) -> bool:
+    """Whether there is no credit left, which servers say in different ways."""
+    return error.status_code == 402 or not QUOTA_CODES.isdisjoint({str(error.code), str(error.type)})
+
+
 def raise_if_final(error: APIStatusError, model: str, wait: float | None) -> None:
     """Raise where asking again cannot help, now or for any other question; `wait`: seconds the server asks for.
 
@@ -57,7 +62,7 @@ def raise_if_final(error: APIStatusError, model: str, wait: float | None) -> Non
         raise ServerRefusesError(
             f"no model `{model}` at {shown_url()} (status 404: {said}); check its name and OPENAI_BASE_URL"
         ) from None
-    if status == 402 or QUOTA_CODES & {str(error.code), str(error.type)}:
+    if is_quota(error):
         raise QuotaError(f"the quota of the key is used up ({said}); add credit, or use another key") from None
     if wait is not None and wait > LONGEST_WAIT:
         raise BusyError(

@@ -71,10 +71,10 @@ def _start(body: bytes) -> str:
 
 
 def _text(content: Any) -> str:
-    """The content as text that can be sent and stored; some servers give a list of parts."""
+    """The content as text that can be sent, stored and shown; some servers give a list of parts."""
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
+    return without_key(content.encode("utf-8", "replace").decode()) if isinstance(content, str) else ""
 
 
 def _usage(value: Any) -> Usage | None:

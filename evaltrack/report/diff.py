@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Literal
 
 Piece = tuple[Literal["same", "removed", "added"], str]
@@ -23,8 +24,8 @@ def word_diff(before: str, after: str) -> list[Piece]:
     """How `before` becomes `after`: stretches of words that are the same, removed or added.
 
     A word is what stands between white space, and punctuation at its end is a word of its own. White space is no word:
-    runs of it count as one space, and texts that differ in nothing else are the same. The pieces that are not `added`,
-    put together, are the words of `before`; those that are not `removed` are `after`.
+    texts that differ in nothing else are the same, and each run of it, or the end of a text, comes back as one space.
+    The pieces that are not `added`, put together, are the words of `before`; those that are not `removed`, of `after`.
 
     Time is bounded for texts of any length: of what lies between the first and the last difference, `MAX_WORDS` of each
     side are matched, and what is beyond is shown as one replacement.
@@ -100,26 +101,13 @@ def _common(old: list[str], new: list[str]) -> int:
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Neighbours of one kind as one piece, within a replacement what was removed first; none empty."""
-    waiting = {"removed": "", "added": ""}
-    same = ""
-    for kind, text in pieces:
-        if kind != "same":
-            if same and text:
-                yield "same", same
-                same = ""
-            waiting[kind] += text
-        elif text:
-            yield from _replacement(waiting)
-            waiting = {"removed": "", "added": ""}
-            same += text
-    yield from _replacement(waiting)
-    if same:
-        yield "same", same
-
-
-def _replacement(waiting: dict[str, str]) -> Iterator[Piece]:
-    if waiting["removed"]:
-        yield "removed", waiting["removed"]
-    if waiting["added"]:
-        yield "added", waiting["added"]
+    """Neighbours of one kind as one piece, of a replacement what was removed first; none empty."""
+    kinds: tuple[Literal["removed", "added"], ...] = ("removed", "added")
+    for same, group in groupby((piece for piece in pieces if piece[1]), key=lambda piece: piece[0] == "same"):
+        members = list(group)
+        if same:
+            yield "same", "".join(text for _, text in members)
+            continue
+        for kind in kinds:
+            if text := "".join(text for member, text in members if member == kind):
+                yield kind, text

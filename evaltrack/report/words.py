@@ -86,7 +86,8 @@ def missed_words(row: Row, k: int) -> str:
         return "answered, but should have declined"
     if row.response is not None and row.response.declined:
         return "declined, but has an answer"
-    judged, found = row.scores.get("overall_score"), row.scores.get("hit", 1)  # without expectation nothing is missing
+    judged = row.scores.get("overall_score")
+    found = row.scores.get("hit", not row.question.expected)  # where no source is expected none is missing
     if found and row.scores.get("tools_called", 1) == 1 and judged is not None:
         return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
     if found:

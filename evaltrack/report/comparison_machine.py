@@ -1,0 +1,166 @@
+"""A comparison as JSON for machines: SPEC section 9, versioned by `schema`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.scores import SCORES
+from evaltrack.table import FlatRow
+
+COMPARISON_SCHEMA = "evaltrack.comparison/1"
+
+SIDE_COLUMNS = ("answer", "error", "passed", "abstained", "tool_calls", *(score.name for score in SCORES))
+"""What of a changed question's row stands in the JSON, besides its sources without their texts."""
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as an object that `json.dumps(…, allow_nan=False)` takes and UTF-8 can hold.
+
+    Metrics, here and in groups, are by name. A `drop` is a share of the baseline's value, positive where the candidate
+    is worse, null where that value is 0; `interval` and `detectable` are in the unit of the metric; a `threshold` has
+    an `amount` that is a share where `relative` is true. `flips`, `fixes`, `drops` and `lost` hold one object for each
+    question, `added`, `removed` and `edited` their ids. `num_drops` counts all that scored lower without a flip,
+    `drops` holds those that fell most. A number that is not finite is null.
+    """
+    found: dict[str, Any] = _storable(_whole(comparison))
+    return found
+
+
+def _whole(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "verdict": comparison.verdict,
+        "exit_code": comparison.exit_code,
+        "reasons": list(comparison.reasons),
+        "baseline": _run(comparison.baseline),
+        "candidate": _run(comparison.candidate),
+        "compare_link": comparison.compare_link,
+        "num_common": comparison.num_common,
+        "metrics": _metrics(comparison.metrics),
+        "mcnemar_p": comparison.mcnemar_p,
+        "causes": dict(comparison.causes),
+        "flips": [_change(change) for change in comparison.flips],
+        "lost": [_change(change) for change in comparison.lost],
+        "fixes": [_change(change) for change in comparison.fixes],
+        "drops": [_change(change) for change in comparison.drops],
+        "num_drops": comparison.num_drops,
+        "added": list(comparison.added),
+        "removed": list(comparison.removed),
+        "edited": list(comparison.edited),
+        "domains": _groups(comparison, "domain"),
+        "difficulties": _groups(comparison, "difficulty"),
+        "categories": _groups(comparison, "category"),
+        "ignored": list(comparison.ignored),
+        "left_out": list(comparison.left_out),
+        "criteria": [
+            {
+                "criterion": str(candidate.criterion),
+                "baseline": {"value": baseline.value, "met": baseline.met},
+                "candidate": {"value": candidate.value, "met": candidate.met},
+            }
+            for baseline, candidate in comparison.criteria
+        ],
+    }
+
+
+def _run(run: RunInfo) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "name": run.name,
+        "link": run.link,
+        "num_questions": run.num_questions,
+        "num_errors": run.num_errors,
+        "signature": run.signature.model_dump(),
+    }
+
+
+def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
+    return {
+        metric.name: {
+            "baseline": metric.baseline,
+            "candidate": metric.candidate,
+            "delta": metric.delta,
+            "drop": metric.drop,
+            "interval": None if metric.interval is None else list(metric.interval),
+            "threshold": None
+            if metric.threshold is None
+            else {"amount": metric.threshold.amount, "relative": metric.threshold.relative},
+            "regressed": metric.regressed,
+            "n": metric.n,
+            "wins": metric.wins,
+            "ties": metric.ties,
+            "losses": metric.losses,
+            "detectable": metric.detectable,
+        }
+        for metric in metrics
+    }
+
+
+def _groups(comparison: Comparison, kind: str) -> dict[str, Any]:
+    return {group.name: _group(group) for group in comparison.groups if group.kind == kind}
+
+
+def _group(group: GroupDelta) -> dict[str, Any]:
+    return {
+        "num_questions": group.num_questions,
+        "pass_to_fail": group.pass_to_fail,
+        "fail_to_pass": group.fail_to_pass,
+        "p_value": group.p_value,
+        "metrics": _metrics(group.metrics),
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    cause = _cause(change.cause)
+    return {
+        "id": change.id,
+        "question": change.question,
+        "domain": change.domain,
+        "difficulty": change.difficulty,
+        "category": change.category,
+        "from": change.was,
+        "to": change.now,
+        "cause": cause.pop("kind"),
+        **cause,
+        "also": [_cause(other) for other in change.also],
+        "dropped": {name: {"baseline": was, "candidate": now} for name, was, now in change.dropped},
+        "before": _side(change.before),
+        "after": _side(change.after),
+    }
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind,
+        "detail": cause.detail,
+        "source": cause.source,
+        "rank_before": cause.rank_before,
+        "rank_after": cause.rank_after,
+        "displaced_by": cause.displaced_by,
+        "link": cause.link,
+    }
+
+
+def _side(row: FlatRow | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    sources = row.get("sources")
+    kept = ("chunk_id", "title", "url", "score")
+    listed = None if sources is None else [{name: source.get(name) for name in kept} for source in sources]
+    return {name: row.get(name) for name in SIDE_COLUMNS} | {"sources": listed}
+
+
+def _storable(value: Any) -> Any:
+    """The value with null for what is no number, and with the replacement character for half of a surrogate pair."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return value

@@ -1,0 +1,271 @@
+"""How a comparison is worded, the same in every rendering. Foreign text is on one line and bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from evaltrack.compare.comparison import CauseKind, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.criteria import Checked
+from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line
+from evaltrack.retrieval import title_key
+from evaltrack.table import FlatRow
+
+VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
+
+CAUSES: dict[CauseKind, str] = {
+    "golden_edited": "the question or its expectation was edited",
+    "source_text_changed": "the text of a source changed",
+    "source_lost": "an expected source is no longer returned",
+    "source_demoted": "an expected source is returned lower",
+    "answer_changed": "same sources, another answer",
+    "verdict_changed": "same answer, another verdict",
+    "target_failed": "the target failed",
+    "judge_failed": "the judge failed",
+    "unknown": "nothing that was recorded differs",
+}
+"""What each cause means, for people who have not read the specification."""
+
+SCANNED = 10_000
+"""Characters of a foreign text that are looked at; no rendering shows as many."""
+
+SHOWN_REASONS = 20
+
+SMALL = 30
+"""Questions below which the normal approximation behind `detectable` promises too much."""
+
+
+def clip(text: str | None, limit: int = 160) -> str:
+    """Foreign text on one line, bounded; quick also for texts of megabytes."""
+    text = text or ""
+    if len(text) <= limit and text.isprintable():
+        return " ".join(text.split())
+    return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
+
+
+def count(number_of: int, noun: str) -> str:
+    """``1 question``, ``100,000 questions``."""
+    return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
+
+
+def signed(value: float) -> str:
+    """A difference with its sign; never ``0.000`` for one that is not 0."""
+    if value == 0:
+        return "0.000"
+    sign = "+" if value > 0 else "-"
+    size = number(abs(value))
+    return f"{sign}{size}" if size != "0.000" else f"{value:+.1g}"
+
+
+def verdict_sentence(comparison: Comparison) -> str:
+    """The verdict, of which run against which, over how many questions."""
+    return f"{VERDICTS[comparison.verdict]}: {sides_words(comparison)}"
+
+
+def sides_words(comparison: Comparison) -> str:
+    """Which run is held against which, over how many questions."""
+    sides = f"{run_words(comparison.candidate)} against {run_words(comparison.baseline)}"
+    golden = clip(comparison.candidate.signature.golden, 80)
+    asked = count(comparison.num_common, "common question")
+    return f"{sides}, {golden}, {asked}"
+
+
+def reason_words(comparison: Comparison) -> Iterator[str]:
+    """The first reasons of the verdict, and how many more there are."""
+    yield from (clip(reason, 300) for reason in comparison.reasons[:SHOWN_REASONS])
+    if len(comparison.reasons) > SHOWN_REASONS:
+        yield f"… and {count(len(comparison.reasons) - SHOWN_REASONS, 'more reason')}"
+
+
+def run_words(run: RunInfo) -> str:
+    """The run's name, or its id where it has none."""
+    return clip(run.name or run.run_id or "a saved run", 80)
+
+
+def cause_summary(comparison: Comparison) -> str:
+    """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
+
+    As in ``7 of 9 questions that got worse: source_demoted (an expected source is returned lower), most often by
+    `fares#refunds` (5); 2: answer_changed (same sources, another answer)``.
+    """
+    total = sum(comparison.causes.values())
+    worse = "that got worse or were lost" if comparison.lost else "that got worse"
+    parts: list[str] = []
+    for kind, found in sorted(comparison.causes.items(), key=lambda item: -item[1]):
+        of = f"{found:,}" if parts else f"{found:,} of {count(total, 'question')} {worse}"
+        parts.append(f"{of}: {kind} ({CAUSES[kind]}){_displacer(comparison, kind)}")
+    return "; ".join(parts)
+
+
+def _displacer(comparison: Comparison, kind: CauseKind) -> str:
+    """What took the place of expected sources more than once, and more often than anything else."""
+    worse = (*comparison.flips, *comparison.lost, *comparison.drops)
+    found = Counter(c.cause.displaced_by for c in worse if c.cause.kind == kind and c.cause.displaced_by)
+    if not found or found.most_common(1)[0][1] < 2:
+        return ""
+    source, times = found.most_common(1)[0]
+    return f", most often by `{clip(source, 80)}` ({times:,})"
+
+
+def metric_words(metric: MetricDelta, k: int) -> str:
+    """One metric on a line: ``Recall@5 0.803 to 0.750, -0.053 (6.6 % worse), 95 % interval -0.102 to -0.004, n 22``."""
+    change = f"{number(metric.baseline)} to {number(metric.candidate)}, {signed(metric.delta)}{drop_words(metric)}"
+    interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
+    tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
+    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{tolerated}"
+
+
+def drop_words(metric: MetricDelta) -> str:
+    """`` (6.6 % worse)``; empty where nothing changed or the baseline is 0."""
+    if not metric.drop:
+        return ""
+    percent = 100 * abs(metric.drop)
+    share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else f"{percent:.1g}"
+    return f" ({share} % {'worse' if metric.drop > 0 else 'better'})"
+
+
+def interval_words(metric: MetricDelta) -> str:
+    """The interval of the difference, ``-0.102 to -0.004``; empty where there is none."""
+    return "" if metric.interval is None else f"{signed(metric.interval[0])} to {signed(metric.interval[1])}"
+
+
+def threshold_words(metric: MetricDelta) -> str:
+    """What drop is tolerated, and whether the gate calls this one a regression."""
+    tolerated = "" if metric.threshold is None else str(metric.threshold)
+    return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
+
+
+def flips_words(comparison: Comparison) -> str:
+    """How many questions flipped each way, with McNemar's p."""
+    lost, won = len(comparison.flips), len(comparison.fixes)
+    if not lost and not won:
+        return "no question went from pass to fail or from fail to pass"
+    return f"{lost:,} pass to fail, {won:,} fail to pass (exact McNemar {p_words(comparison.mcnemar_p)})"
+
+
+def p_words(p_value: float) -> str:
+    """``p 0.625``, or ``p below 0.001``."""
+    return f"p {p_value:.3f}" if p_value >= 0.001 else "p below 0.001"
+
+
+def change_words(change: Change) -> str:
+    """One changed question: ``7 (travel): pass to fail, source_demoted``."""
+    way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, lower scores"
+    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}"
+
+
+def cause_words(change: Change) -> str:
+    """The cause in its own sentence, and the others that apply."""
+    also = ", ".join(cause.kind for cause in change.also)
+    return clip(change.cause.detail, 300) + (f" (also: {also})" if also else "")
+
+
+def dropped_words(change: Change) -> str:
+    """The scores that fell: ``recall_at_k 1.000 to 0.500``."""
+    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in change.dropped)
+
+
+def criteria_words(pair: tuple[Checked, Checked]) -> str:
+    """A success criterion of the candidate, and what it was for the baseline."""
+    baseline, candidate = pair
+    verdict = {True: "met", False: "missed", None: "not measured"}[baseline.met]
+    value = "" if baseline.value is None else f" ({number(baseline.value)})"
+    return f"{criterion_words(candidate)}; baseline: {verdict}{value}"
+
+
+def detectable_words(comparison: Comparison) -> Iterator[str]:
+    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof."""
+    k = comparison.candidate.signature.k
+    ruled = [metric for metric in comparison.metrics if metric.threshold]
+    for metric in ruled:
+        title, asked = metric_title(metric.name, k), count(metric.n, "question")
+        if metric.detectable is None:
+            yield f"{title}: how small a drop {asked} would show cannot be told, as all changed alike"
+            continue
+        few = f"; below {SMALL} questions, likely only a larger one" if metric.n < SMALL else ""
+        smallest = f"{asked} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
+        yield f"{title}: {smallest}, a smaller one less often{few}"
+
+
+def left_out_words(comparison: Comparison) -> Iterator[str]:
+    """What is in no number here, and why."""
+    titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
+    if titles or comparison.ignored:
+        allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
+        yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+    if "pass_rate" in comparison.left_out:
+        yield "whether questions pass is not compared, so none can flip"
+    apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
+    if any(apart.values()):
+        yield f"questions in no number here: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
+    for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
+        if run.num_errors:
+            yield f"{whose}: {run.num_errors:,} of {count(run.num_questions, 'question')} failed"
+
+
+def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
+    """The groups worth showing, and the metrics they have.
+
+    Those that regressed come first; of a kind of which there is only one, which says the same as the whole, no others.
+    """
+    kinds = Counter(group.kind for group in comparison.groups)
+    regressed = [group for group in comparison.groups if group_regressed(group)]
+    others = [group for group in comparison.groups if kinds[group.kind] > 1 and not group_regressed(group)]
+    groups = regressed + others
+    found = {metric.name for group in groups for metric in group.metrics}
+    return groups, [name for name in METRIC_TITLES if name in found]
+
+
+def group_regressed(group: GroupDelta) -> bool:
+    """Whether a rule for this group was broken."""
+    return any(metric.regressed for metric in group.metrics)
+
+
+def group_words(group: GroupDelta) -> str:
+    """``domain travel``."""
+    return f"{group.kind} {clip(group.name, 40)}"
+
+
+def group_flips(group: GroupDelta) -> str:
+    """How many of its questions flipped each way, with the corrected p where some did: ``-2 +1, p 1.000``."""
+    if not group.pass_to_fail and not group.fail_to_pass:
+        return "0"
+    return f"-{group.pass_to_fail:,} +{group.fail_to_pass:,}, {p_words(group.p_value)}"
+
+
+def group_cell(group: GroupDelta, name: str) -> str:
+    """A metric of a group: what it is now and by how much it changed, ``0.750 (-0.053)``."""
+    metric = next((metric for metric in group.metrics if metric.name == name), None)
+    if metric is None:
+        return "–"
+    change = f" ({signed(metric.delta)})" if metric.delta else ""
+    return f"{number(metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
+
+
+def ranked_sources(row: FlatRow | None, limit: int) -> list[tuple[str, bool]]:
+    """The first `limit` sources by rank, repeats left out as in the scores: name, and whether it was expected."""
+    if row is None:
+        return []
+    by_title = bool(row.get("by_title"))
+    expected = {title_key(name) if by_title else name for name in row.get("expected") or ()}
+    found: dict[str, tuple[str, bool]] = {}
+    for place, source in enumerate(row.get("sources") or ()):
+        name = source.get("title") if by_title else source.get("chunk_id")
+        key = (title_key(name) if by_title else name) if name else f"\0{place}"
+        found.setdefault(key, (clip(name or source.get("title") or "?", 80), key in expected))
+        if len(found) == limit:
+            break
+    return list(found.values())
+
+
+def answers(change: Change) -> tuple[str, str] | None:
+    """The answers before and after, where both sides' rows are there and the answers differ."""
+    if change.before is None or change.after is None:
+        return None
+    before, after = change.before.get("answer") or "", change.after.get("answer") or ""
+    return (before, after) if before != after else None
+
+
+def piece_words(text: str) -> tuple[str, str]:
+    """A piece of a word diff as a line, and the space behind it; what cannot be shown is a replacement character."""
+    return clip(text, 500) or "\N{REPLACEMENT CHARACTER}", " " if text[-1:].isspace() else ""

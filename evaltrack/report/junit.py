@@ -1,0 +1,107 @@
+"""A comparison as JUnit XML: the gate's rules as one suite, the questions as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree as ET
+
+from evaltrack.compare.comparison import Change, Comparison, MetricDelta, Outcome
+from evaltrack.report.comparison_words import (
+    cause_words,
+    change_words,
+    clip,
+    dropped_words,
+    group_words,
+    metric_words,
+    verdict_sentence,
+)
+from evaltrack.report.words import metric_title
+
+
+def comparison_junit(comparison: Comparison, unchanged: Iterable[tuple[str, str, Outcome]] = ()) -> str:
+    """The XML document, one test case for each rule of the gate and for each question.
+
+    A flip is a failure with its cause; a lost question an error; an edited, added or removed one is skipped, as it was
+    not compared. A question that fails on both sides is skipped too: it is no regression. Names of cases are the
+    questions' ids and their classes the domains, so that a test history follows a question from run to run. Of foreign
+    text, what cannot be shown (and XML forbids) is a space.
+
+    Args:
+        comparison: What is shown.
+        unchanged: Id, domain and outcome of questions that the comparison does not hold, as they have not changed.
+    """
+    golden = clip(comparison.candidate.signature.golden, 80)
+    root = ET.Element("testsuites", name=f"evaltrack {golden}")
+    _suite(root, "gate", _rules(comparison))
+    _suite(root, golden, _questions(comparison, unchanged))
+    totals = [suite.attrib for suite in root]
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(total[name]) for total in totals)))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
+    suite = ET.SubElement(root, "testsuite", name=name)
+    suite.extend(list(cases))
+    ended = [case[0].tag for case in suite if len(case)]
+    suite.set("tests", str(len(suite)))
+    for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(total, str(ended.count(tag)))
+
+
+def _rules(comparison: Comparison) -> Iterator[ET.Element]:
+    """The verdict as a whole, with all its reasons, and each tolerated drop."""
+    reasons = [clip(reason, 300) for reason in comparison.reasons]
+    tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
+    yield _case("gate", "verdict", tag, verdict_sentence(comparison), reasons)
+    for metric in comparison.metrics:
+        if metric.threshold:
+            yield _rule(metric, "", comparison.candidate.signature.k)
+    for group in comparison.groups:
+        for metric in group.metrics:
+            if metric.threshold:
+                yield _rule(metric, f" in {group_words(group)}", comparison.candidate.signature.k)
+
+
+def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
+    name = f"{metric_title(metric.name, k)}{where}"
+    return _case("gate", name, "failure" if metric.regressed else "", metric_words(metric, k), ())
+
+
+def _questions(comparison: Comparison, unchanged: Iterable[tuple[str, str, Outcome]]) -> Iterator[ET.Element]:
+    golden = clip(comparison.candidate.signature.golden, 80)
+    for change in comparison.flips:
+        yield _changed(change, "failure")
+    for change in comparison.lost:
+        yield _changed(change, "error")
+    for change in comparison.fixes:
+        yield _changed(change, "")
+    for change in comparison.drops:
+        yield _changed(change, "" if change.now == "pass" else "skipped")
+    for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
+        for each in ids:
+            yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
+    for each, domain, outcome in unchanged:
+        tag = "" if outcome == "pass" else "skipped"
+        yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
+
+
+def _changed(change: Change, tag: str) -> ET.Element:
+    lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
+    if change.dropped:
+        lines.append(f"scores: {dropped_words(change)}")
+    if change.cause.link:
+        lines.append(f"see: {clip(change.cause.link, 500)}")
+    return _case(clip(change.domain), clip(change.id), tag, f"{change_words(change)}: {cause_words(change)}", lines)
+
+
+def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:
+    """One test case. `tag` says how it ended, "" that it passed; a passed one tells its lines as its output."""
+    case = ET.Element("testcase", classname=classname or "-", name=name or "-")
+    text = "\n".join(lines)
+    if tag:
+        ET.SubElement(case, tag, message=message).text = text or None
+    elif text:
+        ET.SubElement(case, "system-out").text = text
+    return case

@@ -1,0 +1,171 @@
+"""Comparisons built by hand, for the tests of their renderings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo, Threshold
+from evaltrack.criteria import Checked, Criterion
+from evaltrack.records import Question, Response, Row, Signature, Source
+from evaltrack.table import FlatRow, flatten
+
+SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
+BASELINE = RunInfo("b1", "bm25 floor 0", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/b1", 26, 0)
+CANDIDATE = RunInfo("c1", "bm25 floor 3", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/c1", 26, 1)
+RECALL = MetricDelta(
+    "recall_at_k", 0.8, 0.7, 20, 0.125, 1, 16, 3, (-0.25, 0.05), 0.212, Threshold(0.05, relative=True), True
+)
+MRR = MetricDelta("mrr", 0.75, 0.7501, 20, -0.000133, 1, 19, 0, (0.0, 0.0004), None, Threshold(0.1, relative=True))
+TOKENS = MetricDelta("num_tokens", 1000.0, 1250.5, 24, 0.2505, 0, 4, 20, (200.0, 300.0), 51.0)
+CRITERION = Criterion("hit_rate", ">", 0.8)
+
+EVIL = (
+    "<script>alert(1)</script> [x](javascript:alert(1)) ![i](http://e/i.png) @octocat #12 GH-7 www.evil.example "
+    "\x1b[31mred\u202egnp.exe \x00 | a `b` **c** $x$ a@b.example http://e.example/ --> ]]> &lt; \ud800 ::error::no\r\n"
+    "::stop-commands::x"
+)
+"""Text that would do something in HTML, Markdown, a terminal, XML, JSON or a CI log, if taken for more than text."""
+
+
+def flat(answer: str | None, *chunks: str, **fields: Any) -> FlatRow:
+    """The row of a question that expects `fees#refunds`, with the chunks that came back for it."""
+    question = Question(id="7", question="Can I get a refund?", domain="travel", expected_chunks=("fees#refunds",))
+    sources = tuple(Source(chunk_id=chunk, url="https://docs.example/fees", text="text", score=1.0) for chunk in chunks)
+    row = Row(position=0, question=question, response=Response(answer=answer, sources=sources), started_at=0, seconds=0)
+    return flatten(row, 3) | fields
+
+
+DEMOTED = Cause(
+    "source_demoted",
+    "`fees#refunds` fell from rank 1 to 4, beyond the first 3; `fares#refunds` took its place",
+    "fees#refunds",
+    1,
+    4,
+    "fares#refunds",
+    "https://docs.example/fares",
+)
+FLIP = Change(
+    id="7",
+    question="Can I get a refund?",
+    domain="travel",
+    difficulty="easy",
+    category=None,
+    was="pass",
+    now="fail",
+    cause=DEMOTED,
+    also=(Cause("answer_changed", "the answer is another"),),
+    dropped=(("recall_at_k", 1.0, 0.0),),
+    before=flat("Yes, within 30 days.", "fees#refunds", "fees#lead", "fees#lead", "visa#fees"),
+    after=flat("Yes, within 14 days.", "fares#refunds", "fees#lead", "visa#fees", "fees#refunds"),
+)
+LOST = replace(
+    FLIP,
+    id="8",
+    question="How long may I stay?",
+    now="error",
+    cause=Cause("target_failed", "target_timeout: no response within 60 s"),
+    also=(),
+    dropped=(),
+    before=None,
+    after=None,
+)
+FIX = replace(
+    FLIP,
+    id="9",
+    question="Where is the desk?",
+    was="fail",
+    now="pass",
+    cause=Cause("answer_changed", "the answer is another"),
+    also=(),
+    dropped=(),
+    before=None,
+    after=None,
+)
+DROP = replace(FLIP, id="10", question="Which zone?", was="pass", now="pass", also=(), before=None, after=None)
+GROUPS = (
+    GroupDelta("domain", "rail", 4, (replace(RECALL, candidate=0.8, n=4, threshold=None, regressed=False),), 0, 0, 1.0),
+    GroupDelta("domain", "travel", 20, (RECALL, MRR), 1, 1, 1.0),
+    GroupDelta("difficulty", "easy", 24, (), 1, 1, 1.0),
+)
+
+
+def comparison(**fields: Any) -> Comparison:
+    """A small regression: one flip, one fix, one drop, one lost question, and a tolerated metric."""
+    made = Comparison(
+        baseline=BASELINE,
+        candidate=CANDIDATE,
+        verdict="regression",
+        reasons=(
+            "recall_at_k went from 0.800 to 0.700, 12.5 % worse (tolerated: 5 %)",
+            "1 question went from pass to fail",
+        ),
+        metrics=(RECALL, MRR, TOKENS),
+        groups=GROUPS,
+        flips=(FLIP,),
+        fixes=(FIX,),
+        drops=(DROP,),
+        lost=(LOST,),
+        num_common=24,
+        num_drops=1,
+        mcnemar_p=1.0,
+        added=("30", "31"),
+        removed=("29",),
+        edited=("28",),
+        ignored=("judge",),
+        left_out=("accuracy", "judge_score"),
+        causes={"source_demoted": 2, "target_failed": 1},
+        criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
+        compare_link="http://127.0.0.1:5000/#/experiments/0/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",
+    )
+    return replace(made, **fields)
+
+
+def quiet(**fields: Any) -> Comparison:
+    """A run against itself: nothing changed."""
+    same = replace(RECALL, candidate=0.8, drop=0.0, wins=0, ties=20, losses=0, interval=(0.0, 0.0), regressed=False)
+    return replace(
+        comparison(
+            verdict="ok",
+            reasons=("no regression",),
+            candidate=replace(CANDIDATE, num_errors=0),
+            metrics=(replace(same, detectable=None),),
+            groups=(),
+            **dict.fromkeys(("flips", "fixes", "drops", "lost", "added", "removed", "edited", "ignored"), ()),
+            left_out=(),
+            num_drops=0,
+            causes={},
+            criteria=(),
+            compare_link=None,
+        ),
+        **fields,
+    )
+
+
+def hostile() -> Comparison:
+    """The same with foreign text wherever text can be foreign."""
+    cause = Cause("source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, EVIL, "javascript:alert(1)")
+    source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": float("nan"), "text": EVIL, "text_digest": "0"}
+    row = FLIP.before or {}
+    change = replace(
+        FLIP,
+        id=EVIL,
+        question=EVIL,
+        domain=EVIL,
+        category=EVIL,
+        cause=cause,
+        also=(replace(cause, link=f"https://e.example/ {EVIL}"),),
+        before=row | {"answer": EVIL, "sources": [source], "error": EVIL},
+        after=row | {"answer": f"{EVIL} {EVIL}", "sources": [source | {"chunk_id": None}], "expected": [EVIL]},
+    )
+    run = RunInfo(EVIL, EVIL, SIGNATURE.model_copy(update={"golden": EVIL}), "javascript:alert(1)", 1, 1)
+    return comparison(
+        baseline=run,
+        candidate=run,
+        reasons=(f"recall_at_k in {EVIL} went down",),
+        metrics=(replace(RECALL, drop=float("nan"), interval=(float("-inf"), float("inf"))),),
+        groups=tuple(replace(group, name=f"::error::{EVIL}") for group in GROUPS),
+        **dict.fromkeys(("flips", "fixes", "drops", "lost"), (change,)),
+        **dict.fromkeys(("added", "removed", "edited"), (EVIL,)),
+        compare_link="javascript:alert(1)",
+    )

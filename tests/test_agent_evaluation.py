@@ -1,0 +1,559 @@
+"""Seed 001 from end to end: an agent and a judge on a real OpenAI-compatible server, in a real MLflow store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Question, Response, RunResult, Source, run_eval
+from evaltrack.cli import _run
+from evaltrack.table import read_table
+
+from .conftest import REPO
+from .openai_behaviours import (
+    FAULTS,
+    Behaviour,
+    Reply,
+    Usage,
+    answer_judge,
+    faulty,
+    quota,
+    rate_limited,
+    script,
+    slow,
+    unauthorised,
+)
+from .openai_requests import Json
+from .openai_server import OpenAIServer
+
+GOLDEN = REPO / "golden" / "wikipedia.json"
+AGENT = "python:scripts.wikipedia_agent:ask"
+JUDGE = "openai:gpt-4o-mini"
+KEY = "sk-never-to-be-written-9f8e7d6c5b4a"
+
+
+@dataclass
+class Ledger:
+    """What a server was asked, and the tokens that it counted, of the agent and of the judge."""
+
+    agent: list[Usage] = field(default_factory=list)
+    judge: list[Usage] = field(default_factory=list)
+
+    def behave(self, request: Json, call: int) -> Reply:
+        """A model that searches, reads the first page found and answers; and a judge. Each call has its own price."""
+        reply = replace(MODEL(request, call), usage=Usage(100 + call, 10 + call % 7))
+        assert reply.usage is not None
+        (self.agent if "tools" in request else self.judge).append(reply.usage)
+        return reply
+
+
+def searching(request: Json, _call: int) -> Reply:
+    """What the agent's model says, in whatever order the questions come."""
+    messages = request["messages"]
+    if len(messages) == 2:
+        return Reply(tool_calls=(("wikipedia_search", {"query": messages[1]["content"]}),))
+    if len(messages) == 4:
+        return Reply(tool_calls=(("wikipedia_page", {"title": json.loads(messages[3]["content"])[0]["title"]}),))
+    return Reply(f"By what was read: {messages[5]['content'][:100]}")
+
+
+MODEL = answer_judge(searching)
+
+
+def tokens(usages: list[Usage]) -> int:
+    return sum(usage.prompt + usage.completion for usage in usages)
+
+
+# The whole of golden/wikipedia.json
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One run of the command line, with everything it was given and everything it left."""
+
+    folder: Path
+    uri: str
+    ended: subprocess.CompletedProcess[str]
+    ledger: Ledger
+
+    @property
+    def run(self) -> Any:
+        return mlflow.MlflowClient(self.uri).get_run(self.printed["run_id"])
+
+    @property
+    def printed(self) -> Json:
+        found: Json = json.loads(self.ended.stdout)
+        return found
+
+    def artifact(self, path: str) -> str:
+        local = mlflow.MlflowClient(self.uri).download_artifacts(self.printed["run_id"], path)
+        return Path(local).read_text()
+
+
+@pytest.fixture(scope="module")
+def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
+    """`evaltrack run golden/wikipedia.json` over the agent, judged, as a user starts it, with a key that is checked."""
+    folder, ledger = tmp_path_factory.mktemp("wikipedia"), Ledger()
+    shutil.copy(empty_database, folder / "mlflow.db")
+    uri = f"sqlite:///{folder}/mlflow.db"
+    command = [sys.executable, "-m", "evaltrack", "run", str(GOLDEN), "-t", AGENT, "--experiment", "wikipedia"]
+    prices = ["--judge-price-in", "0.15", "--judge-price-out", "0.6"]
+    with OpenAIServer(ledger.behave, api_key=KEY) as server:
+        given = {
+            "MLFLOW_TRACKING_URI": uri,
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": server.base_url,
+            "OPENAI_LOG": "debug",
+            "EVALTRACK_CACHE_DIR": str(folder / "cache"),
+            "PYTHONPATH": str(REPO),
+        }
+        ended = subprocess.run(
+            [*command, *prices, "--output", "json", "--evaluation-json", "results/evaluation.json"],
+            cwd=folder,
+            env={**os.environ, **given},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return Evaluation(folder, uri, ended, ledger)
+
+
+def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> None:
+    """24 questions, 4 of them negatives: three calls of the agent and one of the judge for each, none failed."""
+    totals, metrics, counts = (evaluation.printed[name] for name in ("totals", "metrics", "counts"))
+    assert (totals["num_questions"], totals["num_negatives"], totals["num_errors"]) == (24, 4, 0)
+    assert (totals["num_judged"], totals["judge_errors"], totals["cached_verdicts"]) == (24, 0, 0)
+    assert (len(evaluation.ledger.agent), len(evaluation.ledger.judge)) == (72, 24)
+    assert counts["judge_score"] == counts["combined_score"] == counts["hit_rate"] == 20
+    assert metrics["hit_rate"] > 0.8
+    assert 0 < metrics["judge_score"] < 1
+    assert 0 < metrics["combined_score"] <= metrics["combined_score_best"]
+    assert evaluation.run.info.status == "FINISHED"
+    assert evaluation.run.data.metrics["judge_score.n"] == 20
+
+
+def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluation) -> None:
+    """The agent's over all of its rounds, the judge's apart, and what the judge cost."""
+    totals, judged = evaluation.printed["totals"], evaluation.ledger.judge
+    assert totals["total_tokens"] == tokens(evaluation.ledger.agent)
+    assert totals["judge_tokens"] == tokens(judged)
+    spent = sum(usage.prompt * 0.15 + usage.completion * 0.6 for usage in judged) / 1e6
+    assert evaluation.printed["cost_usd"] == {"judge": pytest.approx(spent)}
+    assert evaluation.run.data.metrics["judge_cost_usd"] == pytest.approx(spent)
+    assert {row["tokens_known"] for row in evaluation.printed["rows"]} == {"reported"}
+
+
+def test_the_combined_score_is_the_seeds_formula(evaluation: Evaluation) -> None:
+    """hit^2 * judge^1.5 / (tokens / 1000)^0.5 of each question, its weights logged; negatives have none."""
+    for row in evaluation.printed["rows"]:
+        if row["expected"] == []:
+            assert row["combined_score"] is None
+            assert row["unmeasured"]["combined_score"] == "not measured: hit, judge"
+        else:
+            expected = row["hit"] ** 2 * row["overall_score"] ** 1.5 / (row["num_tokens"] / 1000) ** 0.5
+            assert row["combined_score"] == pytest.approx(expected)
+    params = evaluation.run.data.params
+    assert [params[name] for name in ("alpha", "beta", "gamma", "judge")] == ["2", "0.5", "1.5", JUDGE]
+
+
+def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) -> None:
+    """As an artifact and as the file asked for, in the order of the seed; what was not measured is null."""
+    text = evaluation.artifact("evaluation.json")
+    written = json.loads(text)
+
+    def untimed(content: str) -> Json:
+        return {name: value for name, value in json.loads(content).items() if name != "timestamp"}
+
+    assert untimed((evaluation.folder / "results" / "evaluation.json").read_text()) == untimed(text)
+    assert list(written) == ["timestamp", "num_questions", "summary", "metadata", "results"]
+    results, summary = written["results"], written["summary"]
+    assert written["num_questions"] == len(results) == 24
+    assert list(results[0]) == ["question", "hit_rate", "mrr", "judge_score", "num_tokens", "combined_score"]
+    means = {
+        "avg_hit_rate": "hit_rate",
+        "avg_mrr": "mrr",
+        "avg_judge_score": "judge_score",
+        "avg_combined_score": "combined_score",
+        "avg_num_tokens": "num_tokens",
+    }
+    measured = {name: [result[of] for result in results if result[of] is not None] for name, of in means.items()}
+    assert [len(measured[name]) for name in means] == [20, 20, 20, 20, 24]
+    assert summary == {
+        **{name: pytest.approx(fmean(values)) for name, values in measured.items()},
+        "best_combined_score": max(measured["avg_combined_score"]),
+        "total_tokens": tokens(evaluation.ledger.agent),
+    }
+    assert list(summary)[:4] == ["avg_hit_rate", "avg_mrr", "avg_judge_score", "avg_combined_score"]
+    assert written["metadata"] == {
+        "ground_truth_file": str(GOLDEN),
+        "search_mode": "evaluation",
+        "judge_model": "gpt-4o-mini",
+        "target": AGENT,
+        "mlflow_run_id": evaluation.printed["run_id"],
+    }
+
+
+def test_the_judges_reasoning_can_be_read_and_read_back(
+    evaluation: Evaluation, store_uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page for people; lines for machines that, given as a recorded judge, judge the same again for nothing."""
+    page = evaluation.artifact("judge/reasoning.md")
+    assert page.startswith("# What the judge said\n\n24 questions, failures first.\n")
+    assert page.count("\n## ") == 24
+    assert page.count("Decided by a hash that begins with") == 24
+    lines = [json.loads(line) for line in evaluation.artifact("judge/verdicts.jsonl").splitlines()]
+    assert [line["id"] for line in lines] == [str(number) for number in range(1, 25)]
+    assert all(line["judge"] == JUDGE and line["reasoning"] for line in lines)
+    assert sum("declined" in line for line in lines) == 4
+
+    Path("verdicts.jsonl").write_text(evaluation.artifact("judge/verdicts.jsonl"))
+    replies = evaluation.printed["rows"]
+    kept = [{"id": row["id"], "answer": row["answer"], "sources": row["sources"]} for row in replies]
+    for row in kept:
+        for source in row["sources"]:
+            del source["text_digest"]
+    Path("replies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    again = run_eval(
+        GOLDEN,
+        target="recorded:replies.jsonl",
+        judge="recorded:verdicts.jsonl",
+        experiment="again",
+        tracking_uri=store_uri,
+    )
+    assert again.metrics["judge_score"] == evaluation.printed["metrics"]["judge_score"]
+    assert again.signature.judge == JUDGE
+    assert again.totals["judge_tokens"] == 0
+
+
+def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
+    """Each question's trace carries the judge's score with its reasoning as rationale, and the judge as its source."""
+    of_the_run = f"metadata.`mlflow.sourceRun` = '{evaluation.printed['run_id']}'"
+    client = mlflow.MlflowClient(evaluation.uri)
+    traces = client.search_traces(locations=[evaluation.printed["experiment_id"]], filter_string=of_the_run)
+    rows = {row["id"]: row for row in evaluation.printed["rows"]}
+    assert len(traces) == 24
+    for trace in traces:
+        row = rows[trace.info.client_request_id]
+        assessed = {each.name: each for each in trace.info.assessments}
+        shown = assessed["declined" if row["expected"] == [] else "judge_score"]
+        (verdict,) = row["verdicts"]
+        assert shown.value == (verdict["declined"] if row["expected"] == [] else row["overall_score"])
+        assert shown.rationale == verdict["reasoning"]
+        assert (shown.source.source_type, shown.source.source_id) == ("LLM_JUDGE", JUDGE)
+
+
+def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
+    """Not in output, debug log, database, artifacts, tables, cache or results: all that was written is read."""
+    assert "HTTP Request" in evaluation.ended.stderr, "the log that is searched should be there"
+    assert KEY not in evaluation.ended.stdout + evaluation.ended.stderr
+    files = [path for path in evaluation.folder.rglob("*") if path.is_file()]
+    names = {path.name for path in files}
+    assert {"mlflow.db", "verdicts.sqlite", "evaluation.json", "reasoning.md", "per_question.parquet"} <= names
+    for path in files:
+        assert KEY.encode() not in path.read_bytes(), path
+        if path.suffix == ".parquet":
+            assert KEY not in json.dumps(list(read_table(path)), default=str), path
+
+
+# A server that fails
+
+
+def out_of_range(reply: Reply) -> Reply:
+    """A verdict with a score that is none."""
+    return replace(reply, content=json.dumps({**json.loads(reply.content or "{}"), "overall_score": 1.7}))
+
+
+KINDS = [
+    lambda _: rate_limited(0.05),
+    lambda _: rate_limited(0.05, "ms"),
+    lambda _: rate_limited(form="none"),
+    *(FAULTS[name] for name in ("server_error", "closed_before", "closed_amid", "truncated", "html", "empty")),
+    out_of_range,
+]
+
+
+def about(request: Json) -> str:
+    """Which question a judge is asked about, also in a repair."""
+    return str(request["messages"][1]["content"])
+
+
+def good(reply: Reply) -> bool:
+    """Whether a reply holds a verdict."""
+    if reply.status != 200 or reply.wire != "whole" or reply.raw is not None or not reply.content:
+        return False
+    return 0 <= json.loads(reply.content)["overall_score"] <= 1
+
+
+def many(folder: Path, size: int) -> Path:
+    path = folder / "many.jsonl"
+    lines = [{"id": n, "question": f"What is number {n}?", "expected_chunks": ["a"]} for n in range(size)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def finds(question: Question, _k: int) -> Response:
+    return Response(answer=f"An answer to {question.id}", sources=(Source(chunk_id="a", text="A text."),))
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Behaviour], OpenAIServer]]:
+    """Starts a server that judge and agent will ask."""
+    started: list[OpenAIServer] = []
+
+    def start(behaviour: Behaviour) -> OpenAIServer:
+        server = OpenAIServer(behaviour).__enter__()
+        started.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        return server
+
+    yield start
+    for server in started:
+        server.__exit__(None)
+
+
+Serve = Callable[[Behaviour], OpenAIServer]
+
+
+def test_three_calls_in_ten_fail_and_the_run_ends(serve: Serve, store_uri: str, tmp_path: Path) -> None:
+    """Every question has its row; one with a verdict is never asked for again, and a failed one is in no mean."""
+    spoilt, history = faulty(answer_judge(), 0.3, KINDS), list[tuple[str, bool]]()
+
+    def judge(request: Json, call: int) -> Reply:
+        reply = spoilt(request, call)
+        history.append((about(request), good(reply)))
+        return reply
+
+    server = serve(slow(judge, 0.005))
+    path = many(tmp_path, 200)
+    result = run_eval(path, target=finds, judge=JUDGE, traces="off", concurrency=32, tracking_uri=store_uri)
+
+    assert result.status == "FINISHED"
+    assert [row["id"] for row in result.rows] == [str(number) for number in range(200)]
+    failed = [row for row in result.rows if row["error"]]
+    judged = [row for row in result.rows if not row["error"]]
+    assert 10 <= len(failed) <= 50
+    assert {row["error"].partition(":")[0] for row in failed} == {"judge_error"}
+    words = " ".join(row["error"] for row in failed)
+    assert all(part in words for part in ("something else than JSON", "<!DOCTYPE html>", "the answer is empty"))
+    assert all((row["overall_score"], row["passed"], row["combined_score"]) == (None, None, None) for row in failed)
+    assert all(row["recall_at_k"] == 1 for row in failed)
+
+    assert result.metrics["judge_score"] == pytest.approx(fmean(row["overall_score"] for row in judged))
+    assert all(
+        result.counts[name] == len(judged) for name in ("judge_score", "accuracy", "combined_score", "pass_rate")
+    )
+    assert (result.totals["num_judged"], result.totals["judge_errors"]) == (len(judged), len(failed))
+    assert result.counts["recall_at_k"] == 200
+
+    verdicts = Counter(question for question, was_good in history if was_good)
+    assert set(verdicts.values()) == {1}
+    assert len(verdicts) == len(judged)
+    last = dict(history)
+    assert all(last[question] for question in verdicts), "asked again after its verdict had come"
+    assert len(history) == server.calls >= 250
+
+    server.behaviour = answer_judge()
+    again = run_eval(path, target=finds, judge=JUDGE, traces="off", concurrency=32, tracking_uri=store_uri)
+    assert (again.totals["cached_verdicts"], again.totals["judge_errors"]) == (len(judged), 0)
+    assert server.calls == len(history) + len(failed)
+
+
+# From the command line
+
+
+@pytest.fixture
+def cli(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., tuple[int, str, str]]]:
+    """The command line in this process: exit code, stdout and stderr."""
+    mlflow.set_tracking_uri(store_uri)
+    (tmp_path / "store" / "mine.py").write_text(MINE)
+    many(tmp_path / "store", 6)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = _run(["run", "many.jsonl", "-t", "python:mine:ask", "--experiment", "mine", *arguments])
+        return code, *capsys.readouterr()
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+    mlflow.set_tracking_uri("")
+
+
+MINE = """
+def ask(question, k):
+    usage = {"prompt_tokens": 380, "completion_tokens": 20}
+    return {"answer": "An answer.", "sources": ["a"], "usage": usage}
+"""
+CLI = Callable[..., tuple[int, str, str]]
+
+
+def runs(uri: str) -> list[Any]:
+    client = mlflow.MlflowClient(uri)
+    return list(client.search_runs([experiment.experiment_id for experiment in client.search_experiments()]))
+
+
+def judging(score: float) -> Behaviour:
+    """A judge that always says the same."""
+    numbers = dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), score)
+    return script(Reply(json.dumps({"reasoning": "As always.", **numbers})))
+
+
+def test_without_a_key_nobody_judges_and_it_is_said(cli: CLI, store_uri: str) -> None:
+    """`auto`: a finished retrieval evaluation, exit code 0, and a clear sentence in output and description."""
+    code, out, _ = cli()
+    said = "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+    assert code == 0
+    assert said in out
+    assert "Recall@5" in out
+    assert "Judge score" not in out
+    (run,) = runs(store_uri)
+    assert (run.info.status, run.data.params["judge"]) == ("FINISHED", "none")
+    assert "answers were not judged" in run.data.tags["mlflow.note.content"].replace("\\", "")
+
+
+def test_a_named_judge_without_a_key_is_wrong_usage(cli: CLI, store_uri: str) -> None:
+    """Exit code 2, one message, and no run."""
+    code, out, err = cli("--judge", JUDGE)
+    assert (code, out) == (2, "")
+    assert err == f"Error: judge {JUDGE}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none\n"
+    assert runs(store_uri) == []
+
+
+@pytest.mark.parametrize(
+    ("score", "required", "code", "said"),
+    [
+        (0.9, "minimum", 0, "judge_score > 0.75: met (0.900)"),
+        (0.9, "target", 0, "combined_score > 1.2: met (1.350)"),
+        (0.7, "minimum", 1, "judge_score > 0.75: missed (0.700)"),
+        (0.75, "minimum", 1, "judge_score > 0.75: missed (0.750)"),
+        (None, "minimum", 3, "judge_score > 0.75: not measured"),
+        (None, "combined_score>0", 3, "combined_score > 0: not measured"),
+        (None, "minimum,mrr<1", 1, "mrr < 1: missed (1.000)"),
+    ],
+)
+def test_what_is_required_decides_the_exit_code(
+    cli: CLI, serve: Serve, store_uri: str, score: float | None, required: str, code: int, said: str
+) -> None:
+    """0 where met, 1 where missed, 3 where it was not measured; in output, description and summary."""
+    if score is not None:
+        serve(judging(score))
+    ended, out, err = cli("--require", required)
+
+    assert ended == code
+    assert said in out
+    assert ("A required criterion was missed" in err, "A required metric was not measured" in err) == (
+        code == 1,
+        code == 3,
+    )
+    (run,) = runs(store_uri)
+    assert run.info.status == "FINISHED"
+    note = run.data.tags["mlflow.note.content"].replace("\\", "").replace("&gt;", ">").replace("&lt;", "<")
+    assert said in note
+    summary = json.loads(Path(mlflow.artifacts.download_artifacts(f"runs:/{run.info.run_id}/summary.json")).read_text())
+    assert {each["met"] for each in summary["criteria"]} <= {True, False, None}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "code", "message"),
+    [
+        (unauthorised(), 2, "refuses the key (status 401); check OPENAI_API_KEY"),
+        (quota(), 3, "the quota of the key is used up (You exceeded your current quota"),
+    ],
+)
+def test_a_refused_key_ends_the_run_with_one_message(
+    cli: CLI, serve: Serve, store_uri: str, behaviour: Behaviour, code: int, message: str
+) -> None:
+    """The run is FAILED, no question is asked any more, and there is neither a traceback nor a fault of ours."""
+    server = serve(behaviour)
+    ended, out, err = cli("--judge", JUDGE, "--concurrency", "2")
+
+    assert (ended, out) == (code, "")
+    assert message in err
+    assert err.count("Error: ") == 1
+    assert "Traceback" not in err
+    assert "internal" not in err
+    assert server.calls <= 2
+    (run,) = runs(store_uri)
+    assert run.info.status == "FAILED"
+
+
+# Tools and panels
+
+
+def test_expected_tools_are_checked_from_end_to_end(
+    serve: Serve, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both tools called, one never called, none expected: a check of each question, a metric, and pass or fail."""
+    serve(searching)
+    questions = json.loads(GOLDEN.read_text())[1:4]
+    tools = [["wikipedia_search", "wikipedia_page"], ["wikipedia_search", "calculator"], []]
+    for question, expected in zip(questions, tools, strict=True):
+        question["expected_tools"] = expected
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(questions))
+    monkeypatch.syspath_prepend(str(REPO))
+    result = run_eval(
+        path, target=AGENT, judge="none", experiment="tools", evaluation_json="out.json", tracking_uri=store_uri
+    )
+
+    assert [row["tools_called"] for row in result.rows] == [1, 0, None]
+    assert [row["passed"] for row in result.rows] == [True, False, True]
+    assert (result.metrics["tools_called"], result.counts["tools_called"]) == (0.5, 2)
+    assert result.rows[0]["tool_calls"] == ["wikipedia_search", "wikipedia_page"]
+    assert all(row["sources"] and row["sources"][0]["title"] and row["sources"][0]["url"] for row in result.rows)
+    run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
+    assert "not called: calculator" in run.data.tags["mlflow.note.content"].replace("\\", "")
+    assert json.loads(Path("out.json").read_text())["metadata"]["judge_model"] is None
+
+
+def test_a_panel_has_a_mean_a_spread_and_each_judges_own(serve: Serve, store_uri: str, tmp_path: Path) -> None:
+    """Two judges: the score is their mean, the spread how far they lie apart, and each one keeps its verdicts."""
+    opinions = {"gpt-4o-mini": judging(0.6), "gpt-4o": judging(0.9)}
+    server = serve(lambda request, call: opinions[request["model"]](request, call))
+    result: RunResult = run_eval(
+        many(tmp_path, 5), target=finds, judge=[JUDGE, "openai:gpt-4o"], experiment="panel", tracking_uri=store_uri
+    )
+
+    assert server.calls == 10
+    assert result.metrics["judge_score"] == pytest.approx(0.75)
+    assert result.metrics["judge_spread"] == pytest.approx(0.3)
+    assert result.by_judge == {JUDGE: (pytest.approx(0.6), 5), "openai:gpt-4o": (pytest.approx(0.9), 5)}
+    assert [[v["judge"] for v in row["verdicts"]] for row in result.rows] == [[JUDGE, "openai:gpt-4o"]] * 5
+    run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
+    assert run.data.params["judge"] == f"{JUDGE}+openai:gpt-4o"
+    assert run.data.metrics["judge_score.openai_gpt-4o"] == pytest.approx(0.9)
+
+
+def test_a_panel_with_a_failing_member_judges_nothing(serve: Serve, store_uri: str, tmp_path: Path) -> None:
+    """A mean over fewer judges would be another measure: the question is not measured, and the member is named."""
+    opinions = {"gpt-4o-mini": judging(0.6), "gpt-4o": script(Reply(refusal="I can't."))}
+    serve(lambda request, call: opinions[request["model"]](request, call))
+    result = run_eval(
+        many(tmp_path, 2),
+        target=finds,
+        judge=[JUDGE, "openai:gpt-4o"],
+        experiment="panel",
+        traces="off",
+        tracking_uri=store_uri,
+    )
+
+    assert "judge_score" not in result.metrics
+    assert {row["error"] for row in result.rows} == {
+        "judge_error: openai:gpt-4o: AnswerError: the model refused: I can't."
+    }

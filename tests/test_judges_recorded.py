@@ -1,0 +1,232 @@
+"""Verdicts from a file: which files can be used, and which verdict a question gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.judges import open_judge
+from evaltrack.judges.recorded import SHOWN, NotJudgedError, RecordedJudge
+from evaltrack.records import Question, Response, Usage, Verdict
+
+ANSWER = Response(answer="Paris.")
+LINE = {
+    "id": "1",
+    "accuracy": 0.9,
+    "completeness": 0.8,
+    "relevance": 0.9,
+    "overall_score": 0.85,
+    "declined": False,
+    "reasoning": "Brief explanation",
+    "judge": "openai:gpt-4o",
+}
+
+
+def question(key: str = "1", *, negative: bool = False) -> Question:
+    return Question(id=key, question="What?", domain="d", expected_chunks=() if negative else ("a",))
+
+
+def line(**fields: Any) -> str:
+    """One verdict on question 1, with other fields besides or instead."""
+    return json.dumps({"id": "1", "overall_score": 0.5} | fields)
+
+
+def recorded(folder: Path, text: str | bytes) -> RecordedJudge:
+    path = folder / "verdicts.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return RecordedJudge(path)
+
+
+def ask(judge: RecordedJudge, asked: Question) -> Verdict:
+    return asyncio.run(judge(asked, ANSWER))
+
+
+def refusal(folder: Path, text: str | bytes) -> str:
+    """What is said of a file that is refused, without the place of the file."""
+    with pytest.raises(UsageError) as raised:
+        recorded(folder, text)
+    return str(raised.value).replace(str(folder / "verdicts.jsonl"), "FILE")
+
+
+def test_a_whole_line(tmp_path: Path) -> None:
+    """All fields of a line are the verdict, and who gave it is the judge's name."""
+    judge = recorded(tmp_path, json.dumps(LINE))
+    assert ask(judge, question()) == Verdict(**{name: value for name, value in LINE.items() if name != "id"})
+    assert (judge.name, judge.digest) == ("openai:gpt-4o", "")
+
+
+def test_the_least_that_a_line_holds(tmp_path: Path) -> None:
+    """The id and what the question needs are enough; a line that names no judge was given by `recorded`."""
+    judge = recorded(tmp_path, '{"id": 1, "overall_score": 0}\n{"id": "n", "declined": true}')
+    assert ask(judge, question()) == Verdict(judge="recorded", reasoning="", overall_score=0)
+    assert ask(judge, question("n", negative=True)) == Verdict(judge="recorded", reasoning="", declined=True)
+    assert judge.name == "recorded"
+
+
+def test_what_it_cost_may_stand_there(tmp_path: Path) -> None:
+    """A line may say what the verdict was given for."""
+    judge = recorded(tmp_path, line(usage={"prompt_tokens": 3, "completion_tokens": 4}))
+    assert ask(judge, question()).usage == Usage(prompt_tokens=3, completion_tokens=4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbf" + line().encode() + b"\n",
+        b"\n \n\t\n" + line().encode(),
+        line().encode() + b"\r\n" + line(id="2").encode() + b"\r\n\r\n",
+        line(reasoning="a\u2028b\u0085c").encode(),
+        b"  " + line().encode() + b"  ",
+    ],
+    ids=["mark", "blank lines", "carriage returns", "other line ends", "spaces"],
+)
+def test_files_of_other_programs(text: bytes, tmp_path: Path) -> None:
+    """A byte order mark, blank lines and the line ends of other systems are no part of a verdict."""
+    assert ask(recorded(tmp_path, text), question()).overall_score == 0.5
+
+
+@pytest.mark.parametrize("written", ["7", '"7"'])
+def test_ids_are_strings(written: str, tmp_path: Path) -> None:
+    """`7` and `"7"` are one question, and `"07"` is another."""
+    judge = recorded(tmp_path, f'{{"id": {written}, "overall_score": 0.5}}')
+    assert ask(judge, question("7")).overall_score == 0.5
+    with pytest.raises(NotJudgedError):
+        ask(judge, question("07"))
+
+
+def test_a_question_that_nobody_judged(tmp_path: Path) -> None:
+    """A question without a line is an error that names it and the file."""
+    judge = recorded(tmp_path, line())
+    with pytest.raises(NotJudgedError, match=r"^no verdict with id `2` in .*verdicts\.jsonl$"):
+        ask(judge, question("2"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "negative", "lacks"),
+    [
+        ({"overall_score": None, "accuracy": 1.0}, False, "overall_score"),
+        ({"overall_score": None, "declined": True}, False, "overall_score"),
+        ({"overall_score": 0.5}, True, "declined"),
+    ],
+)
+def test_a_verdict_of_the_other_kind(fields: dict[str, Any], negative: bool, lacks: str, tmp_path: Path) -> None:
+    """A verdict that lacks what decides for its question is an error that names it: nothing is guessed."""
+    judge = recorded(tmp_path, line(**fields))
+    with pytest.raises(NotJudgedError, match=rf"^the verdict with id `1` in .*verdicts\.jsonl has no `{lacks}`$"):
+        ask(judge, question(negative=negative))
+
+
+@pytest.mark.parametrize(("text"), ["", "\n\n", "  \n\t", b"\xef\xbb\xbf"])
+def test_an_empty_file(text: str | bytes, tmp_path: Path) -> None:
+    """A file without a line is refused, with what to write."""
+    assert refusal(tmp_path, text) == "recorded judge FILE: is empty; write one JSON object a line"
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [(lambda path: None, "No such file or directory"), (lambda path: path.mkdir(), "Is a directory")],
+    ids=["missing", "folder"],
+)
+def test_a_file_that_cannot_be_read(make: Any, why: str, tmp_path: Path) -> None:
+    """A file that is not there is refused with its name and the reason."""
+    path = tmp_path / "verdicts.jsonl"
+    make(path)
+    with pytest.raises(UsageError) as raised:
+        RecordedJudge(path)
+    assert str(raised.value) == f"recorded judge {path}: cannot be read: {why}"
+
+
+NO_ID = "`id` is missing; name the question that was judged"
+NOT_IN_UNIT = "Input should be less than or equal to 1"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("[]", "is not a JSON object"),
+        ('["id"]', "is not a JSON object"),
+        ("7", "is not a JSON object"),
+        ("null", "is not a JSON object"),
+        ('"text"', "is not a JSON object"),
+        ("{}", NO_ID),
+        ('{"overall_score": 0.5}', NO_ID),
+        ('{"id": null, "overall_score": 0.5}', NO_ID),
+        ('{"id": true, "overall_score": 0.5}', NO_ID),
+        ('{"id": 1.5, "overall_score": 0.5}', NO_ID),
+        ('{"id": ["1"], "overall_score": 0.5}', NO_ID),
+        (line(overall_score=1.5), f"overall_score: {NOT_IN_UNIT}"),
+        (line(overall_score=85), f"overall_score: {NOT_IN_UNIT}"),
+        (line(accuracy=-0.1), "accuracy: Input should be greater than or equal to 0"),
+        (line(relevance="high"), "relevance: Input should be a valid number, unable to parse string as a number"),
+        (line(completeness=[1]), "completeness: Input should be a valid number"),
+        (line(overall_score=1e999).replace("Infinity", "1e999"), "overall_score: Input should be a finite number"),
+        (line(declined="perhaps"), "declined: Input should be a valid boolean, unable to interpret input"),
+        (line(reasoning=None), "reasoning: Input should be a valid string"),
+        (line(judge=""), "judge: String should have at least 1 character"),
+        (line(judge="a\0b"), "judge: Value error, holds a NUL character"),
+        (line(score=0.5), "score: Extra inputs are not permitted"),
+        (line(usage={"prompt_tokens": 3}), "usage.completion_tokens: Field required"),
+    ],
+)
+def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:
+    """A line that is no verdict on a question is refused with its number and what is wrong with it."""
+    assert refusal(tmp_path, f"{line(id='first')}\n\n{bad}\n{line(id='last')}") == f"FILE:3: {said}"
+
+
+@pytest.mark.parametrize(
+    "bad", ["nonsense", '{"id": "1"', '{"id": NaN}', '{"id": "1"} {"id": "2"}', '{"id": "\\ud83d"}', b'{"id": "\xff"}']
+)
+def test_a_line_that_is_no_json(bad: str | bytes, tmp_path: Path) -> None:
+    """What cannot be parsed is refused with its number, and the parser's words."""
+    raw = bad if isinstance(bad, bytes) else bad.encode()
+    said = refusal(tmp_path, line(id="first").encode() + b"\n" + raw)
+    assert said.startswith("FILE:2: ")
+    assert " at line 1 column " in said
+
+
+def test_all_bad_lines_at_once(tmp_path: Path) -> None:
+    """Every bad line is listed, not only the first."""
+    assert refusal(tmp_path, f"{{}}\n{line()}\n7\n{line(accuracy=2)}") == (
+        f"FILE:1: {NO_ID}\nFILE:3: is not a JSON object\nFILE:4: accuracy: {NOT_IN_UNIT}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "shown", "more"),
+    [(SHOWN, SHOWN, []), (SHOWN + 1, SHOWN, ["... and 1 more problems"]), (500, SHOWN, ["... and 480 more problems"])],
+)
+def test_many_bad_lines(bad: int, shown: int, more: list[str], tmp_path: Path) -> None:
+    """Of many bad lines the first are shown, and how many more there are."""
+    lines = refusal(tmp_path, "7\n" * bad).split("\n")
+    assert lines[:shown] == [f"FILE:{number}: is not a JSON object" for number in range(1, shown + 1)]
+    assert lines[shown:] == more
+
+
+@pytest.mark.parametrize("again", ["1", 1])
+def test_a_question_that_was_judged_twice(again: str | int, tmp_path: Path) -> None:
+    """Two lines on one question are refused: which of them counts is not guessed."""
+    said = refusal(tmp_path, f"{line()}\n{line(id='2')}\n{line(id=again)}")
+    assert said == "FILE:3: id `1` is judged twice; keep one of them"
+
+
+def test_several_judges_in_one_file(tmp_path: Path) -> None:
+    """Verdicts of several judges are refused, a missing name beside a name too: a comparison must know who judged."""
+    text = f"{line(judge='zoe')}\n{line(id='2', judge='amy')}\n{line(id='3')}"
+    assert (
+        refusal(tmp_path, text) == "recorded judge FILE: names several judges (amy, recorded, zoe); one file, one judge"
+    )
+
+
+def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
+    """`recorded:FILE` opens the file; where it is bad, nothing is run."""
+    path = tmp_path / "of:humans.jsonl"
+    path.write_text(line(judge="humans"))
+    assert open_judge(f"recorded:{path}", concurrency=1, cache=None).name == "humans"
+    path.write_text("7")
+    with pytest.raises(UsageError, match="is not a JSON object"):
+        open_judge(f"recorded:{path}", concurrency=1, cache=None)

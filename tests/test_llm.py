@@ -1,0 +1,640 @@
+"""The door to OpenAI against a real HTTP server: what it sends, what it makes of the answers, and when it gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import openai
+import pytest
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.llm import LLM, Answer, AnswerError, BusyError, QuotaError, Schema, ServerRefusesError
+from evaltrack.llm.client import ATTEMPTS, MAX_CONCURRENCY, _Asking
+from evaltrack.records import Usage
+
+from .conftest import REPO
+from .openai_behaviours import (
+    FAULTS,
+    HTML,
+    Behaviour,
+    Reply,
+    answer_judge,
+    failure,
+    invalid,
+    no_json_schema,
+    plain_only,
+    quota,
+    rate_limited,
+    refuses_parameter,
+    script,
+    slow,
+    unauthorised,
+)
+from .openai_behaviours import Usage as ServerUsage
+from .openai_requests import Json, format_of
+from .openai_server import OpenAIServer
+
+KEY = "sk-not-to-be-seen-0123456789"
+MESSAGES = [{"role": "system", "content": "Reply in JSON."}, {"role": "user", "content": "How good is it?"}]
+FIELDS = {"reasoning": {"type": "string"}, "overall_score": {"type": "number", "minimum": 0, "maximum": 1}}
+SCHEMA = Schema(
+    "verdict",
+    {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
+)
+GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
+AT_ONCE = {"retry-after-ms": "1"}
+"""With it a retry need not wait for its random delay."""
+
+Serve = Callable[..., OpenAIServer]
+Outcome = Answer | EvaltrackError | AnswerError
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts a server with a behaviour, or with a script of replies, that the LLM will ask."""
+    started: list[OpenAIServer] = []
+
+    def start(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
+        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
+        started.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        return server
+
+    yield start
+    for server in started:
+        server.__exit__(None)
+
+
+def ask(times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any) -> list[Outcome]:
+    """What comes of asking so many times, one after the other or all at once."""
+    return asked(times, at_once=at_once, schema=schema, **settings)[0]
+
+
+def asked(
+    times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any
+) -> tuple[list[Outcome], LLM]:
+    llm = LLM("gpt-4o-mini", **settings)
+
+    async def one() -> Outcome:
+        try:
+            return await llm.ask(MESSAGES, schema)
+        except (EvaltrackError, AnswerError) as error:
+            return error
+
+    async def all_of_them() -> list[Outcome]:
+        try:
+            if at_once:
+                return list(await asyncio.gather(*(one() for _ in range(times))))
+            return [await one() for _ in range(times)]
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 30)), llm
+
+
+def answered(outcomes: list[Outcome]) -> list[str]:
+    """The texts, all of them answers."""
+    assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Answer)]
+
+
+def error_of(outcomes: list[Outcome], kind: type[Exception]) -> Any:
+    """The one error that came of it."""
+    (outcome,) = outcomes
+    assert type(outcome) is kind, outcome
+    return outcome
+
+
+# What is sent
+
+
+def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
+    """Model, messages, temperature 0.1 and the schema are sent with the key; the answer comes with its tokens."""
+    server = serve(replace(GOOD, usage=ServerUsage(120, 30, cached=100, reasoning=8)), api_key="any")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", " any\n")
+        (answer,) = ask()
+
+    assert answer == Answer(str(GOOD.content), Usage(prompt_tokens=120, completion_tokens=30))
+    named = {"name": "verdict", "schema": SCHEMA.schema, "strict": True}
+    assert server.bodies == [
+        {
+            "model": "gpt-4o-mini",
+            "messages": MESSAGES,
+            "temperature": 0.1,
+            "response_format": {"type": "json_schema", "json_schema": named},
+        }
+    ]
+
+
+def test_without_schema_and_parameters_nothing_else_is_sent(serve: Serve) -> None:
+    """A plain question has messages alone."""
+    server = serve(Reply("Yes."))
+    assert answered(ask(schema=None, temperature=None)) == ["Yes."]
+    assert server.bodies == [{"model": "gpt-4o-mini", "messages": MESSAGES}]
+
+
+def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model, server and parameters asked for make the identity; what a server refused of them does not change it."""
+    serve(behaviour=refuses_parameter(script(GOOD), "temperature"))
+    _, llm = asked()
+    assert llm.identity == LLM("gpt-4o-mini").identity
+    assert llm.notes
+    others = [LLM("gpt-4o"), LLM("gpt-4o-mini", temperature=0), LLM("gpt-4o-mini", max_completion_tokens=9)]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    others.append(LLM("gpt-4o-mini"))
+    assert len({llm.identity, *(other.identity for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("OPENAI_API_KEY", f"{KEY} {KEY}", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
+        ("OPENAI_API_KEY", f"{KEY}…", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
+        ("OPENAI_BASE_URL", "localhost:8080/v1", "OPENAI_BASE_URL is `localhost:8080/v1`; write http://HOST/v1"),
+    ],
+)
+def test_malformed_settings_are_found_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    """A key that no header can carry, and an address without scheme; the key is not shown."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError) as error:
+        LLM("gpt-4o-mini")
+    assert str(error.value).startswith(message)
+    assert KEY not in str(error.value)
+
+
+def test_no_more_than_64_calls_are_in_flight(serve: Serve) -> None:
+    """Asked for 500 at once, the client keeps to 64, beyond which it gets slower; and uses all of them."""
+    server = serve(behaviour=slow(script(GOOD), 0.05))
+    assert len(answered(ask(300, at_once=True, concurrency=500))) == 300
+    assert server.most_in_flight == MAX_CONCURRENCY == 64
+
+
+# What servers refuse
+
+
+def breaks_on_json_schema(request: Json, call: int) -> Reply:
+    """As some servers do: status 500, and no word about the format."""
+    if format_of(request) == "json_schema":
+        return replace(failure(500, "Internal Server Error", "server_error"), headers=AT_ONCE)
+    return GOOD
+
+
+def takes_no_schema(request: Json, call: int) -> Reply:
+    """As OpenAI's models before structured outputs: `json_object`, and nothing beside it."""
+    if "schema" in request.get("response_format", {}):
+        return invalid("Unknown parameter: 'response_format.schema'.", "unknown_parameter", "response_format.schema")
+    return no_json_schema(script(GOOD))(request, call)
+
+
+SCHEMA_FORM, OBJECT_FORM = {"type": "json_object", "schema": SCHEMA.schema}, {"type": "json_object"}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "tried", "kept", "note"),
+    [
+        (no_json_schema(script(GOOD)), ["json_schema"], SCHEMA_FORM, "json_object with a schema"),
+        (breaks_on_json_schema, ["json_schema"] * 3, SCHEMA_FORM, "json_object with a schema"),
+        (takes_no_schema, ["json_schema", "json_object"], OBJECT_FORM, "json_object"),
+        (plain_only(script(GOOD)), ["json_schema", "json_object", "json_object"], None, "text"),
+    ],
+    ids=["400", "500", "no schema", "none"],
+)
+def test_a_refused_format_is_given_up_once(
+    serve: Serve, behaviour: Behaviour, tried: list[str], kept: Json | None, note: str
+) -> None:
+    """Degraded in the first question, remembered for the others, and noted once."""
+    server = serve(behaviour=behaviour)
+    outcomes, llm = asked(4)
+
+    assert len(answered(outcomes)) == 4
+    assert [format_of(body) for body in server.bodies[: len(tried)]] == tried
+    assert [body.get("response_format") for body in server.bodies[len(tried) :]] == [kept] * 4
+    assert llm.notes == [f"gpt-4o-mini does not take json_schema; asked for {note}"]
+
+
+def test_questions_at_once_give_a_format_up_together(serve: Serve) -> None:
+    """Sixteen calls are refused at once: each goes one step on, not sixteen."""
+    server = serve(behaviour=slow(no_json_schema(script(GOOD)), 0.02))
+    outcomes, llm = asked(32, at_once=True)
+
+    assert len(answered(outcomes)) == 32
+    assert [format_of(body) for body in server.bodies].count("json_schema") <= 16
+    assert {format_of(body) for body in server.bodies} == {"json_schema", "json_object"}
+    assert all("schema" in body["response_format"] for body in server.bodies if format_of(body) == "json_object")
+    assert len(llm.notes) == 1
+
+
+@pytest.mark.parametrize("strays", [1, 2])
+def test_a_stray_500_gives_no_format_up(serve: Serve, strays: int) -> None:
+    """One or two errors before the first success prove nothing about the format."""
+    stray = replace(failure(500, "The server had an error", "server_error"), headers=AT_ONCE)
+    server = serve(*[stray] * strays, GOOD)
+    outcomes, llm = asked(2)
+
+    assert len(answered(outcomes)) == 2
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert llm.notes == []
+
+
+def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
+    """Errors after a success are the server's, however many, and so is a 400 about one question."""
+    broken = replace(failure(500, "The server had an error", "server_error"), headers=AT_ONCE)
+    server = serve(GOOD, *[broken] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
+    outcomes, llm = asked(4)
+
+    assert [type(outcome) for outcome in outcomes] == [Answer, Answer, AnswerError, Answer]
+    assert str(outcomes[2]) == "status 400: This model's maximum context length is 8192 tokens."
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert (server.calls, llm.notes) == (10, [])
+
+
+def test_an_outage_that_no_format_cures_gives_none_up(serve: Serve) -> None:
+    """A server that is down at the start is asked for the strictest format again once it is up."""
+    down = replace(failure(503, "Loading the model", "server_error"), headers=AT_ONCE)
+    server = serve(*[down] * ATTEMPTS, GOOD)
+    outcomes, llm = asked(2)
+
+    assert [type(outcome) for outcome in outcomes] == [AnswerError, Answer]
+    assert format_of(server.bodies[-1]) == "json_schema"
+    assert llm.notes == []
+
+
+@pytest.mark.parametrize("only", [None, 1])
+def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) -> None:
+    """Reasoning models take no temperature, or only the default: one call finds out, and it is noted."""
+    server = serve(behaviour=refuses_parameter(script(GOOD), "temperature", only))
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes)) == 3
+    assert ["temperature" in body for body in server.bodies] == [True, False, False, False]
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert llm.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
+
+
+def test_questions_at_once_leave_a_parameter_out_together(serve: Serve) -> None:
+    """Refusals that come back late, of a parameter that is no longer sent, are not taken for the format's."""
+    server = serve(behaviour=slow(refuses_parameter(script(GOOD), "temperature"), 0.02))
+    outcomes, llm = asked(32, at_once=True)
+
+    assert len(answered(outcomes)) == 32
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert len(llm.notes) == 1
+
+
+def test_two_parameters_and_a_format_may_be_refused(serve: Serve) -> None:
+    """Each is found out in turn, and the question is answered."""
+    picky = refuses_parameter(plain_only(script(GOOD)), "temperature")
+    server = serve(behaviour=refuses_parameter(picky, "max_completion_tokens"))
+    outcomes, llm = asked(2, max_completion_tokens=500)
+
+    assert len(answered(outcomes)) == 2
+    assert server.bodies[0]["max_completion_tokens"] == 500
+    assert server.bodies[-1] == {"model": "gpt-4o-mini", "messages": MESSAGES}
+    assert len(llm.notes) == 3
+
+
+# Limits
+
+
+@pytest.mark.parametrize(("form", "seconds", "least"), [("seconds", 0.3, 0.3), ("ms", 0.3, 0.3), ("date", 2, 0.9)])
+def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds: float, least: float) -> None:
+    """In seconds, in milliseconds, as a date: no call of any question is sent before the server's time."""
+    server = serve(rate_limited(seconds, form), GOOD)
+
+    async def two() -> None:
+        llm = LLM("gpt-4o-mini")
+        first = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
+        while llm._throttle._held_until < 0:  # noqa: ASYNC110 - nothing tells of the answer that came
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, llm.ask(MESSAGES, SCHEMA))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(two(), 20))
+    refused, *others = [request.at for request in server.requests]
+    assert len(others) == 2
+    assert min(others) - refused >= least
+
+
+def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
+    """The question waits, and so does every other; nothing is sent meanwhile."""
+    server = serve(rate_limited(900), GOOD)
+
+    async def waits() -> None:
+        llm = LLM("gpt-4o-mini")
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(llm.ask(MESSAGES, SCHEMA), 0.3)
+        await llm.aclose()
+
+    asyncio.run(waits())
+    assert server.calls == 1
+
+
+def test_a_pause_of_more_than_an_hour_ends_the_run(serve: Serve) -> None:
+    """A daily limit: nobody would wait for it, and the message says until when."""
+    server = serve(rate_limited(86400))
+    error = error_of(ask(), BusyError)
+
+    assert isinstance(error, InconclusiveError)
+    assert "asks to wait 86,400 s (status 429: Rate limit reached" in str(error)
+    assert server.calls == 1
+
+
+def test_429_without_retry_after_is_tried_again(serve: Serve) -> None:
+    """After a short random wait."""
+    server = serve(rate_limited(form="none"), GOOD)
+    assert len(answered(ask())) == 1
+    assert server.calls == 2
+
+
+def test_being_put_off_is_no_failure(serve: Serve) -> None:
+    """A busy server may put a question off more often than calls may fail."""
+    server = serve(*[rate_limited(0.001, "ms")] * (2 * ATTEMPTS), GOOD)
+    assert len(answered(ask())) == 1
+    assert server.calls == 2 * ATTEMPTS + 1
+
+
+def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
+    """A server that takes four calls at a time is asked by fewer and fewer, loses no question, and is tried again."""
+
+    def four_at_a_time(request: Json, call: int) -> Reply:
+        full = server.in_flight > 4 and call < 200
+        return rate_limited(0.01, "ms") if full else replace(GOOD, latency=0.01)
+
+    server = serve(behaviour=four_at_a_time)
+    llm, limits = LLM("gpt-4o-mini", concurrency=16), list[float]()
+
+    async def all_of_them() -> None:
+        async def one() -> None:
+            await llm.ask(MESSAGES, SCHEMA)
+            limits.append(llm._throttle.limit)
+
+        await asyncio.gather(*(one() for _ in range(600)))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(all_of_them(), 30))
+    refused = server.calls - 600
+    assert len(limits) == 600
+    assert server.most_in_flight == 16
+    assert min(limits) < 6
+    assert limits[-1] == 16
+    assert 12 <= refused < 120
+
+
+# Failures
+
+
+def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve) -> None:
+    """Then the question has failed, and the message says how."""
+    server = serve(replace(failure(500, "The server had\nan error", "server_error"), headers=AT_ONCE))
+    error = error_of(ask(), AnswerError)
+
+    assert str(error) == f"the server failed {ATTEMPTS} times; last: status 500: The server had an error"
+    assert server.calls == ATTEMPTS == 8
+
+
+@pytest.mark.parametrize("fault", ["server_error", "overloaded", "closed_before", "closed_amid"])
+def test_failures_of_the_server_are_tried_again(serve: Serve, fault: str) -> None:
+    """A 500, a 503 and a connection that is closed before or amid the answer."""
+    server = serve(FAULTS[fault](GOOD), GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls == 2
+
+
+def test_a_call_has_a_deadline(serve: Serve) -> None:
+    """An answer that does not come is given up and asked for again."""
+    server = serve(replace(GOOD, latency=20), GOOD)
+    start = time.monotonic()
+    assert answered(ask(call_seconds=0.3)) == [GOOD.content]
+    assert server.calls == 2
+    assert time.monotonic() - start < 3
+
+
+def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cause is in the error, with neither key nor password."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hush@127.0.0.1:9/v1")
+
+    async def once() -> str:
+        llm = LLM("gpt-4o-mini")
+        try:
+            await llm._post(_Asking(list(MESSAGES), None, 0), {})
+        except openai.APIConnectionError as error:
+            return llm._why(error)
+        finally:
+            await llm.aclose()
+        return "answered"
+
+    why = asyncio.run(once())
+    assert "ConnectError" in why
+    assert KEY not in why
+    assert "hush" not in why
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "message"),
+    [
+        (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
+        (
+            script(failure(400, "Billing hard limit has been reached", "x", "billing_hard_limit_reached")),
+            QuotaError,
+            "the quota of the key is used up (Billing hard limit",
+        ),
+        (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
+        (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
+        (
+            script(failure(403, "Country not supported", "request_forbidden")),
+            ServerRefusesError,
+            "refuses access to gpt-4o-mini (status 403: Country not supported); check the key's rights",
+        ),
+        (
+            script(failure(404, "The model does not exist", "invalid_request_error", "model_not_found")),
+            ServerRefusesError,
+            "(status 404: The model does not exist); check its name and OPENAI_BASE_URL",
+        ),
+    ],
+    ids=["quota", "billing", "402", "401", "403", "404"],
+)
+def test_what_no_retry_cures_is_raised_at_once(
+    serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
+) -> None:
+    """After a single call, as an error that ends the run with a message."""
+    server = serve(behaviour=behaviour)
+    error = error_of(ask(), kind)
+
+    assert message in str(error)
+    assert server.calls == 1
+
+
+LONG = "a" * 1000
+
+
+@pytest.mark.parametrize(
+    ("reply", "message", "text"),
+    [
+        (FAULTS["refusal"](GOOD), "the model refused: I'm sorry, I can't assist with that.", ""),
+        (FAULTS["cut"](GOOD), "the answer was cut off at the limit of tokens", '{"reasoning": "so", '),
+        (
+            Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096)),
+            "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning",
+            "",
+        ),
+        (
+            Reply("Half", finish_reason="content_filter"),
+            "the answer was held back by the server's content filter",
+            "Half",
+        ),
+        (FAULTS["empty"](GOOD), "the answer is empty", ""),
+        (Reply(" \n"), "the answer is empty", " \n"),
+        (Reply(None), "the answer is empty", ""),
+        (FAULTS["html"](GOOD), f"the server answered with something else than JSON: {HTML[:200]!r}", ""),
+        (FAULTS["truncated"](GOOD), 'the server answered with something else than JSON: \'{"id": ', ""),
+        (Reply(raw="{}"), "the server answered with something else than a completion: '{}'", ""),
+        (Reply(raw="[]"), "the server answered with something else than a completion: '[]'", ""),
+        (Reply(raw='{"choices": []}'), "the server answered with something else than a completion: ", ""),
+        (
+            Reply(raw='{"choices": [{"message": null}]}'),
+            "the server answered with something else than a completion",
+            "",
+        ),
+        (
+            Reply(raw='{"error": {"message": "no capacity", "code": 429}}'),
+            'the server answered with something else than a completion: \'{"error": {"message": "no capacity"',
+            "",
+        ),
+        (Reply(raw=LONG), f"the server answered with something else than JSON: {'a' * 200!r}", ""),
+    ],
+)
+def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:
+    """Refused, cut off, held back, empty, HTML, half a JSON: said so, after one call, with what it cost."""
+    server = serve(reply)
+    error = error_of(ask(), AnswerError)
+
+    assert str(error).startswith(message)
+    assert error.text == text
+    assert server.calls == 1
+    if reply.raw is None and reply.wire == "whole":
+        assert reply.usage is not None
+        assert error.usage == Usage(prompt_tokens=reply.usage.prompt, completion_tokens=reply.usage.completion)
+
+
+def test_a_message_in_parts_is_one_text(serve: Serve) -> None:
+    """Some servers give the content as a list; what is no text in it is left out."""
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
+    serve(Reply(raw=json.dumps({"choices": [{"message": {"content": parts}}]})))
+    assert answered(ask()) == ["Yes!"]
+
+
+def test_half_a_surrogate_pair_becomes_a_sign_that_can_be_stored(serve: Serve) -> None:
+    """JSON can say what no database and no further request can hold."""
+    serve(Reply(raw='{"choices": [{"message": {"content": "a\\ud800b"}}]}'))
+    assert answered(ask()) == ["a?b"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ('{"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}', (7, 0)),
+        ("null", None),
+        ("{}", None),
+        ('{"total_tokens": 7}', None),
+        ('{"prompt_tokens": 7}', None),
+        ('{"prompt_tokens": "7", "completion_tokens": 1}', None),
+        ('{"prompt_tokens": -7, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": true, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": 1e999, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": 99999999999999999999, "completion_tokens": 1}', None),
+    ],
+)
+def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expected: tuple[int, int] | None) -> None:
+    """Both counts, as whole numbers; where one is missing or odd nothing is made up."""
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    ((answer,), _) = asked()
+    assert isinstance(answer, Answer)
+    known = None if expected is None else Usage(prompt_tokens=expected[0], completion_tokens=expected[1])
+    assert answer.usage == known
+
+
+def test_no_usage_at_all(serve: Serve) -> None:
+    """A server that does not count leaves it open."""
+    serve(replace(GOOD, usage=None))
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.usage is None
+
+
+# The key
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(failure(status, f"Wrong: {KEY}.", "x") for status in (400, 401, 402, 403, 404, 405, 422)),
+        replace(failure(500, f"Wrong: {KEY}.", "x"), headers=AT_ONCE),
+        replace(Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"), headers=AT_ONCE),
+        replace(failure(429, f"Wrong: {KEY}.", "x"), headers={"retry-after": "9999"}),
+        Reply(raw=f"Bearer {KEY}"),
+        Reply(raw="." * 190 + f"Bearer {KEY}"),
+        Reply(raw=json.dumps({"authorization": f"Bearer {KEY}"})),
+        Reply(refusal=f"I may not say {KEY}"),
+        Reply(KEY, finish_reason="length"),
+    ],
+)
+def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+    """Not even where the server repeats it, nor a part of it where a text is cut."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(reply, api_key=KEY)
+    (error,) = ask()
+
+    assert isinstance(error, Exception)
+    assert server.calls >= 1
+    for text in (str(error), repr(error), getattr(error, "text", "")):
+        assert KEY[:12] not in text
+
+
+# MLflow
+
+
+AUTOLOGGED = """
+import mlflow, os, sys
+from evaltrack import run_eval
+mlflow.openai.autolog()
+mlflow.set_tracking_uri(sys.argv[1])
+def answers(question):
+    return {"answer": "a", "sources": ["a"]}
+result = run_eval(sys.argv[2], target=answers, judge="openai:gpt-4o-mini", tracking_uri=sys.argv[1], traces="off")
+judged = mlflow.search_traces(locations=["0"], return_type="list")
+from openai import OpenAI
+with OpenAI() as client:
+    client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": "mine"}])
+mlflow.flush_trace_async_logging()
+print(result.totals["num_judged"], len(judged), len(mlflow.search_traces(locations=["0"], return_type="list")))
+"""
+
+
+def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str, serve: Serve, tmp_path: Any) -> None:
+    """A process with `mlflow.openai.autolog()` traces the user's own calls, and none of the judge's."""
+    server = serve(behaviour=answer_judge(script(Reply("Yes."))))
+    golden = tmp_path / "two.jsonl"
+    golden.write_text("".join(f'{{"id": {i}, "question": "q {i}?", "expected_chunks": ["a"]}}\n' for i in (1, 2)))
+    ended = subprocess.run(
+        [sys.executable, "-c", AUTOLOGGED, store_uri, str(golden)],
+        env={**os.environ, "OPENAI_API_KEY": "any", "PYTHONPATH": str(REPO)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert ended.stdout.splitlines()[-1:] == ["2 0 1"], ended.stderr[-2000:]
+    assert server.calls == 3
