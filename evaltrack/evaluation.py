@@ -134,7 +134,7 @@ def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings
         target=target,
         judge="+".join(judge.name for judge in judges) or "none",
         judge_prompt="+".join(judge.digest for judge in judges),
-        weights=",".join(f"{name}={value:g}" for name, value in settings.weights.model_dump().items()),
+        weights=",".join(f"{name}={value:.15g}" for name, value in settings.weights.model_dump().items()),
         pass_threshold=settings.pass_threshold,
     )
 
@@ -193,7 +193,9 @@ def _log_reports(plan: _Plan, writer: RunWriter, result: RunResult) -> None:
     golden_path = str(plan.golden.path)
     writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
     if plan.judges:
-        writer.log_text("judge/verdicts.jsonl", verdict_lines(writer.rows()))
+        for number, judge in enumerate(plan.judges, start=1):
+            one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
+            writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
         writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
     if plan.evaluation_json is not None:
         plan.evaluation_json.parent.mkdir(parents=True, exist_ok=True)

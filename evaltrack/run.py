@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
 from evaltrack.records import Failure, FailureKind, Judge, Question, Response, Row, Target, Tokens, Verdict
@@ -107,7 +107,7 @@ class _Asking:
         timing = {"started_at": started_at, "seconds": time.perf_counter() - start}
         if isinstance(outcome, Failure):
             return Row(position=position, question=question, failure=outcome, **timing)
-        judged = await asyncio.gather(*(self._judge(judge, question, outcome) for judge in self.judges))
+        judged = await _together([self._judge(judge, question, outcome) for judge in self.judges])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = next((verdict for verdict in judged if isinstance(verdict, Failure)), None)
         tokens = _tokens(question, outcome, self.rules.k, self.count)
@@ -129,9 +129,23 @@ class _Asking:
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await _within(self.judge_timeout, lambda: judge(question, response), "judge")
+        if not isinstance(outcome, Verdict | Failure):
+            outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
         if isinstance(outcome, Failure) and len(self.judges) > 1:
             return failure(outcome.kind, f"{judge.name}: {outcome.message}")
         return outcome
+
+
+async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) -> list[Verdict | Failure]:
+    """What all of them give; where one raises, none is left behind."""
+    tasks = [asyncio.ensure_future(each) for each in asking]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
@@ -163,7 +177,7 @@ async def _within(
         return failure("judge_error" if who == "judge" else "target_timeout", f"no response within {seconds:g} s")
     if not isinstance(outcome, BaseException):
         return outcome
-    if isinstance(outcome, InvalidResponseError):
+    if isinstance(outcome, InvalidResponseError) and who == "target":
         return failure("target_invalid", f"what the target returned {outcome}")
     return failure(
         "judge_error" if who == "judge" else "target_error", f"{type(outcome).__name__}: {_message(outcome)}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -419,6 +421,34 @@ def test_a_call_has_a_deadline(serve: Serve) -> None:
     assert answered(ask(call_seconds=0.3)) == [GOOD.content]
     assert server.calls == 2
     assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize("piece", [b"", b" "], ids=["silent", "dribbling"])
+def test_the_deadline_is_for_the_whole_answer(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
+    """A server that sends a head, and then a space now and then, is hung up on and asked again."""
+    whole = json.dumps({"choices": [{"message": {"content": "Yes"}}]}).encode()
+
+    def serve_twice(listener: socket.socket) -> None:
+        for last in (False, True):
+            connection, _ = listener.accept()
+            with connection:
+                request, head = connection.recv(65536), b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole)
+                connection.sendall(head + (whole if last else b""))
+                connection.settimeout(0.05)
+                while request:
+                    try:
+                        request = connection.recv(65536)
+                    except TimeoutError:
+                        connection.sendall(b"" if last else piece)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        thread = threading.Thread(target=serve_twice, args=(listener,))
+        thread.start()
+        start = time.monotonic()
+        assert answered(ask(call_seconds=0.4)) == ["Yes"]
+        assert 0.4 <= time.monotonic() - start < 2
+        thread.join(5)
 
 
 def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:

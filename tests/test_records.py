@@ -17,8 +17,11 @@ from evaltrack.records import (
     Row,
     Signature,
     Source,
+    Tokens,
     ToolCall,
     Usage,
+    Verdict,
+    Weights,
 )
 
 MINIMAL: dict[type[Record], dict[str, Any]] = {
@@ -28,6 +31,9 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Usage: {"prompt_tokens": 3, "completion_tokens": 4},
     Response: {},
     Failure: {"kind": "target_error", "message": "it broke"},
+    Verdict: {"judge": "human", "reasoning": "it is so"},
+    Tokens: {"count": 7, "known": "counted"},
+    Weights: {},
     Row: {"position": 0, "question": {"id": "1", "question": "Why?", "domain": "d"}, "started_at": 0, "seconds": 0},
     Signature: {"golden": "travel", "golden_digest": "0f", "k": 5, "target": "bm25:docs"},
 }
@@ -49,6 +55,19 @@ FULL: list[Record] = [
     Source(chunk_id="007", title="T", url="t.md", text="some text", score=-1.5),
     ToolCall(name="search", arguments={"query": "x"}),
     Signature(golden="travel", golden_digest="0f", k=5, target="bm25:docs"),
+    Verdict(
+        judge="openai:m",
+        reasoning="so",
+        accuracy=0.1,
+        completeness=0,
+        relevance=1,
+        overall_score=0.5,
+        declined=False,
+        usage=Usage(prompt_tokens=1, completion_tokens=2),
+        cached=True,
+    ),
+    Tokens(count=7, known="estimated"),
+    Weights(alpha=1, beta=0, gamma=2.5),
     Row(
         position=3,
         question=Question(id=1, question="Why?", domain="d", expected_chunks=()),

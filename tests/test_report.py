@@ -603,7 +603,7 @@ FOREIGN = [
     "```\nfence\n```\n\n    code\n\n---\n| a | b |\n| - | - |\n| c | d |",
     "[link]: http://a.b\n\n[link] &lt;b&gt; &#60;b&#62; \\\\<b> \\`x\\` ~~s~~ _e_ *e* __s__ <!-- c -->",
     "> quote\n+ list\n* list\n=====\n-----",
-    pytest.param("1. first\n2. second", marks=pytest.mark.xfail(strict=True, reason="`plain` leaves `1.` a list item")),
+    "1. first\n2. second",
 ]
 
 

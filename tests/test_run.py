@@ -695,7 +695,6 @@ def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError)
     assert asked == 3
 
 
-@pytest.mark.xfail(strict=True, reason="the other judges of a panel go on when one stops the run")
 def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
     """When one judge of a panel stops the run, what the others are asked is cancelled."""
     panel = [Opinion("hangs", first=asyncio.Event().wait), failing("refused", UsageError("the key is refused"))]
@@ -707,7 +706,6 @@ def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
     finish(work)
 
 
-@pytest.mark.xfail(strict=True, reason="what is neither a verdict nor a failure is dropped, as if nobody had judged")
 def test_what_is_no_verdict_is_a_judge_error() -> None:
     """A judge of one's own that returns nothing has failed."""
 

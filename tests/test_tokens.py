@@ -426,6 +426,7 @@ def test_no_vocabulary_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch, off
 @pytest.mark.parametrize(
     "data",
     [None, b"", b"no gzip", gzip.compress(b"x" * 999)[:-9], gzip.compress(b"IQ== 0\n"), b"\x1f\x8b\x08" + b"\xff" * 99],
+    ids=["missing", "empty", "plain", "cut", "other", "broken"],
 )
 def test_damaged_package(data: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package whose file is missing, broken or of other content is as good as none, and its code is never run."""

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.refusals import is_quota, raise_if_final, words
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
-from evaltrack.llm.server import base_url, key, without_key
+from evaltrack.llm.server import base_url, key
 from evaltrack.llm.throttle import Throttle, Turn, delay, retry_after
 
 if TYPE_CHECKING:
-    import httpx2
     from openai import APIStatusError, AsyncOpenAI
 
 CONNECT_SECONDS = 30.0
@@ -65,8 +64,7 @@ class _Asking:
 class LLM:
     """One model on one server. Use on one event loop, and `aclose` when done.
 
-    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call. `http_client` is for
-    tests: an `httpx2.AsyncClient` on a transport of their own.
+    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call.
 
     Raises:
         UsageError: OPENAI_API_KEY or OPENAI_BASE_URL is malformed.
@@ -80,7 +78,6 @@ class LLM:
         max_completion_tokens: int | None = None,
         concurrency: int = CONCURRENCY,
         call_seconds: float = CALL_SECONDS,
-        http_client: httpx2.AsyncClient | None = None,
     ) -> None:
         self.model = model
         self._refused: list[str] = []
@@ -91,7 +88,6 @@ class LLM:
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
         self._call_seconds = call_seconds
         self._key, self._base_url = key(), base_url()
-        self._http_client = http_client
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, messages: Sequence[Message], schema: Schema | None = None) -> Answer:
@@ -166,7 +162,6 @@ class LLM:
                 base_url=self._base_url,
                 max_retries=0,
                 timeout=httpx2.Timeout(self._call_seconds, connect=CONNECT_SECONDS),
-                http_client=self._http_client,
             )
         return self._client
 
@@ -224,13 +219,13 @@ class LLM:
             await asyncio.sleep(delay(asking.failures - 1))
 
     def _why(self, error: Exception) -> str:
-        """A call without an answer, in words without the key."""
+        """A call without an answer, in words."""
         from openai import APITimeoutError
 
         if isinstance(error, TimeoutError | APITimeoutError):
             return f"no whole answer within {self._call_seconds:g} s"
         cause = error.__cause__ or error
-        return without_key(f"{type(cause).__name__}: {cause}")
+        return f"{type(cause).__name__}: {cause}"
 
 
 def _response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:

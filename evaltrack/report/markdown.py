@@ -29,7 +29,8 @@ def run_note(result: RunResult) -> str:
 def plain(text: str, limit: int = 160) -> str:
     """Foreign text as text: on one line, bounded, with everything Markdown or HTML would read escaped."""
     line = one_line(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]()#+!|~:@-])", r"\\\1", line)
+    line = re.sub(r"([\\`*_{}\[\]()#+!|~:@-])", r"\\\1", line)
+    return re.sub(r"^(\d+)\.", r"\1\\.", line)
 
 
 def _head(result: RunResult) -> Iterator[str]:

@@ -15,10 +15,12 @@ SHOWN = 500
 """Questions on the page; the JSON Lines hold all."""
 
 
-def verdict_lines(rows: Iterable[FlatRow]) -> Iterator[str]:
-    """One line for each verdict, in the form that a `recorded:` judge reads."""
+def verdict_lines(rows: Iterable[FlatRow], judge: str | None = None) -> Iterator[str]:
+    """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all."""
     for row in rows:
         for verdict in row["verdicts"] or ():
+            if judge is not None and verdict["judge"] != judge:
+                continue
             kept = {name: verdict[name] for name in FIELDS if verdict[name] is not None}
             yield json.dumps({"id": row["id"], **kept}, ensure_ascii=False, allow_nan=False) + "\n"
 
