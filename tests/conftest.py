@@ -47,13 +47,19 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store_uri(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A fresh SQLite tracking store in the working directory of the test."""
+def store_uri(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A fresh SQLite tracking store in the working directory of the test, which is also MLflow's own choice."""
+    import mlflow
+
     folder = tmp_path / "store"
     folder.mkdir()
     shutil.copy(empty_database, folder / "mlflow.db")
     monkeypatch.chdir(folder)
-    return f"sqlite:///{folder}/mlflow.db"
+    uri = f"sqlite:///{folder}/mlflow.db"
+    mlflow.set_tracking_uri(uri)
+    yield uri
+    mlflow.set_tracking_uri(None)
+    os.environ.pop("MLFLOW_TRACKING_URI", None)
 
 
 @pytest.fixture(scope="session")

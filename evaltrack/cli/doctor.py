@@ -19,6 +19,8 @@ def doctor() -> int:
 
     click.echo(f"evaltrack {__version__}, Python {platform.python_version()}")
     click.echo(", ".join(f"{name} {version(name)}" for name in PACKAGES))
+    click.echo(f"judge auto: {_auto_judge()}")
+    click.echo(f"tokens: {_tokenizer()}")
     try:
         where = _check_store()
     except TrackingError as error:
@@ -26,6 +28,31 @@ def doctor() -> int:
         return EXIT_INCONCLUSIVE
     click.echo(f"MLflow store: {where}, can be written to")
     return 0
+
+
+def _auto_judge() -> str:
+    """Who `--judge auto` is, and where it is asked; never the key."""
+    import os
+
+    from evaltrack.judges import chosen
+    from evaltrack.tracking.store import without_password
+
+    names = chosen(["auto"])
+    if not names:
+        return "nobody (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
+    return f"{names[0]} at {without_password(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"
+
+
+def _tokenizer() -> str:
+    """Whether tokens can be counted, which needs no network."""
+    from evaltrack.errors import EvaltrackError
+    from evaltrack.tokens import count_tokens
+
+    try:
+        counted = count_tokens(["evaltrack"], None)
+    except EvaltrackError as error:
+        return str(error)
+    return f"counted with {counted.encoding}, offline"
 
 
 def _check_store() -> str:

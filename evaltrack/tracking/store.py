@@ -98,14 +98,15 @@ def tracking_errors(doing: str) -> Iterator[None]:
 def choose_experiment(store: Store, name: str | None) -> Experiment:
     """The experiment called `name` (created where there is none), or the one MLflow's own settings choose.
 
+    Those are MLFLOW_EXPERIMENT_NAME, else MLFLOW_EXPERIMENT_ID (which `mlflow.set_experiment` sets), else the default.
+
     Raises:
         TrackingError: it is deleted, or cannot be created.
     """
-    from mlflow.tracking.fluent import _get_experiment_id
-
+    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     with tracking_errors(f"choosing the experiment {name or ''}".strip()):
         if name is None:
-            return store.client.get_experiment(_get_experiment_id() or "0")
+            return store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
         found = store.client.get_experiment_by_name(name)
         if found is None:
             return store.client.get_experiment(store.client.create_experiment(name))
