@@ -31,6 +31,7 @@ from evaltrack.report.reasoning import reasoning_page, verdict_lines
 from evaltrack.result import METRICS, RunResult
 from evaltrack.run import Counter, evaluate
 from evaltrack.settings import Settings
+from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Summary
 from evaltrack.targets import default_target, open_target
 from evaltrack.tracking.reader import read_rows
@@ -82,6 +83,9 @@ def evaluate_golden(
     criteria = parse_criteria(settings.require, METRICS)
     golden = open_golden(golden_path)
     names = chosen(settings.judges)
+    if experiment and os.environ.get("MLFLOW_RUN_ID"):
+        where = "the run was opened by `mlflow run`, in its experiment"
+        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
     if golden.stats.judged_only == len(golden) and not names:
         missing = "no question has expected_chunks or expected_sources, and there is no judge"
         raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
@@ -122,6 +126,8 @@ def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, se
         return open_target(name, settings.target_options), name
     from evaltrack.targets.python import function_target
 
+    if not callable(target):
+        raise UsageError(f"target is {target!r}; name one, or give a function")
     own = getattr(target, "__qualname__", type(target).__name__)
     return function_target(target), f"python:{target.__module__}:{own}"
 
@@ -168,25 +174,38 @@ def _tags(signature: Signature) -> dict[str, str]:
 
 def _fill(plan: _Plan, run: OpenRun) -> RunResult:
     """Ask all questions and log everything; whatever happens, the run ends."""
-    summary, kept = Summary(plan.settings.k), Kept()
-    stopped: BaseException | None = None
-    try:
-        with RunWriter(plan.store, run, plan.settings.k) as writer:
-            plan.progress.start(len(plan.golden))
-            try:
-                _ask_all(plan, [writer.add, summary.add, kept.add, plan.progress.advance])
-            except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
-                stopped = error
-            result = _result(plan, run, summary, kept, _status(summary, stopped))
-            writer.log_rows(plan.settings.traces, plan.progress.note)
-            _log_reports(plan, writer, result)
-    except BaseException as error:
-        close_run(plan.store, run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-        raise
-    close_run(plan.store, run.run_id, result.status)
+    stop = Stop()
+    with stop.handled():
+        try:
+            result, stopped = _ask_and_log(plan, run, stop)
+        except BaseException as error:
+            stop.log_from_now_on()
+            close_run(plan.store, run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+            raise
+        if stopped is None and stop.asked:
+            stopped = KeyboardInterrupt()
+        close_run(plan.store, run.run_id, "KILLED" if isinstance(stopped, KeyboardInterrupt) else result.status)
     if stopped is not None:
         raise stopped
     return result
+
+
+def _ask_and_log(plan: _Plan, run: OpenRun, stop: Stop) -> tuple[RunResult, BaseException | None]:
+    """The result, and what ended the asking early, if anything did."""
+    summary, kept = Summary(plan.settings.k), Kept()
+    stopped: BaseException | None = None
+    with RunWriter(plan.store, run, plan.settings.k) as writer:
+        plan.progress.start(len(plan.golden))
+        try:
+            _ask_all(plan, [writer.add, summary.add, kept.add, plan.progress.advance])
+        except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
+            stopped = error
+        stop.log_from_now_on()
+        result = _result(plan, run, summary, kept, _status(summary, stopped))
+        writer.log_rows(plan.progress.note)
+        _log_reports(plan, writer, result)
+        writer.log_traces(plan.settings.traces, plan.progress.note, lambda: stop.asked)
+    return result, stopped
 
 
 def _log_reports(plan: _Plan, writer: RunWriter, result: RunResult) -> None:

@@ -208,6 +208,8 @@ def _passed(question: Question, scores: Mapping[str, float], threshold: float) -
     """SPEC section 6; a question without retrieval expectation passes by its judge alone."""
     if question.negative:
         return scores["negative_pass"] == 1
+    if "hit" not in scores and scores.get("false_abstention") == 1:
+        return False
     judged = scores.get("overall_score")
     if "hit" not in scores and (question.expected is not None or judged is None):
         return None

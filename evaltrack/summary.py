@@ -13,7 +13,8 @@ from evaltrack.scores import BY_NAME, SCORES, relevant_keys
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
 
-RESERVED_GROUPS = frozenset({"easy", "medium", "hard", "n", "max", "mean", "p95"})
+LEVELS = ("easy", "medium", "hard")
+RESERVED_GROUPS = frozenset({*LEVELS, "n", "max", "mean", "p95"})
 
 
 class ExactMean:
@@ -131,8 +132,8 @@ class Summary:
 
     @property
     def groups(self) -> dict[str, dict[str, tuple[float, int]]]:
-        """Mean and count by metric for each domain and difficulty, the largest groups first."""
-        sized = sorted(self._groups.items(), key=lambda item: (-_size(item[1]), item[0]))
+        """Mean and count by metric for each domain, the largest first, then each difficulty."""
+        sized = sorted(self._groups.items(), key=lambda item: (_level(item[0]), -_size(item[1]), item[0]))
         return {
             group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in SCORES if s.metric in m}
             for group, m in sized
@@ -155,6 +156,11 @@ def _groups(question: Question) -> list[str]:
     taken = domain in RESERVED_GROUPS or domain.startswith("domain-") or domain.endswith((".n", ".max"))
     name = f"domain-{domain}" if taken else domain
     return [name, question.difficulty] if question.difficulty else [name]
+
+
+def _level(group: str) -> int:
+    """Domains first, then the difficulties from easy to hard."""
+    return LEVELS.index(group) + 1 if group in LEVELS else 0
 
 
 def _size(means: Mapping[str, ExactMean]) -> int:

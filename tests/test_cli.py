@@ -168,6 +168,68 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
     assert "Traceback" not in errors
 
 
+@pytest.mark.parametrize("gap", [0.1, 0.7])
+def test_two_signals_are_one_stop(store_uri: str, tmp_path: Path, gap: float) -> None:
+    """An impatient second Ctrl-C, or `mlflow run` passing one on, leaves no run RUNNING and no lock behind."""
+    work = "time.sleep(0.05); open('asked', 'a').write('1 '); return ['a']"
+    (tmp_path / "slow.py").write_text(f"import time\ndef ask(question): {work}\n")
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
+    (tmp_path / "many.jsonl").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2"]
+    env = {**os.environ, "MLFLOW_TRACKING_URI": store_uri}
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+    asked, deadline = tmp_path / "asked", time.monotonic() + 60
+    while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    time.sleep(gap)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert (process.returncode, run.info.status) == (130, "KILLED")
+    assert run.data.metrics["num_questions"] > 0
+    assert "Traceback" not in errors
+
+
+def test_what_a_target_prints_is_not_in_the_result(store_uri: str, tmp_path: Path) -> None:
+    """Stdout holds the JSON alone, whatever a target or MLflow prints."""
+    (tmp_path / "loud.py").write_text("print('loaded')\ndef ask(question):\n    print('asked')\n    return ['a']\n")
+    (tmp_path / "good.jsonl").write_text(GOOD)
+
+    ended = evaltrack(
+        *("run", "good.jsonl", "-t", "python:loud:ask", "--output", "json"),
+        cwd=tmp_path,
+        env={"MLFLOW_TRACKING_URI": store_uri},
+    )
+
+    assert json.loads(ended.stdout)["status"] == "FINISHED"
+    assert "asked" in ended.stderr
+
+
+def test_a_server_prints_no_links_with_its_password(server: str, tmp_path: Path) -> None:
+    """Over HTTP, too, stdout is the JSON alone, and the password of the address stands nowhere."""
+    uri = server.replace("http://", "http://me:hush@")
+    ended = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": uri})
+
+    assert json.loads(ended.stdout)["status"] == "FINISHED"
+    assert "hush" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[rum]\nk = 3\n", "there is no command `rum`; did you mean `run`?"),
+        ("[run]\nkk = 3\n", "`run` has no option `kk`; did you mean `k`?"),
+    ],
+)
+def test_a_setting_that_nobody_reads_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """A typo in a settings file must not be passed over."""
+    (tmp_path / "evaltrack.toml").write_text(text)
+    ended = evaltrack("run", TRAVEL, cwd=tmp_path)
+    assert (ended.returncode, message in ended.stderr) == (2, True)
+
+
 def test_settings_come_from_options_then_environment_then_file(store_uri: str, tmp_path: Path) -> None:
     """An option beats a variable, a variable beats `evaltrack.toml`, and the file beats the default."""
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 2\nrun-name = 'from file'\n")

@@ -142,9 +142,11 @@ def test_a_question_without_expectation_measures_nothing() -> None:
 
 @pytest.mark.parametrize("abstained", [True, False])
 def test_a_target_that_does_not_retrieve_has_no_retrieval_score(abstained: bool) -> None:
-    """Without a list of sources only the false abstention is measured, and the question neither passes nor fails."""
+    """Without a list of sources only the false abstention is measured: the question fails by it, or does neither."""
     measured = measure(question(), Response(answer="Paris.", abstained=abstained), Rules(5))
-    assert (measured.scores, measured.passed) == ({"false_abstention": abstained}, None)
+    failed = {"false_abstention": 1, "pass": 0}
+    assert measured.scores == (failed if abstained else {"false_abstention": 0})
+    assert measured.passed is (False if abstained else None)
     assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_SOURCES) | {
         "overall_score": NO_JUDGE,
         "combined_score": "not measured: hit, judge, num_tokens",

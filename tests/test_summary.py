@@ -230,7 +230,7 @@ def test_the_reachable_precision_stands_beside_the_precision(k: int, reachable: 
 
 
 def test_groups_are_domains_and_difficulties() -> None:
-    """Recall, MRR and pass rate stand for each domain and difficulty, with their counts, the largest group first."""
+    """Recall, MRR and pass rate stand for each domain and difficulty, with their counts: domains by size, then levels."""
     whole = summary(
         row(question(domain="food", difficulty="hard"), Response(sources=chunks("a"))),
         row(question(domain="travel", difficulty="hard"), Response(sources=chunks("x", "b"))),
@@ -243,7 +243,7 @@ def test_groups_are_domains_and_difficulties() -> None:
         "easy": {"pass_rate": (1, 1)},
         "food": {"recall_at_k": (0.5, 1), "mrr": (1, 1), "pass_rate": (1, 1)},
     }
-    assert list(whole.groups) == ["travel", "hard", "easy", "food"]
+    assert list(whole.groups) == ["travel", "food", "easy", "hard"]
     assert list(whole.groups["travel"]) == ["recall_at_k", "mrr", "pass_rate"]
 
 

@@ -43,7 +43,6 @@ def write_corpus(folder: Path) -> Path:
         ("BM25:docs", "did you mean `bm25:`?"),
         ("bm2:docs", "did you mean `bm25:`?"),
         ("bm25", "did you mean `bm25:`?"),
-        ("bm25:", "did you mean `bm25:`?"),
         ("pyhton:app:ask", "did you mean `python:`?"),
         ("record:answers.jsonl", "did you mean `recorded:`?"),
     ],
@@ -70,6 +69,12 @@ def test_unknown_settings(name: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_target(name)
     assert str(caught.value) == message
+
+
+def test_a_kind_without_anything_behind_it() -> None:
+    """`bm25:` alone is not unknown, but incomplete."""
+    with pytest.raises(UsageError, match="target `bm25:` names nothing after the colon"):
+        open_target("bm25:")
 
 
 def test_no_more_settings() -> None:

@@ -82,13 +82,13 @@ def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
 
         def _check_rows(self) -> None:
             with RunWriter(store, run, 5) as other:
-                other.log_rows("off", lambda *_: None)
+                other.log_rows(lambda *_: None)
             super()._check_rows()
 
     with Forgetful(store, run, 5) as writer:
         writer.add(row(0))
         with pytest.raises(TrackingError, match=f"MLflow holds 0 rows of run {run.run_id}, but 1 were evaluated"):
-            writer.log_rows("off", lambda *_: None)
+            writer.log_rows(lambda *_: None)
 
 
 def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> None:

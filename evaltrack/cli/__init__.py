@@ -7,6 +7,7 @@ Exit codes, given in this one place: 0 done, 1 regression or requirement missed,
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -64,9 +65,12 @@ def cli(ctx: click.Context) -> None:
 
     Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml.
     """
-    from evaltrack.cli.settings import read_settings
+    from evaltrack.cli.settings import check_settings, read_settings
 
     ctx.default_map = read_settings()
+    command = cli.get_command(ctx, ctx.invoked_subcommand or "")
+    if ctx.default_map and command is not None:
+        check_settings(ctx.default_map, COMMANDS, command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -86,12 +90,15 @@ def _run(arguments: list[str] | None) -> int:
     except EvaltrackError as error:
         click.secho(f"Error: {error}", err=True, fg="red")
         return error.exit_code
+    except SystemExit:  # click's own end when nobody reads its output any more
+        return EXIT_INTERRUPTED
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not change the exit code
         click.echo("Interrupted.", err=True)
         return EXIT_INTERRUPTED
     except BrokenPipeError:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,11 +80,12 @@ def run(golden: str, target: str, min_coverage: float, output: str, **options: A
     from evaltrack.api import run_eval
     from evaltrack.cli.progress import make_progress
 
-    signal.signal(signal.SIGTERM, _interrupt)
     for name in ("experiment", "run_name", "evaluation_json"):
         options[name] = options[name] or None
     options["target_options"] = dict(_pair(option) for option in options["target_options"])
-    with make_progress() as progress:
+    if not 0 <= min_coverage <= 1:
+        raise click.UsageError("--min-coverage is a number from 0 to 1")
+    with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
     _print(result, output)
     return _exit_code(result, min_coverage)
@@ -129,8 +129,3 @@ def _print(result: RunResult, output: str) -> None:
     failed, asked = result.totals["num_errors"], result.totals["num_questions"]
     if failed:
         click.secho(f"Warning: {failed} of {asked} questions failed and are in no mean", err=True, fg="yellow")
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a run as Ctrl-C does: marked KILLED, with what was done so far."""
-    raise KeyboardInterrupt

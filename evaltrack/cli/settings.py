@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
+
+import click
 
 from evaltrack.errors import UsageError
 
@@ -20,6 +24,26 @@ def read_settings(folder: Path = Path()) -> dict[str, Any]:
     if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
         return _tables(project, _toml(project).get("tool", {}).get("evaltrack", {}))
     return {}
+
+
+def check_settings(settings: Mapping[str, Any], commands: Collection[str], command: click.Command) -> None:
+    """Refuse tables of no command, and settings that the command being called does not know.
+
+    Raises:
+        UsageError: the message names the first one, with the nearest that there is.
+    """
+    for table in settings:
+        if table not in commands:
+            raise UsageError(f"settings: there is no command `{table}`; {_nearest(table, commands)}")
+    known = {str(parameter.name) for parameter in command.params}
+    for name in settings.get(command.name or "", {}):
+        if known and name not in known and not isinstance(command, click.Group):
+            raise UsageError(f"settings: `{command.name}` has no option `{name}`; {_nearest(name, known)}")
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(known))}"
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def print_run(result: RunResult, console: Console) -> None:
     signature, totals = result.signature, result.totals
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     head = f"{signature.golden}: {asked}, target {signature.target}"
-    console.print(Text(one_line(head, 300), style="bold"))
+    console.print(Text(one_line(head, 300), style="bold"), soft_wrap=True)
     if result.metrics:
         console.print(_metrics(result))
     if len(result.groups) > 1:
@@ -37,9 +37,9 @@ def print_run(result: RunResult, console: Console) -> None:
     for note in result.notes:
         console.print(Text(one_line(note, 300), style="yellow"), soft_wrap=True)
     for hint in low_metrics(result.metrics, signature.k):
-        console.print(Text(hint, style="yellow"))
+        console.print(Text(hint, style="yellow"), soft_wrap=True)
     _print_rows(result, console)
-    console.print(Text(f"MLflow run {result.run_id} {result.status}"))
+    console.print(Text(f"MLflow run {result.run_id} {result.status}"), soft_wrap=True)
     if result.serve_command:
         console.print(Text(f"to see it: {result.serve_command}"), soft_wrap=True)
     console.print(Text(result.link), soft_wrap=True)
@@ -80,7 +80,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
         words = f"  {row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
         console.print(Text(one_line(words, 300)), soft_wrap=True)
     if len(result.missed) > SHOWN:
-        console.print(Text("  … MLflow's per_question table holds them all", style="dim"))
+        console.print(Text("  … the run's per_question tables hold them all", style="dim"))
     if result.errors:
         failed = (
             f"{result.totals['num_errors']} of {result.totals['num_questions']} questions failed and are in no mean:"

@@ -54,7 +54,9 @@ def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
         UsageError: the kind is unknown, or the target cannot be opened.
     """
     kind, colon, place = name.partition(":")
-    if kind not in KINDS or not colon or not place:
+    if kind in KINDS and colon and not place:
+        raise UsageError(f"target `{name}` names nothing after the colon; see `evaltrack run --help`")
+    if kind not in KINDS or not colon:
         near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
         raise UsageError(f"unknown target `{name}`; {hint}")

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evaltrack.errors import TrackingError
 
@@ -64,17 +65,34 @@ def connect(uri: str | None = None) -> Store:
     """
     import mlflow
 
+    os.environ.setdefault(
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"
+    )  # stdout is for results, and it shows passwords
     uri = uri or mlflow.get_tracking_uri()
+    _check_database_file(uri)
     try:
         with _impatient():
             client = mlflow.MlflowClient(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
-        raise TrackingError(
-            f"MLflow store {without_password(uri)} does not answer: {reason(error)}; "
-            "check MLFLOW_TRACKING_URI, and that the server runs"
-        ) from error
+        cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if uri.startswith("http") else "")
+        said = f"MLflow store {without_password(uri)} does not answer: {reason(error)}; {cure}"
+        raise TrackingError(said) from error
     return Store(uri, client)
+
+
+def _check_database_file(uri: str) -> None:
+    """A SQLite file that cannot be written to is found at once; SQLAlchemy and MLflow try for minutes."""
+    if not uri.startswith("sqlite:///"):
+        return
+    path, cure = Path(unquote(urlsplit(uri).path)[1:]), "set MLFLOW_TRACKING_URI to another place"
+    if path.exists() and not os.access(path, os.W_OK):
+        raise TrackingError(
+            f"MLflow store {uri}: {path} cannot be written to; set MLFLOW_TRACKING_URI to another place"
+        )
+    if not path.exists() and path.parent.is_dir() and not os.access(path.parent, os.W_OK):
+        cure = "set MLFLOW_TRACKING_URI to another place"
+        raise TrackingError(f"MLflow store {uri}: nothing can be written to {path.parent.resolve()}; {cure}")
 
 
 def reason(error: BaseException) -> str:

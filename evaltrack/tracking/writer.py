@@ -6,6 +6,7 @@ metrics, traces and description are logged, and what the store then holds is rea
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -148,8 +149,8 @@ class RunWriter:
         """The rows written, in order; after `log_rows`."""
         return read_table(self._file)
 
-    def log_rows(self, traces: TraceChoice, told: Told) -> None:
-        """Log rows, table and traces, read them back and compare the counts.
+    def log_rows(self, told: Told) -> None:
+        """Log rows and table, read the rows back and compare their count.
 
         Raises:
             TrackingError: the store refused, or does not hold what was written.
@@ -162,7 +163,6 @@ class RunWriter:
             with tracking_errors(f"logging {TABLE}"):
                 self._store.client.log_table(self._run_id, _columns(self.rows()), TABLE)
         self._check_rows()
-        self._log_traces(traces, told)
 
     def log_summary(self, metrics: Mapping[str, float], summary: dict[str, Any], note: str) -> None:
         """Log the metrics in one call, `summary.json` and the description.
@@ -201,13 +201,19 @@ class RunWriter:
                 f"MLflow holds {stored} rows of run {self._run_id}, but {self._table.rows} were evaluated"
             )
 
-    def _log_traces(self, traces: TraceChoice, told: Told) -> None:
+    def log_traces(self, traces: TraceChoice, told: Told, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Write the chosen traces, and compare their count with what the store then holds; after `log_rows`.
+
+        Raises:
+            TrackingError: the store refused, or does not hold what was written.
+        """
         total = self._table.rows
         if traces == "off" or (traces == "auto" and total > TRACED_QUESTIONS):
             return
         asked = Counter(row["question"] for row in read_table(self._file, ["question"]))
         repeated = {text for text, times in asked.items() if times > 1}
-        rows = (row for row in self.rows() if traces != "failed" or row["error"] or row["passed"] is False)
+        chosen = (row for row in self.rows() if traces != "failed" or row["error"] or row["passed"] is False)
+        rows = itertools.takewhile(lambda _: not stopped(), chosen)
         before = count_traces(self._store, self._experiment_id, self._run_id)
         written = write_traces(
             self._store,
