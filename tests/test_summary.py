@@ -230,7 +230,7 @@ def test_the_reachable_precision_stands_beside_the_precision(k: int, reachable: 
 
 
 def test_groups_are_domains_and_difficulties() -> None:
-    """Recall, MRR and pass rate stand for each domain and difficulty, with their counts: domains by size, then levels."""
+    """Recall, MRR and pass rate of each domain (by size) and difficulty (by level), with their counts."""
     whole = summary(
         row(question(domain="food", difficulty="hard"), Response(sources=chunks("a"))),
         row(question(domain="travel", difficulty="hard"), Response(sources=chunks("x", "b"))),

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from evaltrack.errors import UsageError
+from evaltrack.llm import AnswerError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
 
-from .openai_behaviours import Reply, script
+from .openai_behaviours import Reply, refuses_parameter, script
 from .openai_behaviours import Usage as ServerUsage
 from .openai_server import OpenAIServer
 
@@ -45,20 +46,24 @@ def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.Monke
 
 
 def test_settings_reach_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`system` and `temperature` are what is sent."""
+    """`system`, `temperature` and `max_completion_tokens` are what is sent."""
     with OpenAIServer(script(Reply(content="Yes."))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        ask({"system": "Be brief.", "temperature": "0.7"})
+        ask({"system": "Be brief.", "temperature": "0.7", "max_completion_tokens": "50"})
 
     assert server.bodies[0]["messages"][0]["content"] == "Be brief."
-    assert server.bodies[0]["temperature"] == 0.7
+    assert (server.bodies[0]["temperature"], server.bodies[0]["max_completion_tokens"]) == (0.7, 50)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": "warm"}, "temperature is `warm`; write a number"),
-        ({"heat": "1"}, "unknown setting `heat`; known: system, temperature"),
+        ({"temperature": "warm"}, "temperature is `warm`; write a number from 0 to 2"),
+        ({"temperature": "nan"}, "temperature is `nan`; write a number from 0 to 2"),
+        ({"temperature": "2.1"}, "temperature is `2.1`; write a number from 0 to 2"),
+        ({"max_completion_tokens": "0"}, "max_completion_tokens is `0`; write a whole number above 0"),
+        ({"max_completion_tokens": "few"}, "max_completion_tokens is `few`; write a whole number above 0"),
+        ({"heat": "1"}, "unknown setting `heat`; known: system, temperature, max_completion_tokens"),
     ],
 )
 def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
@@ -66,6 +71,32 @@ def test_wrong_settings_are_refused(monkeypatch: pytest.MonkeyPatch, settings: d
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     with pytest.raises(UsageError, match=message):
         open_openai("tiny", settings)
+
+
+def test_what_the_server_refused_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reasoning model takes no temperature: it is left out, the question is answered, and the target says so."""
+    target = None
+
+    async def asked() -> str | None:
+        nonlocal target
+        target = open_openai("tiny", {"temperature": "0.7"})
+        response = await target(QUESTION, 5)
+        await target.aclose()
+        return response.answer
+
+    with OpenAIServer(refuses_parameter(script(Reply(content="They do.")), "temperature")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        assert asyncio.run(asked()) == "They do."
+    assert target is not None
+    assert target.notes == ["tiny refuses `temperature`; it was left out"]
+
+
+def test_an_answer_cut_off_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half an answer is none: the question is not measured."""
+    with OpenAIServer(script(Reply("They d", finish_reason="length"))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with pytest.raises(AnswerError, match="the answer was cut off at the limit of tokens"):
+            ask({"max_completion_tokens": "2"})
 
 
 def test_without_a_key_the_message_says_what_to_set() -> None:
