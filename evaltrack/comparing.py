@@ -18,8 +18,8 @@ from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
+from evaltrack.tracking.comparisons import log_comparison
 from evaltrack.tracking.store import connect
-from evaltrack.tracking.writer import log_comparison
 
 
 def compare_runs(

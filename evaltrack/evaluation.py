@@ -56,8 +56,8 @@ class _Plan:
     progress: Progress
 
     def notes(self) -> tuple[str, ...]:
-        """What judges and cache found worth saying."""
-        said = [note for judge in self.judges for note in getattr(judge, "notes", ())]
+        """What target, judges and cache found worth saying."""
+        said = [note for asked in (self.target, *self.judges) for note in getattr(asked, "notes", ())]
         return tuple(dict.fromkeys(said + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
 

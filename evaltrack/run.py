@@ -107,7 +107,8 @@ class _Asking:
         timing = {"started_at": started_at, "seconds": time.perf_counter() - start}
         if isinstance(outcome, Failure):
             return Row(position=position, question=question, failure=outcome, **timing)
-        judged = await _together([self._judge(judge, question, outcome) for judge in self.judges])
+        judges = self.judges if outcome.answer is not None else ()  # what only retrieves has nothing to be judged
+        judged = await _together([self._judge(judge, question, outcome) for judge in judges])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = next((verdict for verdict in judged if isinstance(verdict, Failure)), None)
         tokens = _tokens(question, outcome, self.rules.k, self.count)

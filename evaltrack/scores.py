@@ -60,6 +60,7 @@ NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"
 NO_SOURCES = "the target reports no sources"
 NO_JUDGE = "there is no judge"
+NO_ANSWER = "the target gave no answer to judge"
 JUDGE_FAILED = "the judge failed"
 NO_OVERALL = "a verdict has no overall_score"
 
@@ -108,7 +109,7 @@ def measure(
     if not question.negative:
         scores |= _judged(verdicts)
     if "overall_score" not in scores:
-        unmeasured["overall_score"] = _why_not_judged(question, verdicts, judge_failed)
+        unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
     if question.expected_tools:
         called = {call.name for call in response.tool_calls}
         scores["tools_called"] = float(called.issuperset(question.expected_tools))
@@ -144,12 +145,14 @@ def lacking(question: Question, verdict: Verdict) -> str | None:
     return name if getattr(verdict, name) is None else None
 
 
-def _why_not_judged(question: Question, verdicts: Sequence[Verdict], judge_failed: bool) -> str:
+def _why_not_judged(question: Question, response: Response, verdicts: Sequence[Verdict], judge_failed: bool) -> str:
     if judge_failed:
         return JUDGE_FAILED
     if question.negative:
         return NEGATIVE
-    return NO_OVERALL if verdicts else NO_JUDGE
+    if verdicts:
+        return NO_OVERALL
+    return NO_JUDGE if response.answer is not None else NO_ANSWER
 
 
 def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:

@@ -498,7 +498,6 @@ def test_a_refused_key_ends_the_run_with_one_message(
     assert run.info.status == "FAILED"
 
 
-@pytest.mark.xfail(strict=True, reason="an answer that was never given is judged, scores 0 and fails the question")
 def test_a_target_that_only_retrieves_is_not_judged(serve: Serve, store_uri: str, tmp_path: Path) -> None:
     """A list of chunk ids holds no answer: nothing is paid, and the question passes by its sources."""
     server = serve(judging(0.0))

@@ -14,6 +14,7 @@ from evaltrack.scores import (
     BY_NAME,
     JUDGE_FAILED,
     NEGATIVE,
+    NO_ANSWER,
     NO_EXPECTATION,
     NO_JUDGE,
     NO_OVERALL,
@@ -91,7 +92,7 @@ def test_an_answerable_question_has_every_retrieval_score() -> None:
         "false_abstention": 0,
         "pass": 1,
     }
-    assert measured.unmeasured == {"overall_score": NO_JUDGE, "combined_score": "not measured: judge, num_tokens"}
+    assert measured.unmeasured == {"overall_score": NO_ANSWER, "combined_score": "not measured: judge, num_tokens"}
     assert (measured.duplicates, measured.passed) == (0, True)
 
 
@@ -105,7 +106,7 @@ def test_an_empty_list_was_measured_and_scores_zero() -> None:
     """A target that looked and found nothing scores 0 in every retrieval score, abstained and did not pass."""
     measured = measure(question(), Response(sources=()), Rules(5))
     assert measured.scores == dict.fromkeys(RETRIEVAL, 0.0) | {"false_abstention": 1, "pass": 0}
-    assert measured.unmeasured == {"overall_score": NO_JUDGE, "combined_score": "not measured: judge, num_tokens"}
+    assert measured.unmeasured == {"overall_score": NO_ANSWER, "combined_score": "not measured: judge, num_tokens"}
     assert measured.passed is False
 
 
@@ -135,7 +136,7 @@ def test_a_question_without_expectation_measures_nothing() -> None:
     measured = measure(question(expected_chunks=None), Response(sources=chunks("a", "a")), Rules(5))
     assert (measured.scores, measured.duplicates, measured.passed) == ({}, 0, None)
     assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_EXPECTATION) | {
-        "overall_score": NO_JUDGE,
+        "overall_score": NO_ANSWER,
         "combined_score": "not measured: hit, judge, num_tokens",
     }
 

@@ -80,7 +80,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
         words = f"  {row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
         console.print(Text(one_line(words, 300)), soft_wrap=True)
     if len(result.missed) > SHOWN:
-        console.print(Text("  … the run's per_question tables hold them all", style="dim"))
+        console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
         failed = (
             f"{result.totals['num_errors']} of {result.totals['num_questions']} questions failed and are in no mean:"

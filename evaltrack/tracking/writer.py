@@ -236,7 +236,9 @@ def metric_name(name: str) -> str:
 def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
     """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
     table: dict[str, list[object]] = {}
-    for row in rows:
+    held = list(rows)
+    panel = {verdict["judge"] for row in held for verdict in row["verdicts"] or ()}
+    for row in held:
         shown = {
             **{name: row[name] for name in ("question", "answer", "id")},
             "result": "error" if row["error"] else {True: "pass", False: "fail", None: "not measured"}[row["passed"]],
@@ -244,12 +246,19 @@ def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
             "retrieved": ", ".join(
                 (s["title"] if row["by_title"] else s["chunk_id"]) or "?" for s in row["sources"] or ()
             ),
+            **(_panel_scores(row, panel) if len(panel) > 1 else {}),
             "reasoning": "\n".join(verdict["reasoning"] for verdict in row["verdicts"] or ()),
             **{name: value for name, value in row.items() if name not in _SHOWN_OTHERWISE},
         }
         for name, value in shown.items():
             table.setdefault(name, []).append(value)
     return table
+
+
+def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
+    """Each judge's own overall score, in a column of its own."""
+    scores = {verdict["judge"]: verdict["overall_score"] for verdict in row["verdicts"] or ()}
+    return {f"judge_score: {judge}": scores.get(judge) for judge in sorted(panel)}
 
 
 _SHOWN_OTHERWISE = frozenset(
@@ -268,28 +277,3 @@ _SHOWN_OTHERWISE = frozenset(
         "verdicts",
     }
 )
-
-
-def log_comparison(
-    store: Store,
-    run_id: str,
-    deltas: Mapping[str, float],
-    tags: Mapping[str, str],
-    comparison: dict[str, Any],
-    texts: Mapping[str, str],
-) -> None:
-    """Record a comparison on the candidate's run: tags `evaltrack.compare.*`, metrics, `comparison.json` and texts.
-
-    Raises:
-        TrackingError: the store refused.
-    """
-    from mlflow.entities import Metric, RunTag
-
-    now = int(time.time() * 1000)
-    metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
-    noted = [RunTag(f"evaltrack.compare.{name}", value[:TAG_LIMIT]) for name, value in tags.items()]
-    with tracking_errors("recording the comparison"):
-        store.client.log_batch(run_id, metrics=metrics, tags=noted)
-        store.client.log_dict(run_id, comparison, "comparison.json")
-        for path, text in texts.items():
-            store.client.log_text(run_id, text, path)
