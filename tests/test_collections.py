@@ -17,7 +17,7 @@ import pytrec_eval
 from evaltrack.golden import open_golden
 from evaltrack.records import Row
 from evaltrack.run import evaluate
-from evaltrack.scores import NO_EXPECTATION, NO_JUDGE, SCORES, Rules
+from evaltrack.scores import NO_ANSWER, NO_EXPECTATION, SCORES, Rules
 from evaltrack.summary import Summary
 from evaltrack.targets import open_target
 
@@ -193,7 +193,7 @@ def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -
     assert found["5"].failure is None
     assert found["5"].response == whole["5"].response
     assert found["5"].unmeasured == {score.name: NO_EXPECTATION for score in SCORES if score.retrieval} | {
-        "overall_score": NO_JUDGE,
+        "overall_score": NO_ANSWER,
         "combined_score": "not measured: hit, judge, num_tokens",
     }
     assert (found["5"].scores, found["5"].passed) == ({}, None)
