@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from evaltrack.report.machine import run_summary
 from evaltrack.report.markdown import run_note
 from evaltrack.report.reasoning import reasoning_page, verdict_lines
 from evaltrack.result import METRICS, RunResult
-from evaltrack.run import Counter, evaluate
+from evaltrack.run import Counter, evaluate, run_to_end
 from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Summary
@@ -247,29 +246,7 @@ def _ask_all(plan: _Plan, takers: list[Callable[[Row], None]]) -> None:
                 if close := getattr(opened, "aclose", None):
                     await close()
 
-    _run_to_end(ask)
-
-
-def _run_to_end(work: Callable[[], Any]) -> None:
-    """`asyncio.run`, also where a loop is already running (a notebook): then in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work())
-        return
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(work())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="evaltrack-run")
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+    run_to_end(ask)
 
 
 def _status(summary: Summary, stopped: BaseException | None) -> Status:

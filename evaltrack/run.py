@@ -7,6 +7,7 @@ Ctrl-C ends the loop early, and then no task is left behind.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -196,3 +197,25 @@ def failure(kind: FailureKind, message: str) -> Failure:
     """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
     text = message.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     return Failure(kind=kind, message=text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…")
+
+
+def run_to_end(work: Callable[[], Any]) -> None:
+    """`asyncio.run`, also where a loop is already running (a notebook): then in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work())
+        return
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="evaltrack-run")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
