@@ -43,9 +43,9 @@ class GoldenError(UsageError):
 
     SHOWN = 200
 
-    def __init__(self, problems: Sequence[str], total: int | None = None) -> None:
+    def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(map(_printable, problems))
-        self.total = len(self.problems) if total is None else total
+        self.total = len(self.problems)
         shown = self.problems[: self.SHOWN]
         more = self.total - len(shown)
         tail = [f"... and {more} more problems"] if more > 0 else []

@@ -156,6 +156,13 @@ class Usage(Record):
         """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
+    def __add__(self, other: Usage) -> Usage:
+        """Two usages together."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
 
 class Response(Record):
     """What a target gave for one question.

@@ -86,11 +86,11 @@ class Summary:
         self.judge_errors += row.failure is not None and row.failure.kind == "judge_error"
         self.total_tokens += row.tokens.count if row.tokens else 0
         if row.response is not None and row.response.usage is not None:
-            self.target_usage = added(self.target_usage, row.response.usage)
+            self.target_usage += row.response.usage
         for verdict in row.verdicts:
             self.cached_verdicts += verdict.cached
             if verdict.usage is not None and not verdict.cached:
-                self.judge_usage = added(self.judge_usage, verdict.usage)
+                self.judge_usage += verdict.usage
             if verdict.overall_score is not None and "overall_score" in row.scores:
                 self._judges[verdict.judge].add(verdict.overall_score)
 
@@ -165,14 +165,6 @@ def _level(group: str) -> int:
 
 def _size(means: Mapping[str, ExactMean]) -> int:
     return max((mean.count for mean in means.values()), default=0)
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """Two usages together."""
-    return Usage(
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        completion_tokens=one.completion_tokens + other.completion_tokens,
-    )
 
 
 class Kept:

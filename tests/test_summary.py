@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Tokens, Usage, Verdict
 from evaltrack.scores import Rules, measure
-from evaltrack.summary import SHOWN_ROWS, ExactMean, Kept, Summary, added
+from evaltrack.summary import SHOWN_ROWS, ExactMean, Kept, Summary
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -456,7 +456,7 @@ def test_a_best_of_zero_is_measured() -> None:
 def test_usages_are_added() -> None:
     """Prompt with prompt and completion with completion."""
     one, other = Usage(prompt_tokens=1, completion_tokens=2), Usage(prompt_tokens=10, completion_tokens=20)
-    assert added(one, other) == Usage(prompt_tokens=11, completion_tokens=22)
+    assert one + other == Usage(prompt_tokens=11, completion_tokens=22)
 
 
 # The rows that are shown

@@ -26,7 +26,7 @@ class Changes:
     """The questions that flipped, dropped or got lost, each with its cause."""
 
     def __init__(self, paired: Paired, k: int, *, count_flips: bool = True) -> None:
-        self._paired, self._k = paired, k
+        self._k = k
         frame = paired.frame
         lost = frame["passed_b"].notna() & frame["passed_c"].isna()
         none = lost & False

@@ -209,9 +209,4 @@ def _cut(text: str, limit: int) -> str:
 def _sum(*answers: Answer) -> Usage | None:
     """The tokens of all calls together, as far as the server told them; None where it told none."""
     told = [answer.usage for answer in answers if answer.usage is not None]
-    if not told:
-        return None
-    return Usage(
-        prompt_tokens=sum(usage.prompt_tokens for usage in told),
-        completion_tokens=sum(usage.completion_tokens for usage in told),
-    )
+    return sum(told[1:], start=told[0]) if told else None
