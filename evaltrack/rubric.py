@@ -1,0 +1,299 @@
+"""The reasoning rubric of seed 002: a judge observes, this scores (SPEC section 7). Pure.
+
+Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %): claimed by the
+confidence expressed, earned by the process observed. The gap between the two costs points, or is the hard fail HF5.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
+from unicodedata import normalize
+
+from evaltrack.errors import UsageError
+from evaltrack.records import CruxTreatment, Mode, Observed, UncertaintyTreatment
+
+RUBRIC_VERSION = 1
+"""Raised by one whenever a definition here changes; two runs compare only within one version."""
+
+PASS_SCORE = 70
+"""Score from which a piece of reasoning passes (seed 002, section 6)."""
+
+Acceptance: TypeAlias = Literal["refused", "justification", "acknowledgement", "none needed"]
+
+
+@dataclass(frozen=True)
+class RubricWeights:
+    """The share of each dimension in the score (seed 002, section 2): from 0 to 1, 1 in all. Made unchecked."""
+
+    h_count: float = 0.20
+    oscillation: float = 0.20
+    crux: float = 0.15
+    epistemic_honesty: float = 0.15
+    process_integrity: float = 0.10
+    actionability: float = 0.10
+    brevity: float = 0.05
+    format: float = 0.05
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={weight:.15g}" for name, weight in asdict(self).items())
+
+    def check(self) -> None:
+        """Refuse weights that no score can be made with.
+
+        Raises:
+            UsageError: one is not from 0 to 1, or their sum is off 1 by more than 1e-9.
+        """
+        for name, weight in asdict(self).items():
+            if not 0 <= weight <= 1:
+                raise UsageError(f"rubric weights: {name} is {weight:.15g}; write a number from 0 to 1")
+        total = sum(map(_exact, asdict(self).values()), Fraction())
+        if abs(total - 1) > Fraction(1, 10**9):
+            raise UsageError(f"rubric weights: the sum is {float(total):.15g}, not 1; change others too: {self}")
+
+    @classmethod
+    def parse(cls, text: str) -> RubricWeights:
+        """The weights in `text`, as ``h_count=0.3,oscillation=0.1``; a dimension left out keeps the seed's weight.
+
+        Raises:
+            UsageError: a part names no dimension, or one again; a weight is no number; or `check` refuses the eight.
+        """
+        given: dict[str, float] = {}
+        for part in filter(None, map(str.strip, text.split(","))):
+            name, _, number = map(str.strip, part.partition("="))
+            if name not in DIMENSION_WEIGHTS:
+                near = difflib.get_close_matches(name.lower().replace("-", "_"), DIMENSION_WEIGHTS, n=1, cutoff=0.5)
+                hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(DIMENSION_WEIGHTS)}"
+                raise UsageError(f"rubric weights: no dimension `{name}`; {hint}")
+            if name in given:
+                raise UsageError(f"rubric weights: {name} is given twice; write it once")
+            if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.IGNORECASE | re.ASCII) is None:
+                raise UsageError(f"rubric weights: `{part}`: `{number}` is no number; write e.g. {name}=0.2")
+            given[name] = float(number)
+        weights = cls(**given)
+        weights.check()
+        return weights
+
+
+SEED_WEIGHTS = RubricWeights()
+DIMENSION_WEIGHTS: Mapping[str, float] = asdict(SEED_WEIGHTS)
+"""Dimension -> weight (seed 002, section 2)."""
+
+REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]] = {
+    4: (5, 4, "justified", "counterarguments"),
+    3: (4, 3, "explicit", "caveats"),
+    2: (3, 2, "stated", "quantified"),
+    1: (2, 1, "attempted", "limits"),
+}
+"""Band -> the least hypotheses, shifts, crux and uncertainty treatment that earn it (seed 002, section 5)."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A row of the tier table: whole scores from `low` to `high`, both in, and what to do with such a response."""
+
+    label: str
+    low: int
+    high: int
+    action: str
+
+
+TIERS: Mapping[int, Tier] = {
+    0: Tier("Hard Fail", 0, 0, "Reject, escalate"),
+    1: Tier("Soft Fail", 1, 49, "Reject, revise"),
+    2: Tier("Warning", 50, 69, "Flag, may accept with caveats"),
+    3: Tier("Pass", 70, 100, "Accept"),
+}
+"""Number -> tier (seed 002, section 6)."""
+
+_KINDS = {
+    95: "certain,almost certain,certainly,with certainty,definitely,undoubtedly,no doubt,without doubt,without a doubt,"
+    "beyond doubt,sure,surely,very high confidence",
+    80: "likely,confident,confidently,probable,probably,high confidence",
+    60: "possible,possibly,might,perhaps,maybe,plausible,more likely than not,moderate confidence,medium confidence",
+    50: "as likely as not,fifty fifty,toss up,50 50,50/50",
+    40: "uncertain,unsure,unclear,unlikely,improbable,doubtful,low confidence",
+}
+WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _KINDS.items() for word in kind.split(",")}
+"""Words -> the confidence they express, in percent, inside the band that seed 002, section 5, gives their kind."""
+
+_WORD = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True)).replace(' ', '[ -]')})\b")
+_N = r"\d{1,3}(?:[.,]\d{1,9})?"
+_NUMBER = re.compile(
+    r"(?<![\w.,/-])(?:(?:(?:no|not) (?:more|less) than|at (?:least|most)|up to|[≥≤]|[<>]=) ?"
+    r"|(?P<over>(?:more than|over|above|>) ?)|(?P<under>(?:less than|under|below|<) ?))?(?:"
+    r"(?P<hits>\d{1,4})(?: (?:in|out of) | ?/ ?(?=100?\b))(?P<all>[1-9]\d{0,3})|(?P<share>0?\.\d{1,9}|1\.0{1,9})"
+    rf"|(?P<between>between )?(?P<low>{_N})(?: ?%? ?(?(between)and|(?:[-–]|to)) ?(?P<high>{_N}))?"
+    r" ?(?:%|percent|per cent))(?![\w%/]|\.\d| of\b)"
+)
+_NOUN = r"(?:confidence|certainty|probability|likelihood|chances?|odds)"
+_ADJECTIVE = r"(?:confident|certain|sure|likely|probable)"
+_AFTER = re.compile(rf"[ (-]*(?:{_NOUN}|{_ADJECTIVE})\b(?! (?:interval|level|limit|bound)s?\b)")
+_BEFORE = re.compile(
+    rf"\b(?:{_NOUN}(?: level)?(?: (?:of|that|in) [^.,;:!?=0-9]{{1,60}}?(?= is | ?[=:]))?"
+    rf"(?: ?[:=~(]| (?:is|are|of|at|about|around|only))*|{_ADJECTIVE} ?\() ?\Z"
+)
+_ALONE = re.compile(r"(?:i'd say|about|around|roughly|approximately|[ .!?()~≈])*")
+_NO_CLAIM = re.compile(
+    r"\b(?:as|if|when|where|wherever) possible\b|\b(?:make|makes|making|made) sure\b|\bbe sure to\b"
+    r"|(?:^|[.;:,] ?|\b(?:a|in|under|for|of|by|on|with|from|to|at|some|only|has|have|there are) )certain "
+    r"(?!(?:that|of|to|about|and|or|but|it|we|i)\b)(?=\w)"
+)
+_BREAK = re.compile(r"[;:!?,]|\.(?!\d)|\b(?:but|and|though|although|because|since|while|whereas|however)\b")
+_NEGATED = re.compile(
+    r"(?:(?:\b(?:not(?! (?:only|just|merely|simply)\b)|no (?:one|longer|way|reason)|never|neither|nor|nobody|nothing"
+    r"|hardly|cannot|cant|dont|isnt|scarcely|barely|far from|doubt|(?:impossible|difficult|hard|early) to)\b|n't\b)"
+    r"(?:\W+[\w']+){0,4}|\b(?:less(?: than)?|no|non|without being))\W*\Z"
+)
+
+
+@dataclass(frozen=True)
+class Grading:
+    """What the rubric makes of what was observed.
+
+    `score` is a whole number of points, 0 to 100. `claimed_band` and `coupling_gap` are None where no confidence is
+    expressed. `penalty` is what the coupling costs, in points, and 0 where HF5 stands in its place: a violation is a
+    `coupling_gap` of 1 or more. `hard_fails` are the codes observed, sorted, and HF5.
+    """
+
+    score: int
+    tier: int
+    claimed_band: int | None
+    earned_band: int
+    coupling_gap: int | None
+    penalty: int
+    hard_fails: tuple[str, ...]
+    mode: Mode
+
+
+def claimed_band(confidence: float | None) -> int | None:
+    """The band of a confidence in percent (seed 002, section 5): above 90: 4, 70 to 90: 3, 50 up to 70: 2, below: 1.
+
+    Both 70 and 90 are in band 3, as section 8 has it. None where no confidence is expressed.
+
+    Raises:
+        ValueError: the confidence is not from 0 to 100.
+    """
+    if confidence is None:
+        return None
+    if not 0 <= confidence <= 100:
+        raise ValueError(f"confidence is {confidence}; it is in percent, from 0 to 100")
+    return 4 if confidence > 90 else 3 if confidence >= 70 else 2 if confidence >= 50 else 1
+
+
+def confidence_of_words(text: str) -> float | None:
+    """The strongest confidence that a phrase expresses, in percent; None where it expresses none.
+
+    - Words count as in `WORDS`. "In certain cases", "if possible" and "make sure" claim nothing.
+    - Numbers ("95 %", "9 in 10", "0.8", "70-90 %", ">90 %") count where they are all there is, or right beside a word
+      of probability ("80 % sure", "the chance is 9 in 10", "likely (80 %)"), which they replace: "30 % likely" is 30.
+      A range is read at its middle, "more than 90 %" as 90.5, "less than 50 %" as 49.5. "95 % of users", "a 95 %
+      confidence interval" and "95" claim nothing.
+    - Negated within five words, in its clause ("not certain", "far from 90 % sure"), a claim from 50 on is 40, else 60.
+    - Words are read, not their sense: a claim that is quoted, asked or supposed counts like any other.
+    """
+    text = re.sub(r"\n\s*(?:[-*•]|[0-9]+[.)]|\n)", "; ", normalize("NFKC", text).casefold().replace("’", "'"))
+    text = _NO_CLAIM.sub(" ", " ".join(re.sub(r"[*_`]|(?<=\bun)-", "", text).split()))
+    text = re.sub(r"\bconfidence(?: level)?(?: is|:)? ((?:very )?high|moderate|medium|low)\b", r"\1 confidence", text)
+    claims, spent = list[float](), set[int]()
+    for number in _NUMBER.finditer(text):
+        before = _BEFORE.search(text, max(number.start() - 120, 0), number.start())
+        after = _AFTER.match(text, number.end())
+        start, end = (before or number).start(), (after or number).end()
+        if before or after or (len(text) < 120 and _ALONE.fullmatch(text[:start] + text[end:])):
+            claims.append(_unless_negated(_percent(number), text, start))
+            spent.update(range(start, end))
+    for word in _WORD.finditer(text):
+        if spent.isdisjoint(word.span()):
+            claims.append(_unless_negated(WORDS[word[0].replace("-", " ")], text, word.start()))
+    return max(claims, default=None)
+
+
+def earned_band(observed: Observed) -> int:
+    """The highest band all four of whose requirements are met, 0 where none is (seed 002, section 5)."""
+    seen = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
+    earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, seen, _ranks(*least))))
+    return max(earned, default=0)
+
+
+def coupling_gap(claimed: int | None, earned: int) -> int | None:
+    """By how many bands the claim exceeds the process, at least 0 (seed 002, section 5); None without a claim."""
+    return None if claimed is None else max(claimed - earned, 0)
+
+
+def coupling_penalty(gap: int | None) -> int:
+    """Points that a gap costs (seed 002, section 5): 10, or 25 for two bands; 0 from three on, where HF5 takes all."""
+    return {1: 10, 2: 25}.get(gap or 0, 0)
+
+
+def grade(observed: Observed, weights: RubricWeights = SEED_WEIGHTS) -> Grading:
+    """The score and all that led to it (seed 002, sections 4 to 6).
+
+    Score = 10 x sum(weight x dimension) - penalty, rounded half up and held in 0 to 100; any hard fail makes it 0.
+    It is worked out exactly, each float as the decimal number it prints as. `weights` are not checked here.
+    """
+    claimed, earned = claimed_band(observed.confidence), earned_band(observed)
+    gap = coupling_gap(claimed, earned)
+    penalty = coupling_penalty(gap)
+    hard_fails = sorted({*observed.hard_fails, *(["HF5"] if gap is not None and gap >= 3 else [])})
+    shares = (_exact(w) * _exact(getattr(observed.dimensions, name)) for name, w in asdict(weights).items())
+    score = 0 if hard_fails else min(max(math.floor(10 * sum(shares) - penalty + Fraction(1, 2)), 0), 100)
+    return Grading(score, tier_of(score), claimed, earned, gap, penalty, tuple(hard_fails), observed.mode)
+
+
+def tier_of(score: int) -> int:
+    """The tier of a whole score (seed 002, section 6).
+
+    Raises:
+        ValueError: the score is not a whole number from 0 to 100.
+    """
+    for number, tier in TIERS.items():
+        if score in range(tier.low, tier.high + 1):
+            return number
+    raise ValueError(f"score is {score}; it is a whole number from 0 to 100")
+
+
+def passed(grading: Grading) -> bool:
+    """Whether a piece of reasoning passes: `PASS_SCORE` or more, which no hard fail has (seed 002, section 6)."""
+    return grading.score >= PASS_SCORE
+
+
+def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:
+    """What it takes to accept a response in spite of its score (seed 002, section 6, acceptance gates).
+
+    Nothing bypasses a hard fail. A score of 0 without one is, as the gates have it, a score below 50 and no more.
+    """
+    if hard_fails:
+        return "refused"
+    return "none needed" if tier == 3 else "acknowledgement" if tier == 2 else "justification"
+
+
+def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: UncertaintyTreatment) -> tuple[int, ...]:
+    """Numbers to compare by: the types name their treatments from least to most."""
+    return hypotheses, shifts, get_args(CruxTreatment).index(crux), get_args(UncertaintyTreatment).index(uncertainty)
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal number a float prints as: 0.15 is 15/100, and no noise can flip a rounding."""
+    return Fraction(str(number))
+
+
+def _percent(number: re.Match[str]) -> float:
+    if number["low"]:
+        low, high = (Fraction(end.replace(",", ".")) for end in (number["low"], number["high"] or number["low"]))
+        value = (low + high) / 2
+    else:
+        value = 100 * Fraction(number["share"] or f"{number['hits']}/{number['all']}")
+    value += Fraction(bool(number["over"]) - bool(number["under"]), 2)
+    return min(max(float(value), 0.0), 100.0)
+
+
+def _unless_negated(claim: float, text: str, start: int) -> float:
+    aside = re.sub(r"(\bnot|n't),[^,.;:]{1,30},", r"\1", text[max(start - 120, 0) : start])  # "not, I fear, certain"
+    return claim if _NEGATED.search(_BREAK.split(aside)[-1]) is None else 40.0 if claim >= 50 else 60.0

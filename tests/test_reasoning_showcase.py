@@ -1,0 +1,181 @@
+"""The reasoning showcase in `golden/`: answers of three kinds, two verdicts of each, and what they promise together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from evaltrack.agreement import cohen_kappa
+from evaltrack.golden import open_golden
+from evaltrack.records import Observed
+from evaltrack.rubric import Grading, claimed_band, confidence_of_words, grade
+
+from .conftest import REPO
+
+PROMPTS = REPO / "golden" / "reasoning.jsonl"
+RESPONSES = REPO / "golden" / "reasoning_responses"
+KINDS = ("strong", "middling", "flawed")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One answer, and what each of the two readers makes of it."""
+
+    kind: str
+    id: str
+    answer: str
+    reference: Observed
+    second: Observed
+
+    @property
+    def grading(self) -> Grading:
+        """What the rubric makes of the reference verdict."""
+        return grade(self.reference)
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of responses or verdicts."""
+    return [json.loads(line) for line in (RESPONSES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def observed(row: dict[str, Any]) -> Observed:
+    """What a verdict of a file observed."""
+    return Observed.model_validate({name: row[name] for name in Observed.model_fields if name in row})
+
+
+@pytest.fixture(scope="module")
+def showcase() -> list[Judged]:
+    """All answers with their verdicts, put together by id."""
+    found = []
+    for kind in KINDS:
+        reference = {row["id"]: observed(row) for row in lines(f"{kind}.verdicts.jsonl")}
+        second = {row["id"]: observed(row) for row in lines(f"{kind}.second.jsonl")}
+        found += [
+            Judged(kind, row["id"], row["answer"], reference[row["id"]], second[row["id"]])
+            for row in lines(f"{kind}.jsonl")
+        ]
+    return found
+
+
+def test_thirty_prompts_have_an_answer_of_each_kind_and_two_verdicts_of_each_answer() -> None:
+    """All nine files hold the thirty ids of the prompts, each once and in their order."""
+    ids = [question.id for question in open_golden(PROMPTS)]
+    assert len(set(ids)) == len(ids) == 30
+    for kind in KINDS:
+        for name in (f"{kind}.jsonl", f"{kind}.verdicts.jsonl", f"{kind}.second.jsonl"):
+            assert [row["id"] for row in lines(name)] == ids, name
+
+
+@pytest.mark.parametrize(("part", "judge"), [("verdicts", "evaltrack-reference"), ("second", "second-reader")])
+def test_every_verdict_names_its_judge_and_says_why(part: str, judge: str) -> None:
+    """The ninety verdicts of a reader carry its name and a reasoning."""
+    rows = [row for kind in KINDS for row in lines(f"{kind}.{part}.jsonl")]
+    assert [row["judge"] for row in rows] == [judge] * 90
+    assert [row["id"] for row in rows if not row["reasoning"].strip()] == []
+
+
+def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged]) -> None:
+    """A reference verdict quotes nothing that the answer does not say."""
+    missing = [
+        (one.kind, one.id, quote)
+        for one in showcase
+        for quote in chain.from_iterable(one.reference.quotes.values())
+        if quote not in one.answer
+    ]
+    assert missing == []
+
+
+def test_counts_are_those_of_the_quotes(showcase: list[Judged]) -> None:
+    """As many hypotheses and shifts are counted as are quoted, and no words are quoted twice for one of them."""
+    for one in showcase:
+        for name, count in (("hypotheses", one.reference.hypotheses), ("shifts", one.reference.shifts)):
+            quotes = one.reference.quotes.get(name, ())
+            assert len(quotes) == len(set(quotes)) == count, (one.kind, one.id, name)
+
+
+def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged]) -> None:
+    """Crux, confidence and each hard fail have quotes exactly where the verdict has them."""
+    for one in showcase:
+        seen = one.reference
+        expected = {
+            *(["hypotheses"] if seen.hypotheses else []),
+            *(["shifts"] if seen.shifts else []),
+            *(["crux"] if seen.crux_treatment != "none" else []),
+            *(["confidence"] if seen.confidence is not None else []),
+            *seen.hard_fails,
+        }
+        assert {name for name, quotes in seen.quotes.items() if quotes} == expected, (one.kind, one.id)
+
+
+def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged]) -> None:
+    """Code reads the quoted confidence, words or number, in the band that the reference verdict claims."""
+    quoted = [
+        (one.kind, one.id, quote, claimed_band(confidence_of_words(quote)), one.grading.claimed_band)
+        for one in showcase
+        for quote in one.reference.quotes.get("confidence", ())
+    ]
+    assert len(quoted) == sum(one.reference.confidence is not None for one in showcase)
+    assert [case for case in quoted if case[3] is None or case[3] != case[4]] == []
+
+
+def test_every_tier_mode_hard_fail_and_gap_occurs(showcase: list[Judged]) -> None:
+    """Whatever the rubric can say of an answer, it says of one here."""
+    gradings = [one.grading for one in showcase]
+    assert {grading.tier for grading in gradings} == {0, 1, 2, 3}
+    assert {grading.mode for grading in gradings} == {"explore", "converge", "hybrid"}
+    assert {code for grading in gradings for code in grading.hard_fails} == {"HF1", "HF2", "HF3", "HF4", "HF5"}
+    assert {grading.coupling_gap for grading in gradings} == {None, 0, 1, 2, 3, 4}
+
+
+def test_confidence_is_expressed_in_numbers_in_words_and_not_at_all(showcase: list[Judged]) -> None:
+    """At least twelve answers give a number, five a word, and three no confidence."""
+    forms = Counter(
+        "none" if not quotes else "number" if any(map(str.isdigit, quotes[0])) else "word"
+        for one in showcase
+        for quotes in [one.reference.quotes.get("confidence", ())]
+    )
+    assert forms["number"] >= 12
+    assert forms["word"] >= 5
+    assert forms["none"] >= 3
+
+
+@pytest.mark.parametrize(("kind", "tiers"), [("strong", {3}), ("middling", {1, 2, 3}), ("flawed", {0, 1})])
+def test_each_kind_of_answer_reaches_the_tiers_that_it_should(
+    kind: str, tiers: set[int], showcase: list[Judged]
+) -> None:
+    """All strong answers pass, no flawed one is above a soft fail, and the middling ones lie around 50 and 70."""
+    assert {one.grading.tier for one in showcase if one.kind == kind} == tiers
+
+
+def test_no_score_of_zero_is_without_a_hard_fail(showcase: list[Judged]) -> None:
+    """Tier 0 means a hard fail, by either verdict."""
+    for one in showcase:
+        for grading in (one.grading, grade(one.second)):
+            assert (grading.tier == 0) == bool(grading.hard_fails), (one.kind, one.id)
+
+
+def test_both_verdicts_give_the_same_tier_and_hard_fails(showcase: list[Judged]) -> None:
+    """The two verdicts in the files lead to one tier and the same hard fails, HF5 among them, ninety times."""
+    differing = [
+        (one.kind, one.id, one.grading.score, second.score, one.grading.hard_fails, second.hard_fails)
+        for one in showcase
+        for second in [grade(one.second)]
+        if (one.grading.tier, one.grading.hard_fails) != (second.tier, second.hard_fails)
+    ]
+    assert len(showcase) == 90
+    assert differing == []
+
+
+def test_the_scores_of_both_verdicts_are_close_but_not_copies(showcase: list[Judged]) -> None:
+    """Quadratic-weighted kappa of the scores is at least 0.95 over all ninety, and still not 1."""
+    kappa = cohen_kappa(
+        [one.grading.score for one in showcase], [grade(one.second).score for one in showcase], weights="quadratic"
+    )
+    assert kappa.n == 90
+    assert kappa.value is not None
+    assert 0.95 <= kappa.value < 1
