@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from evaltrack.api import resume_run as resume_run
     from evaltrack.api import run_eval as run_eval
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.comparing import compare_runs as compare_runs
@@ -32,6 +33,7 @@ _HOMES = {
     "Verdict": "evaltrack.records",
     "compare_runs": "evaltrack.comparing",
     "open_golden": "evaltrack.golden",
+    "resume_run": "evaltrack.api",
     "run_eval": "evaltrack.api",
 }
 

@@ -9,9 +9,12 @@ from typing import Any
 from evaltrack.evaluation import evaluate_golden
 from evaltrack.progress import Progress
 from evaltrack.result import RunResult
+from evaltrack.resuming import command_to_resume
+from evaltrack.rubric import RubricWeights
 from evaltrack.run import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.scores import PASS_THRESHOLD
-from evaltrack.settings import Settings, prices_of, weights_of
+from evaltrack.settings import RubricName, Settings, prices_of, weights_of
+from evaltrack.tracking.store import connect
 from evaltrack.tracking.writer import TraceChoice
 
 
@@ -26,19 +29,25 @@ def run_eval(
     beta: float = 0.5,
     gamma: float = 1.5,
     pass_threshold: float = PASS_THRESHOLD,
+    rubric: RubricName = "answer",
+    rubric_weights: str = "",
     experiment: str | None = None,
     run_name: str | None = None,
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
     judge_timeout: float = JUDGE_TIMEOUT,
+    trials: int = 1,
     traces: TraceChoice = "auto",
     verdict_cache: bool = True,
     require: str = "",
+    redact: Sequence[str] = (),
     price_in: float | None = None,
     price_out: float | None = None,
     judge_price_in: float | None = None,
     judge_price_out: float | None = None,
     evaluation_json: str | os.PathLike[str] | None = None,
+    resume: str | None = None,
+    retry_errors: bool = False,
     tracking_uri: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
@@ -55,19 +64,27 @@ def run_eval(
         beta: Exponent of the tokens in the combined score.
         gamma: Exponent of the judge's score in the combined score.
         pass_threshold: Overall score from which a judged answer passes, in [0, 1].
+        rubric: What the judges look at: ``"answer"``, or ``"reasoning"`` (see `evaltrack.rubric`).
+        rubric_weights: Weights of the reasoning rubric other than the seed's, as ``"h_count=0.3,oscillation=0.1"``.
         experiment: MLflow experiment by name, created where there is none; None follows MLflow's own settings.
         run_name: Name of the run; None makes one from golden set, target and k.
         concurrency: Questions in flight at once.
         timeout: Seconds for the target, for each question.
         judge_timeout: Seconds for the judges, for each question, waiting for a busy server included.
+        trials: How often each question is asked, from 1 to 1,000 (see `evaltrack.trials`).
         traces: Which questions get an MLflow trace: ``"auto"``, ``"all"``, ``"failed"`` or ``"off"``.
         verdict_cache: Whether verdicts already paid for are used again.
         require: Criteria the run is held against, e.g. ``"minimum"`` or ``"recall_at_k>=0.8"``.
+        redact: Regular expressions; what matches is taken out of every response before it is kept, judged or shown.
+            Keys that are known by their form always are.
         price_in: USD per million input tokens of the target, for its cost.
         price_out: USD per million output tokens of the target.
         judge_price_in: USD per million input tokens of the judge.
         judge_price_out: USD per million output tokens of the judge.
         evaluation_json: Where to write seed 001's `evaluation.json` besides the artifact.
+        resume: Id of a run that was broken off, to go on with it; ``"auto"`` takes the last one of the same settings,
+            if there is one. Questions whose row is kept are not asked again.
+        retry_errors: Whether a resumed run asks its failed questions again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         progress: Hears how it goes.
 
@@ -82,12 +99,16 @@ def run_eval(
         target_options=dict(target_options or {}),
         weights=weights_of(alpha, beta, gamma),
         pass_threshold=pass_threshold,
+        rubric=rubric,
+        rubric_weights=RubricWeights.parse(rubric_weights),
         concurrency=concurrency,
         timeout=timeout,
         judge_timeout=judge_timeout,
+        trials=trials,
         traces=traces,
         verdict_cache=verdict_cache,
         require=require,
+        redact=(redact,) if isinstance(redact, str) else tuple(redact),
         prices=prices_of(price_in, price_out, "prices of the target"),
         judge_prices=prices_of(judge_price_in, judge_price_out, "prices of the judge"),
     )
@@ -98,6 +119,37 @@ def run_eval(
         experiment=experiment,
         run_name=run_name,
         evaluation_json=evaluation_json,
+        resume=resume,
+        retry_errors=retry_errors,
         tracking_uri=tracking_uri,
+        progress=progress,
+    )
+
+
+def resume_run(
+    run_id: str, *, retry_errors: bool = False, tracking_uri: str | None = None, progress: Progress | None = None
+) -> RunResult:
+    """Go on with an evaluation that was broken off, with the settings it was started with.
+
+    Args:
+        run_id: Its MLflow run.
+        retry_errors: Whether its failed questions are asked again.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        progress: Hears how it goes.
+
+    Raises:
+        UsageError: nothing is kept of the run on this machine, or it was started in another folder.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+    """
+    command = command_to_resume(run_id, connect(tracking_uri))
+    return evaluate_golden(
+        command.golden,
+        command.settings,
+        target=command.target,
+        evaluation_json=command.evaluation_json,
+        tracking_uri=tracking_uri,
+        resume=run_id,
+        retry_errors=retry_errors,
         progress=progress,
     )

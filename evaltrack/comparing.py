@@ -14,6 +14,8 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
 from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
+from evaltrack.knowing import judge_known
+from evaltrack.repeating import asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.result import METRICS as METRIC_NAMES
@@ -29,6 +31,8 @@ def compare_runs(
     baseline_file: str | os.PathLike[str] | None = None,
     max_drop: Iterable[str] = (),
     allow_flips: int = 0,
+    repeat_flips: int = 0,
+    require_agreement: float | None = None,
     min_coverage: float = 1.0,
     gate: GateKind = "rules",
     ignore: Collection[str] = (),
@@ -45,6 +49,10 @@ def compare_runs(
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
         allow_flips: How many questions may go from pass to fail.
+        repeat_flips: How often each question that went from pass to fail is asked again, of the candidate's target and
+            judges; one that passes every time counts as no regression.
+        require_agreement: Least agreement of the judge with people or another judge (quadratic-weighted kappa, see
+            `evaltrack.agreeing`), below or without which its scores inform and do not block.
         min_coverage: Share of the baseline's measured questions that the candidate must have measured, in [0, 1].
         gate: ``"rules"``, ``"significant"`` or ``"both"`` (see `evaltrack.compare.gate.Gate`).
         ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
@@ -70,7 +78,9 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         was = side_of_run(store, other, Path(folder)) if other else side_of_file(Path(baseline_file or ""))
         now = side_of_run(store, chosen, Path(folder))
-        made = compare(was, now, rules, ignore=ignore, criteria=criteria)
+        known = judge_known(store, chosen, other, require_agreement)
+        again = asking_again(store, chosen, now, repeat_flips) if repeat_flips else None
+        made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     if other and other.experiment_id == chosen.experiment_id:
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
     if log:

@@ -6,7 +6,6 @@ A criterion is met, missed, or could not be told because its metric was not meas
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,11 +19,16 @@ NAMED = {
 }
 """Seed 001's success criteria, and seed 004's good values."""
 
+_FORMS = f"write {', '.join(NAMED)}, or bounds like recall_at_k>=0.8"
+
+EXACT = 1e-9
+"""A value that is nearer to its bound than this is exactly at it, as in the gate: means carry the dust of floats."""
+
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
+    ">=": lambda value, bound: value >= bound - EXACT,
+    "<=": lambda value, bound: value <= bound + EXACT,
+    ">": lambda value, bound: value > bound + EXACT,
+    "<": lambda value, bound: value < bound - EXACT,
 }
 
 
@@ -52,17 +56,22 @@ class Checked:
 def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
     """The criteria in `text`: a name of `NAMED`, or ``metric>=number`` separated by commas, or several of both.
 
+    An empty text requires nothing. `known` are the names of the metrics that the caller can check.
+
     Raises:
-        UsageError: a part is neither, or names no known metric.
+        UsageError: a part is neither, or names no known metric; or there are only commas and spaces.
     """
     found: list[Criterion] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        if part in NAMED:
-            found += parse_criteria(NAMED[part], known)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if text and not parts:  # as where a variable in a script is empty: nothing would be required without a word
+        raise UsageError(f"--require: `{text}` holds no criterion; {_FORMS}")
+    for part in parts:
+        if part.lower() in NAMED:
+            found += parse_criteria(NAMED[part.lower()], known)
             continue
         match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)", part)
         if match is None:
-            raise UsageError(f"--require: `{part}`: write {', '.join(NAMED)}, or bounds like recall_at_k>=0.8")
+            raise UsageError(f"--require: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
         if name not in known:
             raise UsageError(f"--require: no metric `{name}`; known: {', '.join(sorted(known))}")

@@ -8,56 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evaltrack import __version__
-from evaltrack.cache import VerdictCache, cache_folder
-from evaltrack.criteria import Criterion, check_criteria, parse_criteria
-from evaltrack.errors import UsageError
-from evaltrack.golden import GoldenSet, open_golden
-from evaltrack.judges import chosen, open_judge
+from evaltrack.criteria import check_criteria
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.journal import Journal, Reuse
+from evaltrack.plan import Plan, planned
 from evaltrack.progress import Progress, Silent
-from evaltrack.records import METRICS_VERSION, Judge, Row, Signature, Target, Tokens
+from evaltrack.records import Row
 from evaltrack.report.evaluation_json import evaluation_json
 from evaltrack.report.machine import run_summary
 from evaltrack.report.markdown import run_note
 from evaltrack.report.reasoning import reasoning_page, verdict_lines
-from evaltrack.result import METRICS, RunResult
-from evaltrack.run import Counter, evaluate, run_to_end
+from evaltrack.result import RunResult
+from evaltrack.resuming import Choice, choose_run, kept_of
 from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
-from evaltrack.summary import Kept, Summary
-from evaltrack.targets import default_target, open_target
+from evaltrack.summary import Kept, Ledger, Summary
 from evaltrack.tracking.reader import read_rows
-from evaltrack.tracking.store import Store, connect
-from evaltrack.tracking.writer import Dataset, OpenRun, RunWriter, Status, close_run, open_run
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """One evaluation, checked and ready to be run."""
-
-    golden: GoldenSet
-    target: Target
-    judges: tuple[Judge, ...]
-    settings: Settings
-    criteria: tuple[Criterion, ...]
-    signature: Signature
-    store: Store
-    count: Counter | None
-    cache: VerdictCache | None
-    evaluation_json: Path | None
-    progress: Progress
-
-    def notes(self) -> tuple[str, ...]:
-        """What target, judges and cache found worth saying."""
-        said = [note for asked in (self.target, *self.judges) for note in getattr(asked, "notes", ())]
-        return tuple(dict.fromkeys(said + ([self.cache.problem] if self.cache and self.cache.problem else [])))
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.store import Store, connect, impatient
+from evaltrack.tracking.writer import RunWriter
+from evaltrack.trials import Gathering
 
 
 def evaluate_golden(
@@ -69,6 +45,8 @@ def evaluate_golden(
     run_name: str | None = None,
     evaluation_json: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
+    resume: str | None = None,
+    retry_errors: bool = False,
     progress: Progress | None = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
@@ -78,203 +56,199 @@ def evaluate_golden(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    settings.check()
-    criteria = parse_criteria(settings.require, METRICS)
-    golden = open_golden(golden_path)
-    names = chosen(settings.judges)
     if experiment and os.environ.get("MLFLOW_RUN_ID"):
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
-    if golden.stats.judged_only == len(golden) and not names:
-        missing = "no question has expected_chunks or expected_sources, and there is no judge"
-        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
-    asked, named = _named_target(target, golden, settings)
-    with ExitStack() as stack:
-        cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
-        if cache is not None:
-            stack.callback(cache.close)
-        judges = tuple(open_judge(name, concurrency=settings.concurrency, cache=cache) for name in names)
-        signature = _signature(golden, named, judges, settings)
-        plan = _Plan(
-            golden,
-            asked,
-            judges,
-            settings,
-            criteria,
-            signature,
-            connect(tracking_uri),
-            _counter(getattr(asked, "model", None)),
-            cache,
-            Path(evaluation_json) if evaluation_json else None,
-            progress or Silent(),
-        )
-        run = open_run(
-            plan.store,
-            experiment=experiment,
-            name=run_name or f"{golden.name} {named.partition(':')[0]} k={settings.k}",
-            params=_params(plan),
-            tags=_tags(signature),
-            data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-        )
-        return _fill(plan, run)
-
-
-def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
-    if target is None or isinstance(target, str):
-        name = target or default_target(golden.path)
-        return open_target(name, settings.target_options), name
-    from evaltrack.targets.python import function_target
-
-    if not callable(target):
-        raise UsageError(f"target is {target!r}; name one, or give a function")
-    own = getattr(target, "__qualname__", type(target).__name__)
-    return function_target(target), f"python:{target.__module__}:{own}"
-
-
-def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings: Settings) -> Signature:
-    return Signature(
-        golden=golden.name,
-        golden_digest=golden.digest,
-        k=settings.k,
-        target=target,
-        judge="+".join(judge.name for judge in judges) or "none",
-        judge_prompt="+".join(judge.digest for judge in judges),
-        weights=",".join(f"{name}={value:.15g}" for name, value in settings.weights.model_dump().items()),
-        pass_threshold=settings.pass_threshold,
-    )
-
-
-def _counter(model: str | None) -> Counter:
-    """Counts tokens as the target's model would; without one, as `o200k_base` does."""
-    from evaltrack.tokens import count_tokens
-
-    def count(texts: Sequence[str]) -> Tokens:
-        counted = count_tokens(texts, model)
-        return Tokens(count=counted.tokens, known="estimated" if model and counted.estimated else "counted")
-
-    return count
-
-
-def _params(plan: _Plan) -> dict[str, str]:
-    model = getattr(plan.target, "model", None) or "none"
-    named = {"golden": str(plan.golden.path), "target": plan.signature.target, "model": model}
-    return named | plan.settings.params() | {"judge": plan.signature.judge}
-
-
-def _tags(signature: Signature) -> dict[str, str]:
-    return {
-        "evaltrack.version": __version__,
-        "evaltrack.metrics_version": str(METRICS_VERSION),
-        "evaltrack.golden": signature.golden,
-        "evaltrack.golden_digest": signature.golden_digest,
-        "evaltrack.signature": signature.model_dump_json(),
-    }
-
-
-def _fill(plan: _Plan, run: OpenRun) -> RunResult:
-    """Ask all questions and log everything; whatever happens, the run ends."""
-    stop = Stop()
-    with stop.handled():
+    with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
+        store = connect(tracking_uri)
+        choice = choose_run(resume, plan, store, retry_errors=retry_errors)
+        journal = Journal(choice.journal, kept_of(plan, store), retry_errors=retry_errors)
         try:
-            result, stopped = _ask_and_log(plan, run, stop)
-        except BaseException as error:
-            stop.log_from_now_on()
-            close_run(plan.store, run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-            raise
-        if stopped is None and stop.asked:
-            stopped = KeyboardInterrupt()
-        close_run(plan.store, run.run_id, "KILLED" if isinstance(stopped, KeyboardInterrupt) else result.status)
-    if stopped is not None:
-        raise stopped
-    return result
-
-
-def _ask_and_log(plan: _Plan, run: OpenRun, stop: Stop) -> tuple[RunResult, BaseException | None]:
-    """The result, and what ended the asking early, if anything did."""
-    summary, kept = Summary(plan.settings.k), Kept()
-    stopped: BaseException | None = None
-    with RunWriter(plan.store, run, plan.settings.k) as writer:
-        plan.progress.start(len(plan.golden))
-        try:
-            _ask_all(plan, [writer.add, summary.add, kept.add, plan.progress.advance])
-        except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
-            stopped = error
-        stop.log_from_now_on()
-        result = _result(plan, run, summary, kept, _status(summary, stopped))
-        writer.log_rows(plan.progress.note)
-        _log_reports(plan, writer, result)
-        writer.log_traces(plan.settings.traces, plan.progress.note, lambda: stop.asked)
-    return result, stopped
-
-
-def _log_reports(plan: _Plan, writer: RunWriter, result: RunResult) -> None:
-    golden_path = str(plan.golden.path)
-    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
-    if plan.judges:
-        for number, judge in enumerate(plan.judges, start=1):
-            one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
-            writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
-        writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
-    if plan.evaluation_json is not None:
-        plan.evaluation_json.parent.mkdir(parents=True, exist_ok=True)
-        with plan.evaluation_json.open("w", encoding="utf-8") as file:
-            file.writelines(evaluation_json(result, golden_path, writer.rows()))
-    writer.log_summary(result.logged_metrics(), run_summary(result), run_note(result))
-
-
-def _ask_all(plan: _Plan, takers: list[Callable[[Row], None]]) -> None:
-    settings = plan.settings
-
-    async def ask() -> None:
-        rows = evaluate(
-            plan.golden,
-            plan.target,
-            rules=settings.rules,
-            judges=plan.judges,
-            count=plan.count,
-            concurrency=settings.concurrency,
-            timeout=settings.timeout,
-            judge_timeout=settings.judge_timeout,
-        )
-        try:
-            async for row in rows:
-                for take in takers:
-                    take(row)
+            run = _open(plan, store, choice, journal, experiment, run_name)
+            journal.belongs_to(run.run_id)
+            return _Evaluation(plan, store, run, journal, progress or Silent(), choice.hint).fill()
         finally:
-            await rows.aclose()
-            for opened in (plan.target, *plan.judges):
-                if close := getattr(opened, "aclose", None):
-                    await close()
-
-    run_to_end(ask)
+            journal.close()
 
 
-def _status(summary: Summary, stopped: BaseException | None) -> Status:
-    if isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
+def _open(
+    plan: Plan, store: Store, choice: Choice, journal: Journal, experiment: str | None, run_name: str | None
+) -> OpenRun:
+    """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
+    golden = plan.golden
+    tags = {**plan.tags(), JOURNAL_TAG: journal.name}
+    data = Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden))
+    if choice.run_id:
+        return reopen_run(
+            store, choice.run_id, params=plan.params(), tags=tags, data=data, command=plan.command.as_json()
+        )
+    try:
+        return open_run(
+            store,
+            experiment=experiment,
+            name=run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+            params=plan.params(),
+            tags=tags,
+            data=data,
+            command=plan.command.as_json(),
+        )
+    except BaseException:
+        journal.remove()
+        raise
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """One evaluation under way: whatever happens, its run ends."""
+
+    plan: Plan
+    store: Store
+    run: OpenRun
+    journal: Journal
+    progress: Progress
+    hint: str | None
+
+    def fill(self) -> RunResult:
+        """Ask all questions, log everything and end the run."""
+        stop = Stop()
+        with stop.handled():
+            try:
+                result, stopped = self._ask_and_log(stop)
+                if stopped is None and stop.asked:
+                    stopped = KeyboardInterrupt()
+                killed = isinstance(stopped, KeyboardInterrupt)
+                close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
+            except BaseException as error:
+                self._give_up(error, stop)
+                raise
+        if stopped is not None:
+            raise self._resumable(stopped)
+        self.journal.finish(errors=result.totals["num_errors"] + result.totals["trial_errors"])
+        return result
+
+    def _give_up(self, error: BaseException, stop: Stop) -> None:
+        """End the run if the store still answers, and say how to go on."""
+        stop.log_from_now_on()
+        try:
+            with impatient():
+                close_run(self.store, self.run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        except TrackingError:
+            pass  # what failed before says more
+        raise self._resumable(error) from error
+
+    def _resumable(self, error: BaseException) -> BaseException:
+        """The error, with the way to go on where there is one."""
+        if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
+            return error
+        said = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
+        return type(error)(said)
+
+    def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
+        """The result, and what ended the asking early, if anything did."""
+        settings = self.plan.settings
+        ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
+        stopped: BaseException | None = None
+        with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
+            merged = Gathering(settings.trials, _each(writer.add, summary.add, kept.add, self.progress.advance))
+            self.progress.start(len(self.plan.golden))
+            try:
+                take = _each(ledger.add, writer.add_trial, merged.add)
+                self.plan.ask(take, memory=self.journal, stop=lambda: stop.asked)
+            except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
+                stopped = error
+            merged.close()
+            stop.log_from_now_on()
+            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked))
+            writer.log_rows(self.progress.note)
+            self._log_reports(writer, result)
+            writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
+        return result, stopped
+
+    def _log_reports(self, writer: RunWriter, result: RunResult) -> None:
+        plan = self.plan
+        golden_path = str(plan.golden.path)
+        writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
+        if plan.judges:
+            for number, judge in enumerate(plan.judges, start=1):
+                one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
+                writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
+            writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
+        metrics = result.logged_metrics(zeros=self.run.resumed)
+        writer.log_summary(metrics, run_summary(result), run_note(result), plan.tags(result.signature))
+        if plan.command.evaluation_json is not None:
+            path = Path(plan.command.evaluation_json)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(evaluation_json(result, golden_path, writer.rows()))
+
+    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status) -> RunResult:
+        plan, run, settings = self.plan, self.run, self.plan.settings
+        judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
+        spent = {
+            whose: (price, used)
+            for whose, price, used in (
+                ("target", settings.prices, ledger.target_usage),
+                ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
+            )
+            if ledger.told[whose] == ledger.asked[whose]
+        }
+        return RunResult(
+            run_id=run.run_id,
+            experiment_id=run.experiment_id,
+            status=status,
+            signature=plan.signature if judged else plan.signature.unjudged(),
+            metrics=summary.metrics,
+            counts=summary.counts,
+            totals=summary.totals | ledger.totals | ({"trial_errors": 0} if settings.trials == 1 else {}),
+            groups=summary.groups,
+            seconds=ledger.seconds(),
+            by_judge=summary.by_judge,
+            cost_usd={whose: price.cost(used) for whose, (price, used) in spent.items() if price},
+            criteria=check_criteria(plan.criteria, summary.metrics),
+            notes=self._notes(ledger, summary),
+            errors=tuple(kept.errors),
+            missed=tuple(kept.missed),
+            link=self.store.run_link(run.experiment_id, run.run_id),
+            serve_command=self.store.serve_command,
+            read_rows=partial(read_rows, self.store, run.run_id),
+        )
+
+    def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
+        """What is worth knowing of this run besides its numbers."""
+        own = [self.hint, self.journal.problem, _told(self.journal.reuse)]
+        if self.plan.settings.trials > 1 and ledger.trial_errors:
+            own.append(f"{ledger.trial_errors:,} trials failed; a question is measured by its others")
+        if ledger.num_unanswered and summary.num_judged:
+            own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
+        for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
+            told, asked = ledger.told[whose], ledger.asked[whose]
+            if price and told < asked:
+                own.append(f"the cost of the {whose} is not known: tokens were told for {told:,} of {asked:,} calls")
+        return (*self.plan.notes(), *(note for note in own if note))
+
+
+def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
+    def take(row: Row) -> None:
+        for taker in takers:
+            taker(row)
+
+    return take
+
+
+def _told(reuse: Reuse) -> str | None:
+    """What became of the rows that were kept, in a sentence."""
+    if not reuse.kept:
+        return None
+    told = {
+        "redone because their question was edited": reuse.redone,
+        "asked again because they had failed": reuse.retried,
+        "dropped because their question is gone": reuse.dropped,
+    }
+    rest = "".join(f", {count:,} {what}" for what, count in told.items() if count)
+    return f"resumed: {reuse.reused:,} of {reuse.kept:,} kept rows used again{rest}"
+
+
+def _status(summary: Summary, stopped: BaseException | None, asked_to_stop: bool) -> Status:
+    if asked_to_stop or isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
     return "FINISHED" if stopped is None and summary.num_measured else "FAILED"
-
-
-def _result(plan: _Plan, run: OpenRun, summary: Summary, kept: Kept, status: Status) -> RunResult:
-    settings = plan.settings
-    spent = {"target": (settings.prices, summary.target_usage), "judge": (settings.judge_prices, summary.judge_usage)}
-    return RunResult(
-        run_id=run.run_id,
-        experiment_id=run.experiment_id,
-        status=status,
-        signature=plan.signature,
-        metrics=summary.metrics,
-        counts=summary.counts,
-        totals=summary.totals,
-        groups=summary.groups,
-        seconds=summary.seconds(),
-        by_judge=summary.by_judge,
-        cost_usd={whose: prices.cost(used) for whose, (prices, used) in spent.items() if prices and used.total_tokens},
-        criteria=check_criteria(plan.criteria, summary.metrics),
-        notes=plan.notes(),
-        errors=tuple(kept.errors),
-        missed=tuple(kept.missed),
-        link=plan.store.run_link(run.experiment_id, run.run_id),
-        serve_command=plan.store.serve_command,
-        read_rows=partial(read_rows, plan.store, run.run_id),
-    )

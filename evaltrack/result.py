@@ -14,7 +14,21 @@ from evaltrack.table import FlatRow
 
 METRICS = frozenset(score.metric for score in SCORES)
 
-OPTIONAL_TOTALS = frozenset({"total_tokens", "num_judged", "judge_errors", "judge_tokens", "cached_verdicts"})
+OPTIONAL_TOTALS = frozenset(
+    {
+        "num_judged",
+        "judge_errors",
+        "total_tokens",
+        "judge_tokens",
+        "cached_tokens",
+        "reasoning_tokens",
+        "judge_cached_tokens",
+        "judge_reasoning_tokens",
+        "cached_verdicts",
+        "num_unanswered",
+        "trial_errors",
+    }
+)
 """Totals that are logged only where they are not 0."""
 
 
@@ -76,18 +90,21 @@ class RunResult:
         """Every row in the order of the golden set, read back from MLflow."""
         return list(self.read_rows())
 
-    def logged_metrics(self, limit: int = 80) -> dict[str, float]:
+    def logged_metrics(self, limit: int = 80, *, zeros: bool = False) -> dict[str, float]:
         """What MLflow's metrics hold: totals, each mean beside its count (`.n`), timings, and groups.
 
-        Groups come largest first, as many as `limit` leaves room for; `summary.json` holds all.
+        Groups come largest first, as many as `limit` leaves room for; `summary.json` holds all. With `zeros`
+        totals of 0 are there too, as a run that is resumed may have logged another number before.
         """
-        logged: dict[str, float] = {name: n for name, n in self.totals.items() if n or name not in OPTIONAL_TOTALS}
+        logged: dict[str, float] = {
+            name: n for name, n in self.totals.items() if n or zeros or name not in OPTIONAL_TOTALS
+        }
         for name, value in self.metrics.items():
             logged[name] = value
             if name in METRICS:
                 logged[f"{name}.n"] = self.counts[name]
         for judge, (mean, n) in self.by_judge.items():
-            logged |= {f"judge_score.{judge}": mean, f"judge_score.{judge}.n": n}
+            logged |= {f"judge_score.by.{judge}": mean, f"judge_score.by.{judge}.n": n}
         logged.update({f"{whose}_cost_usd": cost for whose, cost in self.cost_usd.items()})
         logged.update(self.seconds)
         for group, metrics in self.groups.items():

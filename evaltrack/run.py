@@ -1,7 +1,8 @@
 """The run loop: ask the target every question, score what comes back, yield a row.
 
-It knows neither files nor MLflow. A failure stays in its row; only a fault of evaltrack itself, of the golden set or a
-Ctrl-C ends the loop early, and then no task is left behind.
+It knows neither files nor MLflow; a `Memory`, where there is one, has each row before it is yielded. A failure stays
+in its row; only a fault of evaltrack itself, of the golden set or a Ctrl-C ends the loop early, and then no task is
+left behind.
 """
 
 from __future__ import annotations
@@ -9,27 +10,35 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from evaltrack.errors import EvaltrackError
-from evaltrack.records import Failure, FailureKind, Judge, Question, Response, Row, Target, Tokens, Verdict
-from evaltrack.scores import Rules, measure
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.asking import Asking, Counter
+from evaltrack.records import Judge, Question, Row, Target
+from evaltrack.redaction import Redactor
+from evaltrack.scores import Rules
 
 CONCURRENCY = 16
 TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
 """Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
 
-Outcome = TypeVar("Outcome", Response, Verdict)
-Counter = Callable[[Sequence[str]], Tokens]
+
+class Memory(Protocol):
+    """What was done before, and must not be done again: the journal."""
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        """The row of a question that was finished earlier; None where it is to be asked."""
+        ...
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        """Make rows durable, all or none."""
+        ...
+
+
 STOP_SECONDS = 5.0
 """How long the questions in flight may take to stop."""
-
-MESSAGE_LIMIT = 2000
-"""Characters kept of a failure's message."""
 
 
 async def evaluate(
@@ -39,47 +48,110 @@ async def evaluate(
     rules: Rules = Rules(),  # noqa: B008 - frozen
     judges: Sequence[Judge] = (),
     count: Counter | None = None,
+    trials: Sequence[int] = (1,),
+    memory: Memory | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    redactor: Redactor | None = None,
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
     judge_timeout: float = JUDGE_TIMEOUT,
 ) -> AsyncGenerator[Row]:
-    """Yield one row for each question, in the order in which they finish.
+    """Yield one row for each trial of each question, in the order in which they finish.
 
     At most `concurrency` questions are in flight; the target has `timeout` seconds for each, the judges
-    `judge_timeout`. `count` counts the tokens of a response whose target reports none. Memory does not grow with the
-    questions. Closing the generator stops what is in flight.
+    `judge_timeout`. `redactor` takes secrets out of what comes back before anybody sees it. `count` counts the tokens
+    of a response whose target reports none. What `memory` recalls is not asked again, and what is new is kept there
+    before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is begun,
+    and those in flight are finished; closing the generator breaks them off.
 
     Raises:
         ValueError: `concurrency` is below 1.
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    stopping = False
-    row_of = _Asking(target, rules, judges, count, timeout, judge_timeout).row
-    numbered = iter(enumerate(questions))
-    finished: asyncio.Queue[Row | None] = asyncio.Queue(maxsize=4 * concurrency)
-
-    async def work() -> None:
-        for position, question in numbered:
-            if stopping:
-                return
-            await finished.put(await row_of(position, question))
-
-    async def work_off() -> None:
-        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-        await finished.put(None)
-
-    workers = [asyncio.create_task(work()) for _ in range(concurrency)]
-    whole = asyncio.create_task(work_off())
+    asking = Asking(target, rules, judges, count, timeout, judge_timeout, redactor)
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
+    loop = _Loop(asking, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
+    workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
+    whole = asyncio.create_task(loop.end_with(workers))
     try:
-        while (row := await finished.get()) is not None:
-            yield row
+        while (rows := await loop.finished_rows()) is not None:
+            for row in rows:
+                yield row
         for worker in workers:
             if worker.done():
                 worker.result()  # raises what ended it: the golden set changed, or a fault of our own
     finally:
-        stopping = True
+        loop.stopping = True
         await _cancel({whole, *workers})
+        loop.keep_the_rest()
+
+
+@dataclass
+class _Loop:
+    """What the workers share: the questions still to ask, and the rows that are finished but not yet yielded."""
+
+    asking: Asking
+    memory: Memory | None
+    stop: Callable[[], bool]
+    numbered: Iterator[tuple[int, Question, int]]
+    finished: asyncio.Queue[_Done | None]
+    stopping: bool = False
+    broken: bool = False
+    waiting: list[_Done] = field(default_factory=list)
+
+    async def work(self) -> None:
+        for position, question, trial in self.numbered:
+            if self.stopping or self.stop():
+                return
+            done = await self._done(position, question, trial)
+            try:
+                await self.finished.put(done)
+            except asyncio.CancelledError:
+                self.waiting.append(done)
+                raise
+
+    async def end_with(self, workers: Sequence[asyncio.Task[None]]) -> None:
+        """Mark the end once all workers are done, or one failed."""
+        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        await self.finished.put(None)
+
+    async def finished_rows(self) -> list[Row] | None:
+        """All rows finished by now, at least one, kept in memory; None once nothing more will come."""
+        batch = [await self.finished.get()]
+        while batch[-1] is not None and not self.finished.empty():
+            batch.append(self.finished.get_nowait())
+        if batch[-1] is None and len(batch) > 1:
+            self.finished.put_nowait(batch.pop())  # found again by the next call
+        done = [each for each in batch if each is not None]
+        self._keep(done)
+        return [each.row for each in done] or None
+
+    def keep_the_rest(self) -> None:
+        """Keep what finished while the loop was being stopped: it may have been paid for."""
+        rest = [self.finished.get_nowait() for _ in range(self.finished.qsize())]
+        self._keep([*(each for each in rest if each is not None), *self.waiting])
+
+    async def _done(self, position: int, question: Question, trial: int) -> _Done:
+        known = self.memory.recall(question, trial) if self.memory else None
+        if known is not None:  # under the place and the labels that its question has now
+            return _Done(known.model_copy(update={"position": position, "question": question}), fresh=False)
+        return _Done(await self.asking.row(position, question, trial), fresh=True)
+
+    def _keep(self, done: Sequence[_Done]) -> None:
+        fresh = [each.row for each in done if each.fresh]
+        if self.memory and fresh and not self.broken:
+            self.broken = True  # one that fails is not tried again while we end
+            self.memory.keep(fresh)  # a transaction of less than a millisecond: no thread is worth it
+            self.broken = False
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A row, and whether it is new."""
+
+    row: Row
+    fresh: bool
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
@@ -89,114 +161,6 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
         for task in tasks:
             task.cancel()
         _, tasks = await asyncio.wait(tasks, timeout=0.1)
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """One question from asking to its row."""
-
-    target: Target
-    rules: Rules
-    judges: Sequence[Judge]
-    count: Counter | None
-    timeout: float
-    judge_timeout: float
-
-    async def row(self, position: int, question: Question) -> Row:
-        started_at, start = time.time(), time.perf_counter()
-        outcome = await _within(self.timeout, lambda: self.target(question, self.rules.k), "target")
-        timing = {"started_at": started_at, "seconds": time.perf_counter() - start}
-        if isinstance(outcome, Failure):
-            return Row(position=position, question=question, failure=outcome, **timing)
-        judges = self.judges if outcome.answer is not None else ()  # what only retrieves has nothing to be judged
-        judged = await _together([self._judge(judge, question, outcome) for judge in judges])
-        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
-        failure = next((verdict for verdict in judged if isinstance(verdict, Failure)), None)
-        tokens = _tokens(question, outcome, self.rules.k, self.count)
-        counted = () if failure else verdicts
-        measured = measure(question, outcome, self.rules, counted, tokens, judge_failed=failure is not None)
-        return Row(
-            position=position,
-            question=question,
-            response=outcome,
-            verdicts=verdicts,
-            failure=failure,
-            scores=measured.scores,
-            unmeasured=measured.unmeasured,
-            duplicates=measured.duplicates,
-            passed=measured.passed,
-            tokens=tokens,
-            **timing,
-        )
-
-    async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
-        outcome = await _within(self.judge_timeout, lambda: judge(question, response), "judge")
-        if not isinstance(outcome, Verdict | Failure):
-            outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
-        if isinstance(outcome, Failure) and len(self.judges) > 1:
-            return failure(outcome.kind, f"{judge.name}: {outcome.message}")
-        return outcome
-
-
-async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) -> list[Verdict | Failure]:
-    """What all of them give; where one raises, none is left behind."""
-    tasks = [asyncio.ensure_future(each) for each in asking]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-
-
-def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
-    """What the target reports; else the count of question, the first k sources' text and answer (SPEC section 5)."""
-    if response.usage is not None:
-        return Tokens(count=response.usage.total_tokens, known="reported")
-    if count is None:
-        return None
-    texts = [question.question, *(source.text or "" for source in (response.sources or ())[:k]), response.answer or ""]
-    return count(texts)
-
-
-async def _within(
-    seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
-) -> Outcome | Failure:
-    """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
-    outcome: Outcome | BaseException
-    try:
-        async with asyncio.timeout(seconds) as deadline:
-            outcome = await ask()
-    except EvaltrackError:
-        raise  # e.g. a key that the server refuses: no question could be answered
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # we are being stopped; otherwise it is the target's own
-        outcome = error
-    if deadline.expired():  # also where it was swallowed: late is late
-        return failure("judge_error" if who == "judge" else "target_timeout", f"no response within {seconds:g} s")
-    if not isinstance(outcome, BaseException):
-        return outcome
-    if isinstance(outcome, InvalidResponseError) and who == "target":
-        return failure("target_invalid", f"what the target returned {outcome}")
-    return failure(
-        "judge_error" if who == "judge" else "target_error", f"{type(outcome).__name__}: {_message(outcome)}"
-    )
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:
-        return "(its message cannot be read)"
-
-
-def failure(kind: FailureKind, message: str) -> Failure:
-    """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
-    text = message.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return Failure(kind=kind, message=text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…")
 
 
 def run_to_end(work: Callable[[], Any]) -> None:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from evaltrack import retrieval
-from evaltrack.records import Question, Response, Tokens, Verdict, Weights
+from evaltrack.reasoned import DIMENSIONS, MODES, TIER_SCORES, reasoned
+from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
+from evaltrack.rubric import PASS_SCORE, RubricWeights
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,25 @@ class Score:
     higher_is_better: bool = True
     by_group: bool = False
     retrieval: bool = False
+    compared: bool = True
 
+
+def _reasoning_scores() -> Iterator[Score]:
+    yield Score("reasoning_score", "reasoning_score", "the rubric's score, from 0 to 100", by_group=True)
+    yield Score("hypotheses", "hypotheses", "distinct hypotheses in the response")
+    yield Score("shifts", "shifts", "genuine shifts of perspective in the response")
+    for name in DIMENSIONS:
+        yield Score(name, name, f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10")
+    what = "1 if it claims more confidence than its process earned, else 0; of those that claim any"
+    yield Score("coupling_violation", "coupling_violation_rate", what, higher_is_better=False)
+    for name in TIER_SCORES:
+        yield Score(name, f"{name}_share", f"1 if the response is of {name.replace('_', ' ')}, else 0", compared=False)
+    for mode in MODES:
+        yield Score(f"mode_{mode}", f"mode_{mode}_share", f"1 if its mode is {mode}, else 0", compared=False)
+
+
+OF_TRIALS = ("pass_at_n", "pass_hat_n", "flaky")
+REASONING_SCORES = tuple(_reasoning_scores())
 
 SCORES = (
     Score("recall_at_k", "recall_at_k", "relevant in the first k / relevant", by_group=True, retrieval=True),
@@ -49,6 +69,10 @@ SCORES = (
     Score("num_tokens", "num_tokens", "tokens the target used", higher_is_better=False),
     Score("combined_score", "combined_score", "hit^alpha * judge^gamma / (tokens / 1000)^beta"),
     Score("pass", "pass_rate", "1 if the question passed, else 0", by_group=True),
+    Score("pass_at_n", "pass_at_n", "trials: 1 if one of the n passed, else 0"),
+    Score("pass_hat_n", "pass_hat_n", "trials: 1 if all n passed, else 0"),
+    Score("flaky", "flaky_rate", "trials: 1 if some passed and some did not, else 0", higher_is_better=False),
+    *REASONING_SCORES,
 )
 
 PASS_THRESHOLD = 0.75
@@ -63,15 +87,20 @@ NO_JUDGE = "there is no judge"
 NO_ANSWER = "the target gave no answer to judge"
 JUDGE_FAILED = "the judge failed"
 NO_OVERALL = "a verdict has no overall_score"
+NO_OBSERVATION = "a verdict observed no reasoning"
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What shapes scores and passing besides the question: cut-off, weights, and the judge's passing threshold."""
+    """What shapes scores and passing besides the question: cut-off, weights, and the judge's passing threshold.
+
+    With `reasoning` the judges observed reasoning, and its weights make the score.
+    """
 
     k: int = 5
     weights: Weights = field(default_factory=Weights)
     pass_threshold: float = PASS_THRESHOLD
+    reasoning: RubricWeights | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +111,7 @@ class Measured:
     unmeasured: Mapping[str, str]
     duplicates: int = 0
     passed: bool | None = None
+    reasoned: Reasoned | None = None
 
 
 def measure(
@@ -98,6 +128,20 @@ def measure(
     `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
     verdicts on a negative only `declined` counts.
     """
+    if rules.reasoning is not None:
+        return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
+    return _answering(question, response, rules, verdicts, tokens, judge_failed)
+
+
+def _answering(
+    question: Question,
+    response: Response,
+    rules: Rules,
+    verdicts: Sequence[Verdict],
+    tokens: Tokens | None,
+    judge_failed: bool,
+) -> Measured:
+    """SPEC sections 3 to 6: retrieval and answer."""
     scores, unmeasured, duplicates = _retrieval(question, response, rules.k)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative and judge_failed and not declined:
@@ -127,6 +171,25 @@ def measure(
     return Measured(scores, unmeasured, duplicates, passed)
 
 
+def _reasoning(
+    question: Question,
+    response: Response,
+    weights: RubricWeights,
+    verdicts: Sequence[Verdict],
+    tokens: Tokens | None,
+    judge_failed: bool,
+) -> Measured:
+    """SPEC section 7: the rubric alone decides; a right answer reached by flawed reasoning fails."""
+    counted = {"num_tokens": float(tokens.count)} if tokens is not None else {}
+    observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
+    if judge_failed or not observed or len(observed) < len(verdicts):
+        why = NO_OBSERVATION if verdicts else _why_not_judged(question, response, verdicts, judge_failed)
+        return Measured(counted, {"reasoning_score": why})
+    scores, led_to = reasoned(observed, weights)
+    passed = scores["reasoning_score"] >= PASS_SCORE
+    return Measured(scores | counted | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
+
+
 def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
     """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta`` (seed 001), or the reason why it was not measured."""
     parts = {"hit": scores.get("hit"), "judge": scores.get("overall_score"), "num_tokens": scores.get("num_tokens")}
@@ -140,7 +203,12 @@ def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str
 
 
 def lacking(question: Question, verdict: Verdict) -> str | None:
-    """The field without which a verdict says nothing on this question: `declined` on a negative, else the overall."""
+    """The field without which a verdict says nothing on this question: `declined` on a negative, else the overall.
+
+    A verdict on reasoning observed something.
+    """
+    if verdict.observed is not None:
+        return None
     name = "declined" if question.negative else "overall_score"
     return name if getattr(verdict, name) is None else None
 

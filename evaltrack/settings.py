@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Literal, get_args
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Weights
+from evaltrack.rubric import RubricWeights
 from evaltrack.run import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.scores import PASS_THRESHOLD, Rules
 from evaltrack.tokens import Prices
 from evaltrack.tracking.writer import TraceChoice
 
+RubricName = Literal["answer", "reasoning"]
+"""What judges are asked: whether an answer is right, or how a conclusion was reached."""
+
 MAX_K = 1000
 MAX_CONCURRENCY = 1024
+MAX_TRIALS = 1000
 MAX_WEIGHT = 10
 """With larger exponents a combined score may be too large or too small for a float."""
 
@@ -24,21 +30,26 @@ class Settings:
     """Settings of one evaluation.
 
     `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question. `traces` chooses the
-    questions that get an MLflow trace; `auto` is all of them up to 1,000 and none above. `require` names criteria that
-    the run must reach. Prices are in USD per million tokens.
+    questions that get an MLflow trace; `auto` is all of them up to 1,000 and none above. Each question is asked
+    `trials` times. `require` names criteria that the run must reach. Prices are in USD per million tokens. What matches
+    a pattern of `redact` is taken out of every response.
     """
 
     k: int = 5
     judges: tuple[str, ...] = ("auto",)
     target_options: Mapping[str, str] = field(default_factory=dict)
+    rubric: RubricName = "answer"
+    rubric_weights: RubricWeights = field(default_factory=RubricWeights)
     weights: Weights = field(default_factory=Weights)
     pass_threshold: float = PASS_THRESHOLD
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
     judge_timeout: float = JUDGE_TIMEOUT
+    trials: int = 1
     traces: TraceChoice = "auto"
     verdict_cache: bool = True
     require: str = ""
+    redact: tuple[str, ...] = ()
     prices: Prices | None = None
     judge_prices: Prices | None = None
 
@@ -50,18 +61,31 @@ class Settings:
         """
         if not (isinstance(self.k, int) and 1 <= self.k <= MAX_K):
             raise UsageError(f"k is {self.k}; write a whole number from 1 to {MAX_K}")
+        if not (isinstance(self.trials, int) and 1 <= self.trials <= MAX_TRIALS):
+            raise UsageError(f"trials is {self.trials}; write a whole number from 1 to {MAX_TRIALS}")
         if not (isinstance(self.concurrency, int) and 1 <= self.concurrency <= MAX_CONCURRENCY):
             raise UsageError(f"concurrency is {self.concurrency}; write a whole number from 1 to {MAX_CONCURRENCY}")
         for name in ("timeout", "judge_timeout"):
             if not 0 < getattr(self, name) < math.inf:
                 raise UsageError(f"{name} is {getattr(self, name)}; write a number of seconds above 0")
+        if self.rubric not in get_args(RubricName):
+            raise UsageError(f"rubric is {self.rubric}; write answer or reasoning")
+        self.rubric_weights.check()
         if not 0 <= self.pass_threshold <= 1:
             raise UsageError(f"pass_threshold is {self.pass_threshold}; write a number from 0 to 1")
 
     @property
     def rules(self) -> Rules:
         """What shapes scores and passing."""
-        return Rules(self.k, self.weights, self.pass_threshold)
+        reasoning = self.rubric_weights if self.rubric == "reasoning" else None
+        return Rules(self.k, self.weights, self.pass_threshold, reasoning)
+
+    @property
+    def weights_text(self) -> str:
+        """The weights that shape the scores, in the form of the signature."""
+        if self.rubric == "reasoning":
+            return str(self.rubric_weights)
+        return ",".join(f"{name}={value:.15g}" for name, value in self.weights.model_dump().items())
 
     def params(self) -> dict[str, str]:
         """The settings as MLflow's params hold them; weights one by one, prices left out where there are none."""
@@ -70,8 +94,13 @@ class Settings:
             value = getattr(self, setting.name)
             if setting.name == "weights" or value is None or value == "":
                 continue
-            if setting.name == "judges":
+            if setting.name == "rubric_weights":
+                if self.rubric == "reasoning":
+                    params[setting.name] = str(value)
+            elif setting.name == "judges":
                 params["judge"] = ",".join(value)
+            elif setting.name == "redact":
+                params |= {"redact": " | ".join(value)} if value else {}
             elif isinstance(value, Mapping):
                 params |= {f"target.{key}": option for key, option in value.items()}
             elif isinstance(value, Prices):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from evaltrack.compare.comparison import RunInfo
-from evaltrack.compare.pairing import LIGHT_COLUMNS, Side
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, Side
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Signature
 from evaltrack.report.machine import RUN_SCHEMA
@@ -80,7 +80,21 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
 
     link = store.run_link(run.experiment_id, run.run_id)
     info = RunInfo(run.run_id, run.name, run.signature, link, run.num_questions, run.num_errors)
-    return Side(info, _frame(pq.read_table(path, columns=LIGHT_COLUMNS)), rows)
+    return Side(info, _frame(pq.read_table(path, columns=_measured(path))), rows)
+
+
+def _measured(path: Path) -> list[str]:
+    """The light columns but for scores without a single value, as the file's own statistics tell."""
+    import pyarrow.parquet as pq
+
+    footer = pq.read_metadata(path)
+    filled = set(ALWAYS)
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            told = column.statistics
+            if told is None or not told.has_null_count or told.null_count < column.num_values:
+                filled.add(column.path_in_schema)
+    return [name for name in LIGHT_COLUMNS if name in filled]
 
 
 def side_of_file(path: Path) -> Side:

@@ -1,8 +1,9 @@
 """Ctrl-C, SIGTERM and a closed terminal, so that a stopped run always ends as KILLED with what was done.
 
-While questions are asked a signal raises `KeyboardInterrupt`; one that follows within `ONE_STOP` seconds is the same
-stop (`mlflow run` passes Ctrl-C on as a second signal). While results are being logged a signal only asks: a database
-can stay locked where a transaction is broken off.
+The first signal asks: the questions in flight are finished and no other is begun. A second one while they are raises
+`KeyboardInterrupt`; what follows the first within `ONE_STOP` seconds is the same stop (`mlflow run` passes Ctrl-C on as
+a second signal). While results are being logged a signal never raises: a database can stay locked where a transaction
+is broken off.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = False
-        self._last = 0.0
+        self._last = -ONE_STOP
         self._logging = False
 
     @contextmanager
@@ -47,9 +48,10 @@ class Stop:
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
         same, self._last = now - self._last < ONE_STOP, now
-        self.asked = True
-        if self._logging:
-            if not same:
-                print("stopping; what was done is being logged", file=sys.stderr, flush=True)
-        elif not same:
+        again, self.asked = self.asked, True
+        if same:
+            return
+        if again and not self._logging:
             raise KeyboardInterrupt
+        what = "what was done is logged" if self._logging else "questions in flight are finished; Ctrl-C again: now"
+        print(f"Stopping: {what}", file=sys.stderr, flush=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping
+from fractions import Fraction
 from math import ceil, fsum
+from typing import Literal
 
 from evaltrack.records import Question, Row, Usage
 from evaltrack.scores import BY_NAME, SCORES, relevant_keys
@@ -14,6 +16,8 @@ SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
 
 LEVELS = ("easy", "medium", "hard")
+Whose = Literal["target", "judge"]
+
 RESERVED_GROUPS = frozenset({*LEVELS, "n", "max", "mean", "p95"})
 
 
@@ -38,12 +42,74 @@ class ExactMean:
 
     @property
     def mean(self) -> float:
-        """The mean of at least one value."""
-        return fsum(self._partials) / self.count
+        """The mean of at least one value, rounded once."""
+        return float(sum(map(Fraction, self._partials)) / self.count)
+
+
+class Ledger:
+    """What the asking took, over every trial: tokens, verdicts, failures, seconds; 8 bytes a trial of timings."""
+
+    def __init__(self) -> None:
+        self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
+        self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
+        self.asked = {"target": 0, "judge": 0}
+        self.told = {"target": 0, "judge": 0}
+        self._seconds = array("d")
+
+    def add(self, row: Row) -> None:
+        """Enter one trial. What a failed call cost is in the ledger of whom it was asked."""
+        failure, response = row.failure, row.response
+        self.trial_errors += failure is not None
+        self.total_tokens += row.tokens.count if row.tokens else 0
+        if response is not None:
+            self._seconds.append(row.seconds)
+            self.num_unanswered += response.answer is None
+            self._enter("target", response.usage)
+        for verdict in row.verdicts:
+            self.cached_verdicts += verdict.cached
+            if not verdict.cached:
+                self._enter("judge", verdict.usage)
+        if failure is not None and failure.usage is not None:
+            self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
+
+    def _enter(self, whose: Whose, usage: Usage | None) -> None:
+        self.asked[whose] += 1
+        if usage is None:
+            return
+        self.told[whose] += 1
+        if whose == "judge":
+            self.judge_usage += usage
+        else:
+            self.target_usage += usage
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """What was counted over all trials."""
+        return {
+            "total_tokens": self.total_tokens,
+            "judge_tokens": self.judge_usage.total_tokens,
+            "cached_tokens": self.target_usage.cached_tokens or 0,
+            "reasoning_tokens": self.target_usage.reasoning_tokens or 0,
+            "judge_cached_tokens": self.judge_usage.cached_tokens or 0,
+            "judge_reasoning_tokens": self.judge_usage.reasoning_tokens or 0,
+            "cached_verdicts": self.cached_verdicts,
+            "num_unanswered": self.num_unanswered,
+            "trial_errors": self.trial_errors,
+        }
+
+    def seconds(self) -> dict[str, float]:
+        """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
+        if not self._seconds:
+            return {}
+        ordered = sorted(self._seconds)
+        return {
+            "target_seconds.mean": fsum(ordered) / len(ordered),
+            "target_seconds.p95": ordered[ceil(0.95 * len(ordered)) - 1],
+        }
 
 
 class Summary:
-    """The metrics of a run, from its rows as they come by; constant memory but for 8 bytes a row of timings."""
+    """The metrics of a run, from one row for each question as they come by; its space does not grow with them."""
 
     def __init__(self, k: int) -> None:
         self._k = k
@@ -51,11 +117,8 @@ class Summary:
         self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
         self._judges: defaultdict[str, ExactMean] = defaultdict(ExactMean)
-        self._seconds = array("d")
         self._best: float | None = None
-        self.num_judged = self.judge_errors = self.cached_verdicts = 0
-        self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
-        self.total_tokens = 0
+        self.num_judged = self.judge_errors = 0
 
     def add(self, row: Row) -> None:
         """Count one row. If its target failed it is in no mean; if its judge failed, in none of a judge."""
@@ -64,8 +127,6 @@ class Summary:
         self.num_measured += row.passed is not None
         self.num_errors += row.failure is not None
         self.duplicates += row.duplicates
-        if row.response is not None:
-            self._seconds.append(row.seconds)
         groups = [self._groups[group] for group in _groups(row.question)]
         for name, value in row.scores.items():
             score = BY_NAME[name]
@@ -84,13 +145,7 @@ class Summary:
             self._best = combined if self._best is None else max(self._best, combined)
         self.num_judged += bool(row.verdicts) and row.failure is None
         self.judge_errors += row.failure is not None and row.failure.kind == "judge_error"
-        self.total_tokens += row.tokens.count if row.tokens else 0
-        if row.response is not None and row.response.usage is not None:
-            self.target_usage += row.response.usage
         for verdict in row.verdicts:
-            self.cached_verdicts += verdict.cached
-            if verdict.usage is not None and not verdict.cached:
-                self.judge_usage += verdict.usage
             if verdict.overall_score is not None and "overall_score" in row.scores:
                 self._judges[verdict.judge].add(verdict.overall_score)
 
@@ -123,11 +178,8 @@ class Summary:
             "num_errors": self.num_errors,
             "num_negatives": self.num_negatives,
             "duplicates": self.duplicates,
-            "total_tokens": self.total_tokens,
             "num_judged": self.num_judged,
             "judge_errors": self.judge_errors,
-            "judge_tokens": self.judge_usage.total_tokens,
-            "cached_verdicts": self.cached_verdicts,
         }
 
     @property
@@ -139,21 +191,11 @@ class Summary:
             for group, m in sized
         }
 
-    def seconds(self) -> dict[str, float]:
-        """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
-        if not self._seconds:
-            return {}
-        ordered = sorted(self._seconds)
-        return {
-            "target_seconds.mean": fsum(ordered) / len(ordered),
-            "target_seconds.p95": ordered[ceil(0.95 * len(ordered)) - 1],
-        }
-
 
 def _groups(question: Question) -> list[str]:
     """The groups of a question: its domain, with a prefix where it would read as something else, and its difficulty."""
     domain = question.domain
-    taken = domain in RESERVED_GROUPS or domain.startswith("domain-") or domain.endswith((".n", ".max"))
+    taken = domain in RESERVED_GROUPS or domain.startswith(("domain-", "by.")) or domain.endswith((".n", ".max"))
     name = f"domain-{domain}" if taken else domain
     return [name, question.difficulty] if question.difficulty else [name]
 

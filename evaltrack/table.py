@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.records import Row, Source, Verdict
+from evaltrack.records import Reasoned, Row, Source, Usage, Verdict
 from evaltrack.scores import SCORES
 
 if TYPE_CHECKING:
@@ -53,16 +53,20 @@ def flatten(row: Row, k: int) -> FlatRow:
         "by_title": question.by_title,
         "sources": None if sources is None else [_flat_source(s, rank <= k) for rank, s in enumerate(sources, 1)],
         "abstained": response.abstained if response else None,
+        "retrieval_digest": _retrieval_digest(sources[:k]) if sources is not None else None,
         "duplicates": row.duplicates,
         "tool_calls": [call.name for call in response.tool_calls] if response else None,
-        "prompt_tokens": usage.prompt_tokens if usage else None,
-        "completion_tokens": usage.completion_tokens if usage else None,
+        **_flat_usage(usage),
         "tokens_known": row.tokens.known if row.tokens else None,
+        **_flat_reasoned(row.reasoned),
         "verdicts": [_flat_verdict(verdict) for verdict in row.verdicts],
         "seconds": row.seconds,
         "started_at": row.started_at,
         "digest": question.digest,
         "position": row.position,
+        "trial": row.trial,
+        "trials": row.tally.measured if row.tally else None,
+        "passes": row.tally.passed if row.tally else None,
     }
 
 
@@ -79,12 +83,24 @@ def _flat_source(source: Source, whole: bool) -> dict[str, Any]:
 
 
 def _flat_verdict(verdict: Verdict) -> dict[str, Any]:
-    usage = verdict.usage
-    return {
-        **verdict.model_dump(exclude={"usage"}),
-        "prompt_tokens": usage.prompt_tokens if usage else None,
-        "completion_tokens": usage.completion_tokens if usage else None,
-    }
+    observed = verdict.observed.model_dump_json() if verdict.observed else None
+    return verdict.model_dump(exclude={"usage", "observed"}) | {"observed": observed} | _flat_usage(verdict.usage)
+
+
+def _flat_reasoned(reasoned: Reasoned | None) -> dict[str, Any]:
+    if reasoned is None:
+        return dict.fromkeys(Reasoned.model_fields)
+    return reasoned.model_dump() | {"hard_fails": list(reasoned.hard_fails)}
+
+
+def _flat_usage(usage: Usage | None) -> dict[str, int | None]:
+    return {name: getattr(usage, name) if usage else None for name in Usage.model_fields}
+
+
+def _retrieval_digest(sources: tuple[Source, ...]) -> str:
+    """Of the ranked list that was scored: the same where the same sources came back in the same order."""
+    keys = [(source.chunk_id, source.title) for source in sources]
+    return _text_digest(json.dumps(keys, ensure_ascii=False))
 
 
 def _text_digest(text: str) -> str:
@@ -106,9 +122,9 @@ def schema() -> pa.Schema:
             "reasoning": text,
             **dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), number),
             "declined": pa.bool_(),
+            "observed": text,
             "cached": pa.bool_(),
-            "prompt_tokens": pa.int64(),
-            "completion_tokens": pa.int64(),
+            **dict.fromkeys(Usage.model_fields, pa.int64()),
         }
     )
     columns = {
@@ -127,41 +143,47 @@ def schema() -> pa.Schema:
         "by_title": pa.bool_(),
         "sources": pa.list_(source),
         "abstained": pa.bool_(),
+        "retrieval_digest": text,
         "duplicates": pa.int64(),
         "tool_calls": names,
-        "prompt_tokens": pa.int64(),
-        "completion_tokens": pa.int64(),
+        **dict.fromkeys(Usage.model_fields, pa.int64()),
         "tokens_known": text,
+        **dict.fromkeys(Reasoned.model_fields, pa.int64()),
+        "hard_fails": names,
+        "mode": text,
         "verdicts": pa.list_(verdict),
         "seconds": number,
         "started_at": number,
         "digest": text,
         "position": pa.int64(),
+        **dict.fromkeys(("trial", "trials", "passes"), pa.int64()),
     }
     return pa.schema(columns)
 
 
 class TableWriter:
-    """Streams rows into a Parquet file, in the order of the golden set.
+    """Streams rows into a Parquet file, in the order of the golden set, `trials` rows for each question.
 
     A row that finished before its predecessors waits for them, up to `WINDOW` rows; past that the order is given up
     rather than memory, and `position` still tells it.
     """
 
-    def __init__(self, path: Path, k: int) -> None:
+    def __init__(self, path: Path, k: int, trials: int = 1) -> None:
         import pyarrow.parquet as pq
 
         self._writer = pq.ParquetWriter(path, schema(), compression="zstd")
-        self._k = k
-        self._next = 0
-        self._waiting: list[tuple[int, FlatRow]] = []
+        self._k, self._trials = k, trials
+        self._next = self._added = 0
+        self._waiting: list[tuple[int, int, FlatRow]] = []
         self._batch: list[FlatRow] = []
         self.rows = 0
 
     def add(self, row: Row) -> None:
         """Take one row; it reaches the file with its batch."""
-        heapq.heappush(self._waiting, (row.position, flatten(row, self._k)))
-        while self._waiting and (self._waiting[0][0] == self._next or len(self._waiting) > WINDOW):
+        self._added += 1
+        place = row.position * self._trials + (row.trial or 1) - 1
+        heapq.heappush(self._waiting, (place, self._added, flatten(row, self._k)))
+        while self._waiting and (self._waiting[0][0] <= self._next or len(self._waiting) > WINDOW):
             self._release()
 
     def close(self) -> None:
@@ -172,8 +194,8 @@ class TableWriter:
         self._writer.close()
 
     def _release(self) -> None:
-        position, flat = heapq.heappop(self._waiting)
-        self._next = position + 1
+        place, _, flat = heapq.heappop(self._waiting)
+        self._next = place + 1
         self._batch.append(flat)
         if len(self._batch) >= BATCH:
             self._flush()

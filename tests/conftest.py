@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,9 @@ for variable in (
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the user's verdicts."""
+    """No test reads or writes the user's verdicts and journals."""
     monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +44,8 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import mlflow
 
     path = tmp_path_factory.mktemp("database") / "mlflow.db"
-    mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
+    with chdir(path.parent):  # where the artifacts of its default experiment will be
+        mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()
     return path
 
 

@@ -552,7 +552,7 @@ def test_a_panel_has_a_mean_a_spread_and_each_judges_own(serve: Serve, store_uri
     assert [[v["judge"] for v in row["verdicts"]] for row in result.rows] == [[JUDGE, "openai:gpt-4o"]] * 5
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
     assert run.data.params["judge"] == f"{JUDGE}+openai:gpt-4o"
-    assert run.data.metrics["judge_score.openai_gpt-4o"] == pytest.approx(0.9)
+    assert run.data.metrics["judge_score.by.openai_gpt-4o"] == pytest.approx(0.9)
 
 
 def test_a_panel_with_a_failing_member_judges_nothing(serve: Serve, store_uri: str, tmp_path: Path) -> None:

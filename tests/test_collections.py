@@ -208,11 +208,8 @@ def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -
         "num_errors": 1,
         "num_negatives": 0,
         "duplicates": 0,
-        "total_tokens": 0,
         "num_judged": 0,
         "judge_errors": 0,
-        "judge_tokens": 0,
-        "cached_verdicts": 0,
     }
 
 

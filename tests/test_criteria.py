@@ -36,7 +36,7 @@ def test_named_criteria(name: str, criteria: list[str]) -> None:
     ("text", "criteria"),
     [
         ("", []),
-        (" , ,", []),
+        ("mrr>0.5, ,", [Criterion("mrr", ">", 0.5)]),
         ("mrr>0.5", [Criterion("mrr", ">", 0.5)]),
         ("mrr>=.5", [Criterion("mrr", ">=", 0.5)]),
         ("mrr<1", [Criterion("mrr", "<", 1.0)]),
@@ -74,6 +74,26 @@ def test_what_is_no_criterion(text: str, part: str) -> None:
     assert str(raised.value) == f"--require: `{part}`: write minimum, target, good, or bounds like recall_at_k>=0.8"
 
 
+@pytest.mark.parametrize("text", [",", " ", " , ,\t", "\n"])
+def test_separators_alone_are_refused(text: str) -> None:
+    """What holds no criterion, as where a variable in a script is empty, must not look like a run that met them all."""
+    with pytest.raises(UsageError) as raised:
+        parse_criteria(text, METRICS)
+    assert str(raised.value).startswith(f"--require: `{text}` holds no criterion; write minimum, target, good, or")
+
+
+@pytest.mark.parametrize("name", ["Minimum", "MINIMUM", " miniMum "])
+def test_names_are_read_in_any_case(name: str) -> None:
+    """A name is a name, however it is written."""
+    assert written(name) == written("minimum")
+
+
+def test_the_best_combined_score_where_the_caller_knows_it() -> None:
+    """Whatever the caller has can be required: a run also has the best combined score."""
+    (criterion,) = parse_criteria("combined_score_best>1.2", METRICS | {"combined_score_best"})
+    assert check_criteria((criterion,), {"combined_score_best": 1.3}) == (Checked(criterion, 1.3, True),)
+
+
 @pytest.mark.parametrize("number", ["1.2.3", "e", "-", "1e", "--1", "1e999", "-1e999"])
 def test_a_bound_is_a_finite_number(number: str) -> None:
     """A bound that is no number, or too large to be one, is refused with its place."""
@@ -94,10 +114,19 @@ def test_an_unknown_metric(name: str) -> None:
     [(">", False, False, True), (">=", False, True, True), ("<", True, False, False), ("<=", True, True, False)],
 )
 def test_exactly_the_bound(sign: str, below: bool, at: bool, above: bool) -> None:
-    """Exactly the bound is enough where the sign says so, and not otherwise."""
+    """Exactly the bound is enough where the sign says so, and not otherwise; a float's last bits decide nothing."""
     criterion = Criterion("mrr", sign, 0.8)
-    for value, met in ((0.7999999999999999, below), (0.8, at), (0.8000000000000002, above)):
+    exactly = (0.7999999999999999, 0.8 - 5e-10, 0.8, 0.8000000000000002, 0.8 + 5e-10)
+    for value, met in ((0.8 - 1e-8, below), *((value, at) for value in exactly), (0.8 + 1e-8, above)):
         assert check_criteria((criterion,), {"mrr": value}) == (Checked(criterion, value, met),)
+
+
+@pytest.mark.parametrize("mean", [0.6999999999999998, sum([0.7] * 6) / 6])
+def test_a_mean_of_equal_verdicts_is_exactly_at_its_bound(mean: float) -> None:
+    """Six verdicts of 0.7 have a mean that is not 0.7 in its last bits; it meets `>=0.7`, and not `>0.7`."""
+    assert mean != 0.7
+    checked = check_criteria(parse_criteria("judge_score>=0.7,judge_score>0.7", METRICS), {"judge_score": mean})
+    assert [one.met for one in checked] == [True, False]
 
 
 @pytest.mark.parametrize("sign", [">", "<", ">=", "<="])

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +18,23 @@ import pytest
 
 from evaltrack.cache import VerdictCache
 from evaltrack.judges.answer import (
-    CUT,
     SOURCE_LIMIT,
     SOURCES_LIMIT,
-    TEXT_LIMIT,
     TITLE_LIMIT,
     AnswerJudge,
     AnswerReply,
     NegativeReply,
-    UnreadableVerdictError,
     judge_messages,
-    prompt,
     prompt_digest,
-    read_reply,
     reply_schema,
 )
+from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.llm import LLM, AnswerError
-from evaltrack.records import Question, Response, Source, Usage, Verdict
+from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
+from evaltrack.run import evaluate
 
 from .conftest import REPO
-from .openai_behaviours import FAULTS, Behaviour, Reply, script, slow
+from .openai_behaviours import FAULTS, Behaviour, Reply, refuses_parameter, script, slow
 from .openai_behaviours import Usage as ServerUsage
 from .openai_server import OpenAIServer
 
@@ -91,7 +89,7 @@ def verdict_of(
     cache: VerdictCache | None = None,
     times: int = 1,
     model: str = "gpt-4o-mini",
-    trial: int = 0,
+    trial: int = 1,
     **settings: Any,
 ) -> Verdict:
     """The judge's verdict, the last one where it is asked several times at once."""
@@ -231,10 +229,10 @@ def test_each_source_is_cut_alone() -> None:
 
 def test_a_verdict_holds_the_four_numbers_and_what_it_cost(serve: Serve) -> None:
     """Asked for under a strict schema, with the reasoning first."""
-    server = serve(Reply(json.dumps(GOOD), usage=ServerUsage(500, 60)))
+    server = serve(Reply(json.dumps(GOOD), usage=ServerUsage(500, 60, cached=400, reasoning=20)))
     verdict = verdict_of()
 
-    usage = Usage(prompt_tokens=500, completion_tokens=60)
+    usage = Usage(prompt_tokens=500, completion_tokens=60, cached_tokens=400, reasoning_tokens=20)
     assert verdict == Verdict(judge="openai:gpt-4o-mini", usage=usage, **GOOD)
     (body,) = server.bodies
     schema = body["response_format"]["json_schema"]
@@ -261,6 +259,11 @@ def test_a_verdict_on_a_negative_says_whether_it_declined(serve: Serve, declined
         f"```json\n{json.dumps(GOOD, indent=2)}\n```",
         f"Here is my verdict:\n{json.dumps(GOOD)}\nAsk if you need more.",
         f'<think>\nDraft: {{"overall_score": 1}}. No.\n</think>\n{json.dumps(GOOD)}',
+        f'Sure!\n<think>Draft: {{"overall_score": 1}}</think>\nHere it is:\n{json.dumps(GOOD)}',
+        f"<think>one {{}}</think> and <think>two {{}}</think>```json\n{json.dumps(GOOD)}\n```",
+        f"<think>a <think> in it</think>\n</think>{json.dumps(GOOD)}",
+        f"{json.dumps(GOOD)}\n<think>Was that right? Yes.</think>",
+        json.dumps({**GOOD, "reasoning": "It holds <think>nothing</think>, and <think> again."}),
         json.dumps({**GOOD, "confidence": "high"}),
         json.dumps({**GOOD, "reasoning": 'It says {"overall_score": 1} and </think>; that is no instruction.'}),
     ],
@@ -300,6 +303,12 @@ UNREADABLE = [
     (with_raw("overall_score", "true"), "overall_score: Input should be a valid number"),
     (with_raw("overall_score", "[0.9]"), "overall_score: Input should be a valid number"),
     (with_raw("reasoning", "7"), "reasoning: Input should be a valid string"),
+    (json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}', "overall_score: stands there twice"),
+    (json.dumps(GOOD)[:-1] + ', "overall\\u005fscore": 0.7}', "overall_score: stands there twice"),
+    (with_raw("more", '{"a": 1, "a": 1}'), "a: stands there twice"),
+    (f"<think>I would say {json.dumps(GOOD)}", "there is no JSON object, only a thought that does not end"),
+    (f"<think>It says </think>{json.dumps(GOOD)}, no.</think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
+    (f"{json.dumps(GOOD)} It held <think></think>{json.dumps(GOOD)}", "JSON: Invalid JSON"),
 ]
 
 
@@ -320,10 +329,14 @@ def test_declined_is_true_or_false_and_nothing_like_it(declined: str) -> None:
 def test_one_repair_attempt_says_what_was_wrong(serve: Serve) -> None:
     """The model sees its own reply and the fault; the verdict costs the tokens of both calls."""
     bad = json.dumps({**GOOD, "overall_score": 7})
-    server = serve(Reply(bad, usage=ServerUsage(500, 60)), Reply(json.dumps(GOOD), usage=ServerUsage(600, 70)))
+    server = serve(
+        Reply(bad, usage=ServerUsage(500, 60, cached=100, reasoning=7)),
+        Reply(json.dumps(GOOD), usage=ServerUsage(600, 70, cached=500)),
+    )
     verdict = verdict_of()
 
-    assert (verdict.overall_score, verdict.usage) == (0.7, Usage(prompt_tokens=1100, completion_tokens=130))
+    used = Usage(prompt_tokens=1100, completion_tokens=130, cached_tokens=600, reasoning_tokens=7)
+    assert (verdict.overall_score, verdict.usage) == (0.7, used)
     first, second = (body["messages"] for body in server.bodies)
     assert second[:2] == first
     assert second[2] == {"role": "assistant", "content": bad}
@@ -338,7 +351,7 @@ def test_one_repair_attempt_says_what_was_wrong(serve: Serve) -> None:
 def test_tokens_of_a_repair_as_far_as_they_are_told(serve: Serve, usages: Any, known: tuple[int, int] | None) -> None:
     """A server that counts now and then is believed as far as it goes."""
     serve(Reply("no", usage=usages[0]), Reply(json.dumps(GOOD), usage=usages[1]))
-    expected = known and Usage(prompt_tokens=known[0], completion_tokens=known[1])
+    expected = known and Usage(prompt_tokens=known[0], completion_tokens=known[1], cached_tokens=0, reasoning_tokens=0)
     assert verdict_of().usage == expected
 
 
@@ -359,6 +372,57 @@ def test_after_one_repair_attempt_the_raw_text_is_the_error(serve: Serve, tmp_pa
         verdict_of(cache=cache)
     assert server.calls == 4
     cache.close()
+
+
+def test_a_score_that_stands_there_twice_is_repaired(serve: Serve) -> None:
+    """Which of both was meant is not guessed: the model says it again."""
+    twice = json.dumps(GOOD)[:-1] + ', "overall_score": 1.0}'
+    server = serve(twice, json.dumps(GOOD))
+    assert verdict_of().overall_score == 0.7
+    assert "That cannot be read: overall_score: stands there twice." in server.bodies[1]["messages"][3]["content"]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        Reply("Nine of ten.", usage=ServerUsage(600, 70, cached=500, reasoning=3)),
+        replace(FAULTS["refusal"](Reply()), usage=ServerUsage(600, 70, cached=500, reasoning=3)),
+    ],
+    ids=["unreadable", "refused"],
+)
+def test_a_verdict_that_failed_tells_what_it_cost(serve: Serve, second: Reply) -> None:
+    """Both attempts were paid for, whatever came of them."""
+    serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60, cached=1, reasoning=2)), second)
+    with pytest.raises(UnreadableVerdictError) as error:
+        verdict_of()
+    assert error.value.usage == Usage(prompt_tokens=1100, completion_tokens=130, cached_tokens=501, reasoning_tokens=5)
+
+
+def test_a_refusal_tells_what_it_cost(serve: Serve) -> None:
+    """One call was paid for."""
+    serve(replace(FAULTS["refusal"](Reply()), usage=ServerUsage(500, 60)))
+    with pytest.raises(AnswerError) as error:
+        verdict_of()
+    assert error.value.usage == Usage(prompt_tokens=500, completion_tokens=60, cached_tokens=0, reasoning_tokens=0)
+
+
+def test_a_row_that_failed_tells_what_it_cost(serve: Serve) -> None:
+    """What a judge used in vain stands in the failure of the question's row."""
+    serve(Reply("I'd say 9/10.", usage=ServerUsage(500, 60)))
+
+    async def target(_question: Question, _k: int, /) -> Response:
+        return RESPONSE
+
+    async def row() -> Row:
+        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
+        found = [row async for row in evaluate([QUESTION], target, judges=[judge])]
+        await judge.aclose()
+        return found[0]
+
+    failure = asyncio.run(row()).failure
+    assert failure is not None
+    assert failure.kind == "judge_error"
+    assert failure.usage == Usage(prompt_tokens=1000, completion_tokens=120, cached_tokens=0, reasoning_tokens=0)
 
 
 def test_a_repair_that_gets_no_answer_keeps_the_first_text(serve: Serve) -> None:
@@ -393,7 +457,9 @@ def test_a_verdict_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
     assert server.calls == 1
     assert (first.cached, second.cached) == (True, True)
     assert first.model_copy(update={"cached": False}) == Verdict(
-        judge="openai:gpt-4o-mini", usage=Usage(prompt_tokens=20, completion_tokens=10), **GOOD
+        judge="openai:gpt-4o-mini",
+        usage=Usage(prompt_tokens=20, completion_tokens=10, cached_tokens=0, reasoning_tokens=0),
+        **GOOD,
     )
 
 
@@ -425,6 +491,59 @@ def test_a_failed_verdict_is_asked_for_again(serve: Serve, tmp_path: Path) -> No
     assert (paid.cached, cached.cached, server.calls) == (False, True, 2)
 
 
+def test_each_trial_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
+    """Another trial is another verdict, paid anew over the same connections; the same one comes from the cache."""
+    cache = VerdictCache(tmp_path)
+    server = serve(json.dumps(GOOD))
+
+    async def trials(*numbers: int) -> list[Verdict]:
+        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini", cache)
+        found = [await judge.on_trial(number)(QUESTION, RESPONSE) for number in numbers]
+        await judge.aclose()
+        return found
+
+    assert [verdict.cached for verdict in asyncio.run(trials(1, 2, 2, 1, 3))] == [False, False, True, True, False]
+    assert server.calls == 3
+    assert [verdict.cached for verdict in asyncio.run(trials(3, 2, 1))] == [True] * 3
+    assert server.calls == 3
+    assert verdict_of(cache=cache, trial=1).cached
+    cache.close()
+
+
+def test_the_trials_of_one_judge_wait_for_each_other(serve: Serve, tmp_path: Path) -> None:
+    """The judge of a trial is made anew for each question; the same question twice at once is still paid for once."""
+    cache = VerdictCache(tmp_path)
+    server = serve(behaviour=slow(script(Reply(json.dumps(GOOD))), 0.05))
+
+    async def at_once() -> list[Verdict]:
+        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini", cache)
+        asked = [judge.on_trial(2)(QUESTION, RESPONSE) for _ in range(6)]
+        found = await asyncio.gather(*asked, judge(QUESTION, RESPONSE))
+        await judge.aclose()
+        return found
+
+    verdicts = asyncio.run(at_once())
+    cache.close()
+    assert sum(not verdict.cached for verdict in verdicts) == 2
+    assert server.calls == 2
+
+
+def test_a_judge_on_a_trial_is_the_same_judge(serve: Serve) -> None:
+    """Name, digest and notes are what they were."""
+    serve(behaviour=refuses_parameter(script(Reply(json.dumps(GOOD))), "temperature"))
+
+    async def noted() -> tuple[AnswerJudge, AnswerJudge]:
+        judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
+        other = judge.on_trial(7)
+        await other(QUESTION, RESPONSE)
+        await judge.aclose()
+        return judge, other
+
+    judge, other = asyncio.run(noted())
+    assert (other.name, other.digest) == (judge.name, judge.digest)
+    assert other.notes == judge.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
+
+
 def sources_with(text: str) -> tuple[Source, ...]:
     return (Source(chunk_id="visa#stay", title="Visa", text=text),)
 
@@ -441,7 +560,7 @@ def sources_with(text: str) -> tuple[Source, ...]:
         {"response": RESPONSE.model_copy(update={"sources": (RESPONSE.sources or ())[::-1]})},
         {"model": "gpt-4o"},
         {"temperature": 0.7},
-        {"trial": 1},
+        {"trial": 2},
     ],
     ids=lambda other: next(iter(other)),
 )

@@ -10,7 +10,6 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.judges import open_judge
@@ -147,24 +146,44 @@ def test_what_is_no_verdict(value: str, kind: str, written: Write) -> None:
         ask(returning(written, value))
 
 
+NUMBER, BOOLEAN = "Input should be a valid number", "Input should be a valid boolean"
+
+
 @pytest.mark.parametrize(
-    ("value", "field"),
+    ("value", "said"),
     [
-        ("{'overall_score': 85}", "overall_score"),
-        ("{'overall_score': -0.1}", "overall_score"),
-        ("{'overall_score': float('nan')}", "overall_score"),
-        ("{'overall_score': 'high'}", "overall_score"),
-        ("{'overall_score': 0.5, 'accuracy': 2}", "accuracy"),
-        ("{'overall_score': 0.5, 'score': 1}", "score"),
-        ("{'overall_score': 0.5, 'reasoning': None}", "reasoning"),
-        ("{'overall_score': 0.5, 'usage': {'prompt_tokens': 1}}", "usage.completion_tokens"),
+        ("{'overall_score': 85}", "overall_score: Input should be less than or equal to 1"),
+        ("{'overall_score': -0.1}", "overall_score: Input should be greater than or equal to 0"),
+        ("{'overall_score': float('nan')}", "overall_score: Input should be a finite number"),
+        ("{'overall_score': 'high'}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': '0.9'}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': True}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': 0.5, 'declined': 'yes'}", f"declined: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'declined': 0}", f"declined: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'cached': 'no'}", f"cached: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'accuracy': 2}", "accuracy: Input should be less than or equal to 1"),
+        ("{'overall_score': 0.5, 'score': 1}", "score: Extra inputs are not permitted"),
+        ("{'overall_score': 0.5, 'reasoning': None}", "reasoning: Input should be a valid string"),
+        ("{'overall_score': 0.5, 'usage': {'prompt_tokens': 1}}", "usage.completion_tokens: Field required"),
+        ("{'overall_score': 2, 'accuracy': '1'}", f"accuracy: {NUMBER}; overall_score: Input should be less than"),
+        ("{1: 2, 'overall_score': 0.5}", "1: Keys should be strings"),
     ],
 )
-def test_fields_that_are_no_verdict(value: str, field: str, written: Write) -> None:
-    """A number off its scale, an unknown field or half a usage is an error that names the field."""
-    with pytest.raises(ValidationError) as raised:
+def test_fields_that_are_no_verdict(value: str, said: str, written: Write) -> None:
+    """A number off its scale, a word for a number or an unknown field is an error that names the field, in a line."""
+    with pytest.raises(ValueError, match=f"^what the judge returned is no verdict: {re.escape(said)}") as raised:
         ask(returning(written, value))
-    assert [".".join(map(str, error["loc"])) for error in raised.value.errors()] == [field]
+    assert "pydantic" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "score"), [("1", 1.0), ("0", 0.0), ("numpy.float64(0.25)", 0.25), ("numpy.float32(0.25)", 0.25)]
+)
+def test_whole_numbers_and_those_of_numpy_are_numbers(value: str, score: float, written: Write) -> None:
+    """What is a number stays one."""
+    module = written(f"import numpy\ndef judge(question, response):\n    return {{'overall_score': {value}}}")
+    assert ask(FunctionJudge(f"{module}:judge")).overall_score == score
 
 
 @pytest.mark.parametrize(
@@ -233,7 +252,10 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
     assert str(nothing.failure) == (
         "judge_error: TypeError: the judge returned NoneType; return a Verdict or its fields"
     )
-    assert str(off.failure).startswith("judge_error: ValidationError: 1 validation error for Verdict\noverall_score\n")
+    assert str(off.failure) == (
+        "judge_error: ValueError: what the judge returned is no verdict: "
+        "overall_score: Input should be less than or equal to 1"
+    )
     assert nothing.response is off.response is ANSWER
 
 

@@ -12,7 +12,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import SHOWN, NotJudgedError, RecordedJudge
-from evaltrack.records import Question, Response, Usage, Verdict
+from evaltrack.records import Dimensions, Question, Response, Verdict
 
 ANSWER = Response(answer="Paris.")
 LINE = {
@@ -68,10 +68,29 @@ def test_the_least_that_a_line_holds(tmp_path: Path) -> None:
     assert judge.name == "recorded"
 
 
-def test_what_it_cost_may_stand_there(tmp_path: Path) -> None:
-    """A line may say what the verdict was given for."""
-    judge = recorded(tmp_path, line(usage={"prompt_tokens": 3, "completion_tokens": 4}))
-    assert ask(judge, question()).usage == Usage(prompt_tokens=3, completion_tokens=4)
+def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
+    """`1` and `1.0` are one score."""
+    assert ask(recorded(tmp_path, line(overall_score=1)), question()).overall_score == 1.0
+
+
+OBSERVED = {
+    **{"hypotheses": 3, "shifts": 1, "crux_treatment": "stated", "uncertainty_treatment": "limits", "mode": "hybrid"},
+    "confidence": 70,
+    "hard_fails": ["HF1"],
+    "dimensions": dict.fromkeys(Dimensions.model_fields, 8),
+}
+
+
+def test_a_verdict_on_reasoning_is_read_as_strictly(tmp_path: Path) -> None:
+    """Lists and whole numbers are what JSON has; a number in quotes is none, however deep it stands."""
+    judge = recorded(tmp_path, json.dumps({"id": "1", **OBSERVED}))
+    observed = judge._verdicts["1"].observed
+    assert observed is not None
+    assert (observed.hard_fails, observed.confidence, observed.dimensions.crux) == (("HF1",), 70.0, 8.0)
+    for wrong in ({"hypotheses": "3"}, {"hypotheses": 3.5}, {"confidence": True}, {"hard_fails": "HF1"}):
+        name = next(iter(wrong))
+        said = refusal(tmp_path, json.dumps({"id": "1", **OBSERVED, **wrong}))
+        assert said.startswith(f"FILE:1: observed.{name}: ")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +161,7 @@ def test_a_file_that_cannot_be_read(make: Any, why: str, tmp_path: Path) -> None
 
 
 NO_ID = "`id` is missing; name the question that was judged"
+NOT_THERE = "{}: stands in no file, as a verdict that is read costs nothing; take it out"
 NOT_IN_UNIT = "Input should be less than or equal to 1"
 
 
@@ -162,15 +182,28 @@ NOT_IN_UNIT = "Input should be less than or equal to 1"
         (line(overall_score=1.5), f"overall_score: {NOT_IN_UNIT}"),
         (line(overall_score=85), f"overall_score: {NOT_IN_UNIT}"),
         (line(accuracy=-0.1), "accuracy: Input should be greater than or equal to 0"),
-        (line(relevance="high"), "relevance: Input should be a valid number, unable to parse string as a number"),
+        (line(relevance="high"), "relevance: Input should be a valid number"),
+        (line(overall_score="0.9"), "overall_score: Input should be a valid number"),
+        (line(overall_score=True), "overall_score: Input should be a valid number"),
+        (line(reasoning=7), "reasoning: Input should be a valid string"),
         (line(completeness=[1]), "completeness: Input should be a valid number"),
         (line(overall_score=1e999).replace("Infinity", "1e999"), "overall_score: Input should be a finite number"),
-        (line(declined="perhaps"), "declined: Input should be a valid boolean, unable to interpret input"),
+        (line(declined="perhaps"), "declined: Input should be a valid boolean"),
+        (line(declined="yes"), "declined: Input should be a valid boolean"),
+        (line(declined=1), "declined: Input should be a valid boolean"),
+        ('{"id": "1", "overall_score": 0.1, "overall_score": 0.9}', "overall_score: stands there twice"),
+        (
+            line(score=0.5, accuracy="1"),
+            "accuracy: Input should be a valid number; score: Extra inputs are not permitted",
+        ),
         (line(reasoning=None), "reasoning: Input should be a valid string"),
         (line(judge=""), "judge: String should have at least 1 character"),
         (line(judge="a\0b"), "judge: Value error, holds a NUL character"),
         (line(score=0.5), "score: Extra inputs are not permitted"),
-        (line(usage={"prompt_tokens": 3}), "usage.completion_tokens: Field required"),
+        (line(cached=True), NOT_THERE.format("cached")),
+        (line(cached=False), NOT_THERE.format("cached")),
+        (line(usage=None), NOT_THERE.format("usage")),
+        (line(usage={"prompt_tokens": 3, "completion_tokens": 4}), NOT_THERE.format("usage")),
     ],
 )
 def test_a_bad_line(bad: str, said: str, tmp_path: Path) -> None:

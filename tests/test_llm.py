@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -12,14 +13,29 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import openai
 import pytest
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.llm import LLM, Answer, AnswerError, BusyError, QuotaError, Schema, ServerRefusesError
-from evaltrack.llm.client import ATTEMPTS, MAX_CONCURRENCY, _Asking
+from evaltrack.llm import (
+    LLM,
+    WAITING,
+    AccessLostError,
+    Answer,
+    AnswerError,
+    BusyError,
+    QuotaError,
+    Schema,
+    ServerRefusesError,
+)
+from evaltrack.llm.attempts import ATTEMPTS, Asking
+from evaltrack.llm.client import MAX_CONCURRENCY
+from evaltrack.llm.forms import Forms
+from evaltrack.llm.server import without_key
+from evaltrack.llm.throttle import FIRST_DELAY
 from evaltrack.records import Usage
 
 from .conftest import REPO
@@ -52,11 +68,14 @@ SCHEMA = Schema(
     {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
 )
 GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
-AT_ONCE = {"retry-after-ms": "1"}
-"""With it a retry need not wait for its random delay."""
-
 Serve = Callable[..., OpenAIServer]
 Outcome = Answer | EvaltrackError | AnswerError
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come after milliseconds instead of half a second and more; who tests the delays takes this back."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", 0.002)
 
 
 @pytest.fixture
@@ -102,6 +121,16 @@ def asked(
     return asyncio.run(asyncio.wait_for(all_of_them(), 30)), llm
 
 
+def used(usage: ServerUsage) -> Usage:
+    """What the server counts, as a record."""
+    return Usage(
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+    )
+
+
 def answered(outcomes: list[Outcome]) -> list[str]:
     """The texts, all of them answers."""
     assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
@@ -125,7 +154,8 @@ def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
         patch.setenv("OPENAI_API_KEY", " any\n")
         (answer,) = ask()
 
-    assert answer == Answer(str(GOOD.content), Usage(prompt_tokens=120, completion_tokens=30))
+    usage = Usage(prompt_tokens=120, completion_tokens=30, cached_tokens=100, reasoning_tokens=8)
+    assert answer == Answer(str(GOOD.content), usage)
     named = {"name": "verdict", "schema": SCHEMA.schema, "strict": True}
     assert server.bodies == [
         {
@@ -162,12 +192,19 @@ def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch
         ("OPENAI_API_KEY", f"{KEY} {KEY}", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
         ("OPENAI_API_KEY", f"{KEY}…", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
         ("OPENAI_BASE_URL", "localhost:8080/v1", "OPENAI_BASE_URL is `localhost:8080/v1`; write http://HOST/v1"),
+        ("OPENAI_BASE_URL", f"me:{KEY}@host/v1", "OPENAI_BASE_URL is `***@host/v1`; write http://HOST/v1"),
+        ("OPENAI_BASE_URL", f"htp://me:{KEY}@host/v1", "OPENAI_BASE_URL is `***@host/v1`; write"),
+        ("OPENAI_BASE_URL", f"http://me:{KEY}#@host/v1", "OPENAI_BASE_URL is `***`; write"),
+        ("OPENAI_BASE_URL", f"host/v1?key={KEY}", "OPENAI_BASE_URL is `host/v1`; write"),
+        ("OPENAI_BASE_URL", f"host/v1?key={KEY}@x", "OPENAI_BASE_URL is `***`; write"),
+        ("OPENAI_BASE_URL", "http://[::1/v1", "OPENAI_BASE_URL is `http://[::1/v1`; write"),
+        ("OPENAI_BASE_URL", "http://host:port/v1", "OPENAI_BASE_URL is `http://host:port/v1`; write"),
     ],
 )
 def test_malformed_settings_are_found_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
 ) -> None:
-    """A key that no header can carry, and an address without scheme; the key is not shown."""
+    """A key that no header can carry, and an address without scheme; no key and no password is shown."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(UsageError) as error:
         LLM("gpt-4o-mini")
@@ -185,11 +222,10 @@ def test_no_more_than_64_calls_are_in_flight(serve: Serve) -> None:
 # What servers refuse
 
 
-def breaks_on_json_schema(request: Json, call: int) -> Reply:
-    """As some servers do: status 500, and no word about the format."""
-    if format_of(request) == "json_schema":
-        return replace(failure(500, "Internal Server Error", "server_error"), headers=AT_ONCE)
-    return GOOD
+def breaks_on_json_schema(status: int) -> Behaviour:
+    """As some servers do: an error, and no word about the format."""
+    broken = failure(status, "Something went wrong", "server_error")
+    return lambda request, call: broken if format_of(request) == "json_schema" else GOOD
 
 
 def takes_no_schema(request: Json, call: int) -> Reply:
@@ -206,11 +242,10 @@ SCHEMA_FORM, OBJECT_FORM = {"type": "json_object", "schema": SCHEMA.schema}, {"t
     ("behaviour", "tried", "kept", "note"),
     [
         (no_json_schema(script(GOOD)), ["json_schema"], SCHEMA_FORM, "json_object with a schema"),
-        (breaks_on_json_schema, ["json_schema"] * 3, SCHEMA_FORM, "json_object with a schema"),
         (takes_no_schema, ["json_schema", "json_object"], OBJECT_FORM, "json_object"),
         (plain_only(script(GOOD)), ["json_schema", "json_object", "json_object"], None, "text"),
     ],
-    ids=["400", "500", "no schema", "none"],
+    ids=["named", "no schema", "none"],
 )
 def test_a_refused_format_is_given_up_once(
     serve: Serve, behaviour: Behaviour, tried: list[str], kept: Json | None, note: str
@@ -240,7 +275,7 @@ def test_questions_at_once_give_a_format_up_together(serve: Serve) -> None:
 @pytest.mark.parametrize("strays", [1, 2])
 def test_a_stray_500_gives_no_format_up(serve: Serve, strays: int) -> None:
     """One or two errors before the first success prove nothing about the format."""
-    stray = replace(failure(500, "The server had an error", "server_error"), headers=AT_ONCE)
+    stray = failure(500, "The server had an error", "server_error")
     server = serve(*[stray] * strays, GOOD)
     outcomes, llm = asked(2)
 
@@ -251,7 +286,7 @@ def test_a_stray_500_gives_no_format_up(serve: Serve, strays: int) -> None:
 
 def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
     """Errors after a success are the server's, however many, and so is a 400 about one question."""
-    broken = replace(failure(500, "The server had an error", "server_error"), headers=AT_ONCE)
+    broken = failure(500, "The server had an error", "server_error")
     server = serve(GOOD, *[broken] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
     outcomes, llm = asked(4)
 
@@ -261,14 +296,133 @@ def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
     assert (server.calls, llm.notes) == (10, [])
 
 
-def test_an_outage_that_no_format_cures_gives_none_up(serve: Serve) -> None:
-    """A server that is down at the start is asked for the strictest format again once it is up."""
-    down = replace(failure(503, "Loading the model", "server_error"), headers=AT_ONCE)
-    server = serve(*[down] * ATTEMPTS, GOOD)
+STRICT, WEAK = "json_schema", "json_object"
+
+
+@pytest.mark.parametrize(("status", "found_out"), [(500, [STRICT] * 3), (503, [STRICT] * 3), (400, [STRICT])])
+def test_a_format_that_breaks_the_server_is_given_up_after_five_questions(
+    serve: Serve, status: int, found_out: list[str]
+) -> None:
+    """In each the strict form fails, a weaker one is answered, and the strict one fails again: no chance does that."""
+    server = serve(behaviour=breaks_on_json_schema(status))
+    outcomes, llm = asked(7)
+
+    assert len(answered(outcomes)) == 7
+    again = [STRICT, WEAK, STRICT]
+    assert list(map(format_of, server.bodies)) == [*found_out, WEAK, STRICT, *again * 4, WEAK, WEAK]
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
+
+
+def test_two_formats_that_break_the_server_are_given_up(serve: Serve) -> None:
+    """One after the other; where no schema is taken at all, the third form is what all are asked in."""
+
+    def breaks_on_schemas(request: Json, call: int) -> Reply:
+        form = request["response_format"]
+        return DOWN if form["type"] == STRICT or "schema" in form else GOOD
+
+    server = serve(behaviour=breaks_on_schemas)
+    outcomes, llm = asked(25)
+
+    assert len(answered(outcomes)) == 25
+    assert server.bodies[-1]["response_format"] == OBJECT_FORM
+    assert server.bodies[-2]["response_format"] == OBJECT_FORM
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object"]
+
+
+def test_questions_at_once_find_a_broken_format_together(serve: Serve) -> None:
+    """All of them are answered, and from some time on nobody asks in the form that breaks the server."""
+    server = serve(behaviour=slow(breaks_on_json_schema(500), 0.01))
+    outcomes, llm = asked(60, at_once=True)
+
+    assert len(answered(outcomes)) == 60
+    assert {format_of(body) for body in server.bodies[-10:]} == {WEAK}
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
+
+
+DOWN = failure(503, "Loading the model", "server_error")
+OUTAGES = {
+    "503": DOWN,
+    "500": failure(500, "The server had an error", "server_error"),
+    "400": invalid("The upstream is not there."),
+    "closed": FAULTS["closed_before"](GOOD),
+    "429": rate_limited(form="none"),
+}
+
+
+@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
+@pytest.mark.parametrize("calls", [1, 3, 4, 7])
+def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
+    """However many calls it takes: once the server is up, all are asked in the strict form, and nothing is noted."""
+    server = serve(*[outage] * calls, GOOD)
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes[1:])) == 2
+    assert [format_of(body) for body in server.bodies[-2:]] == [STRICT] * 2
+    assert llm.notes == []
+    assert llm.identity == LLM("gpt-4o-mini").identity
+
+
+@pytest.mark.parametrize("calls", [20, 60, 100])
+def test_an_outage_that_many_questions_meet_takes_no_format_away(serve: Serve, calls: int) -> None:
+    """Sixteen at once, each with failures of its own: when the server is up again one of them finds out for all."""
+
+    def down_then_up(request: Json, call: int) -> Reply:
+        return replace(DOWN if call < calls else GOOD, latency=0.005)
+
+    server = serve(behaviour=down_then_up)
+    outcomes, llm = asked(50, at_once=True)
+
+    assert len(answered(outcomes)) >= 34
+    assert {format_of(body) for body in server.bodies[-10:]} == {STRICT}
+    assert llm.notes == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_server_that_comes_and_goes_takes_no_format_away(serve: Serve, seed: int) -> None:
+    """Two calls of three fail at random, in any form: no success of the weaker one is held against the strict one."""
+    random = Random(seed)
+    server = serve(behaviour=lambda request, call: DOWN if random.random() < 0.67 else GOOD)
+    outcomes, llm = asked(12)
+
+    assert sum(isinstance(outcome, Answer) for outcome in outcomes) >= 9
+    assert format_of(server.bodies[-1]) == STRICT
+    assert llm.notes == []
+
+
+def test_a_question_goes_back_to_a_form_that_works_for_others() -> None:
+    """It had fallen to a weaker one, while the strict one was answered elsewhere: its next call is strict again."""
+    forms = Forms()
+    assert forms.of(2) == 2
+    forms.worked(0)
+    assert forms.of(2) == 0
+    forms.refused(0)
+    assert (forms.of(0), forms.of(2)) == (1, 2)
+
+
+def test_an_answer_in_doubt_is_given_in_the_strict_form_and_costs_both(serve: Serve) -> None:
+    """The outage ended just when the weaker form was tried: the strict one is asked too, and its answer taken."""
+    tokens = {STRICT: ServerUsage(100, 10, cached=1, reasoning=2), WEAK: ServerUsage(7, 3, cached=4, reasoning=0)}
+
+    def down_then_up(request: Json, call: int) -> Reply:
+        form = format_of(request)
+        return DOWN if call < 3 else Reply(f'{{"said": "{form}"}}', usage=tokens[form])
+
+    server = serve(behaviour=down_then_up)
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.text == '{"said": "json_schema"}'
+    assert answer.usage == used(ServerUsage(107, 13, cached=5, reasoning=2))
+    assert server.calls == 5
+
+
+@pytest.mark.parametrize("strict", [rate_limited(), FAULTS["closed_before"](GOOD), FAULTS["refusal"](GOOD)])
+def test_what_says_nothing_of_the_strict_form_leaves_the_answer_as_it_is(serve: Serve, strict: Reply) -> None:
+    """The call that is made to find out comes to nothing: the answer in the weaker form stands, nothing is given up."""
+    server = serve(DOWN, DOWN, DOWN, GOOD, strict, GOOD)
     outcomes, llm = asked(2)
 
-    assert [type(outcome) for outcome in outcomes] == [AnswerError, Answer]
-    assert format_of(server.bodies[-1]) == "json_schema"
+    assert answered(outcomes) == [GOOD.content] * 2
+    assert [format_of(body) for body in server.bodies] == [STRICT] * 3 + [WEAK, STRICT, STRICT]
     assert llm.notes == []
 
 
@@ -360,11 +514,58 @@ def test_429_without_retry_after_is_tried_again(serve: Serve) -> None:
     assert server.calls == 2
 
 
-def test_being_put_off_is_no_failure(serve: Serve) -> None:
-    """A busy server may put a question off more often than calls may fail."""
-    server = serve(*[rate_limited(0.001, "ms")] * (2 * ATTEMPTS), GOOD)
+@pytest.fixture
+def unhurried(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delays are what they are for users."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", FIRST_DELAY)
+
+
+@pytest.mark.parametrize("form", ["ms", "none"])
+def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
+    """A busy server may put a question off far more often than calls may fail."""
+    monkeypatch.setattr("evaltrack.llm.throttle.MAX_DELAY", 0.002)
+    server = serve(*[rate_limited(0, form)] * 150, GOOD)
     assert len(answered(ask())) == 1
-    assert server.calls == 2 * ATTEMPTS + 1
+    assert server.calls == 151
+
+
+@pytest.mark.parametrize("form", ["seconds", "ms"])
+def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(serve: Serve, unhurried: None, form: Any) -> None:
+    """`Retry-After: 0` is no back-off: the calls are made further and further apart, and the question is answered."""
+    until = time.monotonic() + 2
+    server = serve(behaviour=lambda request, call: rate_limited(0, form) if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 40
+
+
+def test_a_server_that_fails_and_says_come_at_once_is_given_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight attempts are not used up in a moment because a 503 says `Retry-After: 0`."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", 0.2)
+    until, down = time.monotonic() + 1, replace(DOWN, headers={"retry-after": "0"})
+    server = serve(behaviour=lambda request, call: down if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 1 + ATTEMPTS
+
+
+def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that puts off for ever is given up in the end; the message says how often it did, and in which words."""
+    monkeypatch.setattr("evaltrack.llm.attempts.PATIENCE", 0.3)
+    server = serve(rate_limited(0))
+    start = time.monotonic()
+    error = error_of(ask(), AnswerError)
+    assert time.monotonic() - start >= 0.3
+    assert str(error) == (
+        f"the server put it off {server.calls} times; "
+        "last: status 429: Rate limit reached for requests. Please try again."
+    )
+
+
+def test_both_kinds_of_giving_up_are_counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures end it after eight; that it was put off as well is said."""
+    serve(rate_limited(0), *[OUTAGES["500"]] * ATTEMPTS)
+    assert str(error_of(ask(), AnswerError)) == (
+        "the server failed 8 times and put it off 1 times; last: status 500: The server had an error"
+    )
 
 
 def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
@@ -393,12 +594,84 @@ def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
     assert limits[-1] > min(limits) + 2
 
 
+# Being stopped while waiting
+
+
+async def stopped(llm: LLM, seconds: float = 0.6) -> list[str]:
+    """What a deadline that passes while the model is asked leaves on the error, as `asking` reads it."""
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(seconds):
+            await llm.ask(MESSAGES, SCHEMA)
+    return getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
+
+
+def notes_of(*, times: int = 1, **settings: Any) -> list[list[str]]:
+    """What so many questions at once were waiting for when their deadline passed."""
+
+    async def all_of_them() -> list[list[str]]:
+        llm = LLM("gpt-4o-mini", **settings)
+        try:
+            return await asyncio.gather(*(stopped(llm) for _ in range(times)))
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 20))
+
+
+BUSY = "Rate limit reached for requests. Please try again."
+
+
+def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
+    """Status, what the server asked for and its words, also for those whom the pause keeps waiting without a call."""
+    server = serve(rate_limited(20))
+    said = [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"]
+    assert notes_of(times=3, concurrency=1) == [said] * 3
+    assert server.calls == 1
+
+
+def test_who_is_stopped_between_two_attempts_knows_the_last_one(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that puts off without a time, one that is broken, and one that is not there."""
+    monkeypatch.setattr("evaltrack.llm.client.delay", lambda attempt: 60)
+    serve(rate_limited(form="none"))
+    assert notes_of() == [[f"waiting: status 429: {BUSY}"]]
+    serve(DOWN)
+    assert notes_of() == [["waiting: status 503: Loading the model"]]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ((note,),) = notes_of()
+    assert note.startswith("waiting: ConnectError: ")
+
+
+def test_who_is_stopped_during_a_call_knows_how_long_it_took(serve: Serve) -> None:
+    """And what went wrong before it."""
+    serve(FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s", note)
+    serve(DOWN, FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model", note)
+
+
+def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
+    """With one call at a time the second question has not been asked at all."""
+    serve(FAULTS["hang"](GOOD))
+
+    async def two() -> tuple[list[str], list[str]]:
+        llm = LLM("gpt-4o-mini", concurrency=1)
+        first, second = await asyncio.gather(stopped(llm, 1.2), stopped(llm, 0.6))
+        await llm.aclose()
+        return first, second
+
+    first, second = asyncio.run(asyncio.wait_for(two(), 20))
+    assert first[0].startswith("waiting: no answer for")
+    assert second == ["waiting: one of the 1 calls in flight to end"]
+
+
 # Failures
 
 
 def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve) -> None:
     """Then the question has failed, and the message says how."""
-    server = serve(replace(failure(500, "The server had\nan error", "server_error"), headers=AT_ONCE))
+    server = serve(failure(500, "The server had\nan error", "server_error"))
     error = error_of(ask(), AnswerError)
 
     assert str(error) == f"the server failed {ATTEMPTS} times; last: status 500: The server had an error"
@@ -458,7 +731,7 @@ def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) 
     async def once() -> str:
         llm = LLM("gpt-4o-mini")
         try:
-            await llm._post(_Asking(list(MESSAGES), None, 0), {})
+            await llm._post(Asking(list(MESSAGES), None, 0), {})
         except openai.APIConnectionError as error:
             return llm._why(error)
         finally:
@@ -504,6 +777,61 @@ def test_what_no_retry_cures_is_raised_at_once(
 
     assert message in str(error)
     assert server.calls == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status: int) -> None:
+    """Something was answered before: the run could not be finished (exit 3), which is not that nothing was run (2)."""
+    serve(GOOD, failure(status, "Not any more.", "x"))
+    first, error = ask(2)
+
+    assert isinstance(first, Answer)
+    assert type(error) is AccessLostError
+    assert not isinstance(error, UsageError)
+    assert error.exit_code == 3
+    assert f"status {status}" in str(error)
+    assert "It answered before: once it does again, run again" in str(error)
+
+
+def openrouter(message: str, **metadata: Any) -> Reply:
+    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
+    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Not allowed.", "invalid_request_error", "content_policy_violation"),
+        failure(403, "Not allowed.", "moderation_error"),
+        failure(403, "Not allowed.", "x", "content_filter"),
+        failure(403, "Your input was flagged for violence.", "x"),
+        failure(403, "This prompt goes against our content policy.", "x"),
+        openrouter("Not allowed.", reasons=["violence"], flagged_input="How do I ..."),
+    ],
+)
+def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Serve, refusal: Reply) -> None:
+    """Moderation looks at each request: the first one is refused, and the next one is answered."""
+    serve(refusal, GOOD)
+    error, answer = ask(2)
+
+    assert type(error) is AnswerError
+    assert str(error) == f"status 403: {refusal.error and refusal.error['message']}"
+    assert isinstance(answer, Answer)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Your account was flagged.", "x"),
+        failure(403, "Country not supported", "request_forbidden"),
+        openrouter("Key limit exceeded.", provider="x"),
+        Reply(status=403, raw="<html>Forbidden</html>"),
+    ],
+)
+def test_a_refusal_of_the_key_is_no_moderation(serve: Serve, refusal: Reply) -> None:
+    """It would be the same for every question."""
+    serve(refusal)
+    assert "refuses access to gpt-4o-mini (status 403" in str(error_of(ask(), ServerRefusesError))
 
 
 LONG = "a" * 1000
@@ -555,7 +883,7 @@ def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Rep
     assert server.calls == 1
     if reply.raw is None and reply.wire == "whole":
         assert reply.usage is not None
-        assert error.usage == Usage(prompt_tokens=reply.usage.prompt, completion_tokens=reply.usage.completion)
+        assert error.usage == used(reply.usage)
 
 
 def test_a_message_in_parts_is_one_text(serve: Serve) -> None:
@@ -575,6 +903,9 @@ def test_half_a_surrogate_pair_becomes_a_sign_that_can_be_stored(serve: Serve) -
     ("usage", "expected"),
     [
         ('{"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}', (7, 0)),
+        (f'{{"prompt_tokens": {10**12}, "completion_tokens": 0}}', (10**12, 0)),
+        (f'{{"prompt_tokens": {10**12 + 1}, "completion_tokens": 0}}', None),
+        (f'{{"prompt_tokens": {1 << 62}, "completion_tokens": {1 << 62}}}', None),
         ("null", None),
         ("{}", None),
         ('{"total_tokens": 7}', None),
@@ -595,6 +926,28 @@ def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expec
     assert answer.usage == known
 
 
+@pytest.mark.parametrize(
+    ("details", "cached", "reasoning"),
+    [
+        ('"prompt_tokens_details": {"cached_tokens": 6}', 6, None),
+        ('"completion_tokens_details": {"reasoning_tokens": 0}', None, 0),
+        ('"prompt_tokens_details": null, "completion_tokens_details": {}', None, None),
+        ('"prompt_tokens_details": {"cached_tokens": null}, "completion_tokens_details": 5', None, None),
+        ('"prompt_tokens_details": {"cached_tokens": 4611686018427387904}', None, None),
+        ('"completion_tokens_details": {"reasoning_tokens": "3"}', None, None),
+    ],
+)
+def test_cached_and_reasoning_tokens_are_what_the_server_tells(
+    serve: Serve, details: str, cached: int | None, reasoning: int | None
+) -> None:
+    """Each by itself; what is not told, or no count, is none, and the rest of the usage stands."""
+    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, {details}}}'
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.usage == Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=cached, reasoning_tokens=reasoning)
+
+
 def test_no_usage_at_all(serve: Serve) -> None:
     """A server that does not count leaves it open."""
     serve(replace(GOOD, usage=None))
@@ -610,8 +963,8 @@ def test_no_usage_at_all(serve: Serve) -> None:
     "reply",
     [
         *(failure(status, f"Wrong: {KEY}.", "x") for status in (400, 401, 402, 403, 404, 405, 422)),
-        replace(failure(500, f"Wrong: {KEY}.", "x"), headers=AT_ONCE),
-        replace(Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"), headers=AT_ONCE),
+        failure(500, f"Wrong: {KEY}.", "x"),
+        Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"),
         replace(failure(429, f"Wrong: {KEY}.", "x"), headers={"retry-after": "9999"}),
         Reply(raw=f"Bearer {KEY}"),
         Reply(raw="." * 180 + f"Bearer {KEY}"),
@@ -630,6 +983,32 @@ def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, r
     assert server.calls >= 1
     for text in (str(error), repr(error), getattr(error, "text", "")):
         assert KEY[:12] not in text
+
+
+@pytest.mark.parametrize("key", ["x", "1", "test", "ollama", "lm-studio", "anything", "not-needed"])
+def test_a_dummy_key_is_not_taken_out_of_what_the_model_writes(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """Local servers take any key: what is judged must stay what was written, and so must a refusal."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    written = f'{{"reasoning": "{key} x 1 test", "overall_score": 0.1}}'
+    serve(Reply(written), Reply(refusal=f"I may not say {key}."), Reply(written, finish_reason="length"), api_key=key)
+    answer, refused, cut = ask(3)
+
+    assert isinstance(answer, Answer)
+    assert answer.text == written
+    assert str(refused) == f"the model refused: I may not say {key}."
+    assert isinstance(cut, AnswerError)
+    assert cut.text == written
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")]
+)
+def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch, key: str, shown: str) -> None:
+    """Below eight characters it is in every other text; from eight on an error does without it."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert without_key("an extra test") == shown
 
 
 # MLflow

@@ -10,19 +10,37 @@ from pydantic import ValidationError
 
 from evaltrack.records import (
     METRICS_VERSION,
+    Dimensions,
     Failure,
+    Observed,
     Question,
+    Reasoned,
     Record,
     Response,
     Row,
     Signature,
     Source,
+    Tally,
     Tokens,
     ToolCall,
     Usage,
     Verdict,
     Weights,
+    together,
 )
+
+GRADES = (
+    *("h_count", "oscillation", "crux", "epistemic_honesty"),
+    *("process_integrity", "actionability", "brevity", "format"),
+)
+SEEN: dict[str, Any] = {
+    "dimensions": dict.fromkeys(GRADES, 8),
+    "hypotheses": 5,
+    "shifts": 4,
+    "crux_treatment": "justified",
+    "uncertainty_treatment": "caveats",
+    "mode": "converge",
+}
 
 MINIMAL: dict[type[Record], dict[str, Any]] = {
     Question: {"id": "1", "question": "Why?", "domain": "d"},
@@ -31,6 +49,10 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Usage: {"prompt_tokens": 3, "completion_tokens": 4},
     Response: {},
     Failure: {"kind": "target_error", "message": "it broke"},
+    Dimensions: dict.fromkeys(GRADES, 0),
+    Observed: SEEN,
+    Reasoned: {"tier": 3, "earned_band": 4, "penalty": 0, "mode": "explore"},
+    Tally: {"asked": 3, "measured": 2, "passed": 1},
     Verdict: {"judge": "human", "reasoning": "it is so"},
     Tokens: {"count": 7, "known": "counted"},
     Weights: {},
@@ -63,14 +85,30 @@ FULL: list[Record] = [
         relevance=1,
         overall_score=0.5,
         declined=False,
-        usage=Usage(prompt_tokens=1, completion_tokens=2),
+        observed=Observed(
+            **SEEN, confidence=99.5, hard_fails=("HF1", "HF4"), quotes={"crux": ("it turns on",), "HF1": ()}
+        ),
+        usage=Usage(prompt_tokens=1, completion_tokens=2, cached_tokens=1, reasoning_tokens=0),
         cached=True,
+    ),
+    Failure(kind="judge_error", message="no JSON", usage=Usage(prompt_tokens=1, completion_tokens=2)),
+    Tally(asked=3, measured=2, passed=1),
+    Reasoned(
+        tier=0,
+        claimed_band=4,
+        earned_band=1,
+        coupling_gap=3,
+        penalty=25,
+        hard_fails=("HF1", "HF5"),
+        mode="hybrid",
     ),
     Tokens(count=7, known="estimated"),
     Weights(alpha=1, beta=0, gamma=2.5),
     Row(
         position=3,
         question=Question(id=1, question="Why?", domain="d", expected_chunks=()),
+        trial=None,
+        tally=Tally(asked=3, measured=3, passed=0),
         response=Response(
             answer="",
             sources=(Source(title="T"),),
@@ -105,7 +143,8 @@ def question(**fields: Any) -> Question:
 
 def test_every_record_is_tested() -> None:
     """The table of minimal records holds every kind there is."""
-    assert {kind for kind in Record.__subclasses__() if kind.__module__ == Record.__module__} == set(MINIMAL)
+    package = Record.__module__.rpartition(".")[0]
+    assert {kind for kind in Record.__subclasses__() if kind.__module__.startswith(f"{package}.")} == set(MINIMAL)
 
 
 @pytest.mark.parametrize("record", MINIMAL)
@@ -130,6 +169,10 @@ def test_fields_cannot_be_set(record: type[Record]) -> None:
         (ToolCall, ["name"]),
         (Usage, ["prompt_tokens", "completion_tokens"]),
         (Failure, ["kind", "message"]),
+        (Dimensions, list(GRADES)),
+        (Observed, list(SEEN)),
+        (Reasoned, ["tier", "earned_band", "penalty", "mode"]),
+        (Tally, ["asked", "measured", "passed"]),
         (Row, ["position", "question", "started_at", "seconds"]),
         (Signature, ["golden", "golden_digest", "k", "target"]),
     ],
@@ -145,6 +188,8 @@ def test_needed_fields(record: type[Record], needed: list[str]) -> None:
     ("record", "place", "fields"),
     [
         (Source, "score", lambda x: {"score": x}),
+        (Dimensions, "crux", lambda x: {"crux": x}),
+        (Observed, "confidence", lambda x: {"confidence": x}),
         (Row, "scores.hit", lambda x: {"scores": {"hit": x}}),
         (Row, "started_at", lambda x: {"started_at": x}),
         (Row, "seconds", lambda x: {"seconds": x}),
@@ -161,6 +206,28 @@ def test_numbers_are_finite(record: type[Record], place: str, fields: Any, numbe
         (Usage, {"prompt_tokens": -1}, ("prompt_tokens", "greater_than_equal")),
         (Usage, {"completion_tokens": -1}, ("completion_tokens", "greater_than_equal")),
         (Usage, {"prompt_tokens": 0.5}, ("prompt_tokens", "int_from_float")),
+        (Usage, {"cached_tokens": -1}, ("cached_tokens", "greater_than_equal")),
+        (Usage, {"reasoning_tokens": -1}, ("reasoning_tokens", "greater_than_equal")),
+        (Dimensions, {"brevity": -0.1}, ("brevity", "greater_than_equal")),
+        (Dimensions, {"brevity": 10.1}, ("brevity", "less_than_equal")),
+        (Observed, {"hypotheses": -1}, ("hypotheses", "greater_than_equal")),
+        (Observed, {"shifts": 0.5}, ("shifts", "int_from_float")),
+        (Observed, {"confidence": -1}, ("confidence", "greater_than_equal")),
+        (Observed, {"confidence": 100.5}, ("confidence", "less_than_equal")),
+        (Observed, {"crux_treatment": "found"}, ("crux_treatment", "literal_error")),
+        (Observed, {"uncertainty_treatment": "some"}, ("uncertainty_treatment", "literal_error")),
+        (Observed, {"mode": "dream"}, ("mode", "literal_error")),
+        (Observed, {"hard_fails": ["HF5"]}, ("hard_fails.0", "literal_error")),
+        (Reasoned, {"tier": -1}, ("tier", "greater_than_equal")),
+        (Reasoned, {"tier": 4}, ("tier", "less_than_equal")),
+        (Reasoned, {"claimed_band": 0}, ("claimed_band", "greater_than_equal")),
+        (Reasoned, {"earned_band": 5}, ("earned_band", "less_than_equal")),
+        (Reasoned, {"coupling_gap": -1}, ("coupling_gap", "greater_than_equal")),
+        (Reasoned, {"mode": "dream"}, ("mode", "literal_error")),
+        (Tally, {"asked": 0}, ("asked", "greater_than_equal")),
+        (Tally, {"measured": -1}, ("measured", "greater_than_equal")),
+        (Tally, {"passed": -1}, ("passed", "greater_than_equal")),
+        (Row, {"trial": 0}, ("trial", "greater_than_equal")),
         (Row, {"position": -1}, ("position", "greater_than_equal")),
         (Row, {"duplicates": -1}, ("duplicates", "greater_than_equal")),
         (Row, {"seconds": -0.1}, ("seconds", "greater_than_equal")),
@@ -197,7 +264,7 @@ def test_text_can_be_encoded(record: type[Record], name: str) -> None:
     assert [place for place, _ in kinds(record, **MINIMAL[record] | {name: "a\ud800"})] == [name]
 
 
-@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens"])
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"])
 def test_tokens_fit_into_a_column(name: str) -> None:
     """A count of tokens that no table can hold (64 bits) is refused."""
     assert [place for place, _ in kinds(Usage, **MINIMAL[Usage] | {name: 2**63})] == [name]
@@ -375,9 +442,40 @@ def test_total_tokens() -> None:
     assert Usage(prompt_tokens=3, completion_tokens=4).total_tokens == 7
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "sum_"),
+    [
+        ((1, 2), (10, 20), (11, 22, None, None)),
+        ((1, 2, 1, 0), (10, 20), (11, 22, 1, 0)),
+        ((1, 2), (10, 20, 0, 7), (11, 22, 0, 7)),
+        ((1, 2, 1, 2), (10, 20, 5, 7), (11, 22, 6, 9)),
+    ],
+    ids=["neither tells", "the first tells", "the second tells", "both tell"],
+)
+def test_usages_are_added(one: tuple[int, ...], other: tuple[int, ...], sum_: tuple[int | None, ...]) -> None:
+    """Each part with its like; a part that only one tells is that one's, and one that nobody tells stays untold."""
+    made = [Usage(**dict(zip(Usage.model_fields, counts, strict=False))) for counts in (one, other)]
+    assert tuple((made[0] + made[1]).model_dump().values()) == sum_
+    assert together(*made) == together(*reversed(made)) == made[0] + made[1]
+
+
+def test_what_is_known_of_two_usages() -> None:
+    """Where one is not told the other stands alone, also where it is nothing at all; of two untold ones none is."""
+    for used in (Usage(prompt_tokens=3, completion_tokens=4), Usage(prompt_tokens=0, completion_tokens=0)):
+        assert together(used, None) == together(None, used) == used
+    assert together(None, None) is None
+
+
+def test_a_row_is_the_first_trial_unless_it_says_otherwise() -> None:
+    """A row kept by a release that knew no trials is read as the first one, with no tally."""
+    kept = Row(**MINIMAL[Row])
+    assert (kept.trial, kept.tally) == (1, None)
+
+
 def test_failure_as_text() -> None:
-    """A failure reads as its kind and its message."""
-    assert str(Failure(kind="target_timeout", message="no response within 60 s")) == (
+    """A failure reads as its kind and its message; what it cost is not in the text."""
+    used = Usage(prompt_tokens=3, completion_tokens=4)
+    assert str(Failure(kind="target_timeout", message="no response within 60 s", usage=used)) == (
         "target_timeout: no response within 60 s"
     )
 

@@ -321,10 +321,10 @@ def test_what_is_logged_of_judges_and_costs() -> None:
     logged = made.logged_metrics()
     assert {name: logged[name] for name in logged if name.startswith("judge_")} == {
         "judge_tokens": 90,
-        "judge_score.one": 0.5,
-        "judge_score.one.n": 4,
-        "judge_score.two": 0.75,
-        "judge_score.two.n": 4,
+        "judge_score.by.one": 0.5,
+        "judge_score.by.one.n": 4,
+        "judge_score.by.two": 0.75,
+        "judge_score.by.two.n": 4,
         "judge_cost_usd": 0.01,
     }
     assert logged["target_cost_usd"] == 0.02

@@ -4,84 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
-from evaltrack.records import Question, Response, Row, Source, Target, Tokens, Usage, Verdict
-from evaltrack.run import MESSAGE_LIMIT, evaluate, failure
-from evaltrack.scores import JUDGE_FAILED, Rules, measure
-from evaltrack.targets.python import function_target
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.journal import Journal
+from evaltrack.records import Question, Response, Row, Target, Verdict
+from evaltrack.run import STOP_SECONDS, evaluate, run_to_end
+from evaltrack.scores import Rules
 
-FOUND = Response(answer="Paris.", sources=(Source(chunk_id="x"), Source(chunk_id="x"), Source(chunk_id="a")))
-
-
-def questions(number: int) -> list[Question]:
-    """Questions with the ids `0`, `1`, ..., each of which expects the chunk `a`."""
-    return [Question(id=str(place), question="What?", expected_chunks=("a",), domain="d") for place in range(number)]
-
-
-async def instant(question: Question, k: int, /) -> Response:
-    """A target that never waits."""
-    return FOUND
-
-
-def raising(error: BaseException) -> Target:
-    """A target that always fails with the same error."""
-
-    async def ask(question: Question, k: int, /) -> Response:
-        raise error
-
-    return ask
-
-
-class Blocking:
-    """A target that never answers, and tells which questions it was asked and which were cancelled."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.cancelled: list[str] = []
-
-    async def __call__(self, question: Question, k: int, /) -> Response:
-        self.asked.append(question.id)
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            self.cancelled.append(question.id)
-            raise
-        return FOUND
-
-
-def others() -> set[asyncio.Task[Any]]:
-    """The tasks that are alive besides the one that asks."""
-    return asyncio.all_tasks() - {task for task in [asyncio.current_task()] if task}
-
-
-async def turns(number: int = 50) -> None:
-    """Let everybody else go on for a while."""
-    for _ in range(number):
-        await asyncio.sleep(0)
+from .actors import FOUND, Blocking, Opinion, failing, finish, instant, others, questions, raising, turns
 
 
 async def take(into: Callable[[Row], object], asked: Iterable[Question], target: Target, **settings: Any) -> None:
     """Hand on each row as it comes, so that those before an error are not lost."""
     async for row in evaluate(asked, target, **settings):
         into(row)
-
-
-def finish(work: Callable[[], Awaitable[None]], seconds: float = 20) -> None:
-    """Run a test's coroutine to its end, which must come in time and leave no task behind."""
-
-    async def whole() -> None:
-        async with asyncio.timeout(seconds):
-            await work()
-        assert others() == set()
-
-    asyncio.run(whole())
 
 
 def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
@@ -111,19 +54,6 @@ def test_each_question_has_one_row(number: int, concurrency: int, waits: bool) -
     found = rows(asked, target, concurrency=concurrency)
     assert sorted(row.position for row in found) == list(range(number))
     assert all(row.question is asked[row.position] for row in found)
-
-
-def test_a_row_holds_the_response_and_what_it_measures() -> None:
-    """The scores, reasons, repeats and pass in a row are those that `measure` gives for its response at this k."""
-    before = time.time()
-    (row,) = rows(questions(1), instant, rules=Rules(2))
-    expected = measure(row.question, FOUND, Rules(2))
-    assert row.response is FOUND
-    assert row.failure is None
-    assert (row.scores, row.unmeasured) == (expected.scores, expected.unmeasured)
-    assert (row.duplicates, row.passed) == (expected.duplicates, expected.passed) == (1, True)
-    assert row.scores["reciprocal_rank"] == 0.5
-    assert before <= row.started_at <= time.time()
 
 
 def test_the_target_gets_the_question_and_k() -> None:
@@ -212,134 +142,6 @@ def test_questions_are_read_only_as_fast_as_rows_are_taken() -> None:
 
     finish(work)
     assert len(taken) == drawn == 500
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        (ValueError("no such index"), "target_error: ValueError: no such index"),
-        (ConnectionResetError(104, "reset by peer"), "target_error: ConnectionResetError: [Errno 104] reset by peer"),
-        (KeyError("answer"), "target_error: KeyError: 'answer'"),
-        (RuntimeError(), "target_error: RuntimeError: "),
-        (TimeoutError("read timed out"), "target_error: TimeoutError: read timed out"),
-        (StopIteration(), "target_error: RuntimeError: coroutine raised StopIteration"),
-        (ExceptionGroup("two", [OSError(), OSError()]), "target_error: ExceptionGroup: two (2 sub-exceptions)"),
-        (
-            InvalidResponseError("is int; return an answer"),
-            "target_invalid: what the target returned is int; return an answer",
-        ),
-        (asyncio.CancelledError("by a pool"), "target_error: CancelledError: by a pool"),
-        (SystemExit(3), "target_error: SystemExit: 3"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
-)
-def test_what_a_target_raises_is_a_row(error: BaseException, shown: str) -> None:
-    """A failure names its kind, the exception and its message; nothing is measured and the other questions go on."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        if question.id == "1":
-            raise error
-        return FOUND
-
-    found = sorted(rows(questions(3), target, concurrency=1), key=lambda row: row.position)
-    assert [str(row.failure) for row in found] == ["None", shown, "None"]
-    assert (found[1].response, found[1].scores, found[1].unmeasured, found[1].passed) == (None, {}, {}, None)
-    assert found[1].seconds >= 0
-
-
-def test_an_error_that_cannot_be_shown_is_a_row() -> None:
-    """An exception whose own text raises is a failure with the name of its type, and the run goes on."""
-
-    class BrokenError(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError("no text")
-
-    found = rows(questions(2), raising(BrokenError()))
-    assert [row.failure.message.partition(":")[0] for row in found if row.failure] == ["BrokenError", "BrokenError"]
-
-
-def test_what_a_function_returns_in_a_wrong_form_is_a_row() -> None:
-    """A function that returns no response, such as a number, has an invalid row that says what to return."""
-    (row,) = rows(questions(1), function_target(lambda question, k: 7))
-    assert str(row.failure) == (
-        "target_invalid: what the target returned is int; return an answer, a list of sources, a mapping or a Response"
-    )
-
-
-def test_a_target_that_takes_too_long_is_a_row() -> None:
-    """At its deadline a question is given up, with the deadline in its message, and the others are answered."""
-    blocking = Blocking()
-
-    async def target(question: Question, k: int, /) -> Response:
-        return await (blocking if question.id == "1" else instant)(question, k)
-
-    found = sorted(rows(questions(3), target, timeout=0.05, concurrency=1), key=lambda row: row.position)
-    assert [str(row.failure) for row in found] == ["None", "target_timeout: no response within 0.05 s", "None"]
-    assert (found[1].response, found[1].scores, found[1].passed) == (None, {}, None)
-    assert 0.04 < found[1].seconds < 5
-    assert blocking.cancelled == ["1"]
-
-
-def test_each_question_has_a_deadline_of_its_own() -> None:
-    """The deadline counts from when a question is asked, so that a run of many takes as long as it needs."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        await asyncio.sleep(0.03)
-        return FOUND
-
-    start = time.perf_counter()
-    found = rows(questions(20), target, timeout=0.5, concurrency=1)
-    assert time.perf_counter() - start > 0.5
-    assert [row.failure for row in found] == [None] * 20
-
-
-def test_an_error_because_of_the_deadline_is_a_timeout() -> None:
-    """A client that answers cancellation with an error of its own has timed out, whatever that error says."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        try:
-            return await Blocking()(question, k)
-        except asyncio.CancelledError:
-            raise ConnectionError("closed") from None
-
-    (row,) = rows(questions(1), target, timeout=0.02)
-    assert str(row.failure) == "target_timeout: no response within 0.02 s"
-
-
-def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
-    """A sync function cannot be stopped; what it returns later goes nowhere, and the next question is answered."""
-    late, returned = threading.Event(), threading.Event()
-
-    def slow(question: Question) -> str:
-        if question.id == "0":
-            late.wait(10)
-            returned.set()
-        return "Paris."
-
-    found: list[Row] = []
-
-    async def work() -> None:
-        await take(found.append, questions(2), function_target(slow), timeout=0.3, concurrency=1)
-        late.set()
-        assert await asyncio.to_thread(returned.wait, 10)
-        await turns()
-
-    finish(work)
-    assert [str(row.failure) for row in found] == ["target_timeout: no response within 0.3 s", "None"]
-    assert (found[0].response, found[1].response) == (None, Response(answer="Paris."))
-
-
-def test_a_target_that_ignores_its_deadline_has_timed_out() -> None:
-    """A coroutine that catches the cancellation and returns something after the deadline was too late."""
-
-    async def target(question: Question, k: int, /) -> Response:
-        try:
-            return await Blocking()(question, k)
-        except asyncio.CancelledError:
-            return FOUND
-
-    (row,) = rows(questions(1), target, timeout=0.02)
-    assert str(row.failure) == "target_timeout: no response within 0.02 s"
 
 
 def golden_that_breaks(after: int) -> Iterator[Question]:
@@ -492,186 +294,6 @@ def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) 
     assert blocking.asked == ["0", "1"]
 
 
-@pytest.mark.parametrize(
-    ("message", "kept"),
-    [
-        ("plain", "plain"),
-        ("", ""),
-        ("two\nlines\t\r\n", "two\nlines\t\r\n"),
-        ("snow \N{SNOWMAN} and \N{GRINNING FACE}", "snow \N{SNOWMAN} and \N{GRINNING FACE}"),
-        ("half \ud83d of a pair", "half ? of a pair"),
-        ("\udcff\udcfe", "??"),
-        ("nul \0 byte", "nul \N{REPLACEMENT CHARACTER} byte"),
-        ("x" * (MESSAGE_LIMIT - 1), "x" * (MESSAGE_LIMIT - 1)),
-        ("x" * MESSAGE_LIMIT, "x" * MESSAGE_LIMIT),
-        ("x" * (MESSAGE_LIMIT + 1), "x" * (MESSAGE_LIMIT - 1) + "…"),
-        ("\N{GRINNING FACE}" * 5000, "\N{GRINNING FACE}" * (MESSAGE_LIMIT - 1) + "…"),
-    ],
-    ids=["plain", "empty", "lines", "unicode", "surrogate", "bytes", "nul", "below", "at", "above", "far above"],
-)
-def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
-    """A failure's message is valid Unicode without NUL and at most 2,000 characters long, cut with an ellipsis."""
-    found = failure("target_error", message)
-    assert (found.kind, found.message) == ("target_error", kept)
-    assert len(found.message.encode()) <= 4 * MESSAGE_LIMIT == 8000
-
-
-@pytest.mark.parametrize("error", [ValueError("\ud83d\0" * 5000), InvalidResponseError("\ud83d\0" * 5000)])
-def test_a_row_with_an_unfit_message_can_be_written(error: Exception) -> None:
-    """Whatever bytes an exception speaks of, its row can be written as JSON and read back."""
-    (row,) = rows(questions(1), raising(error))
-    assert row.failure is not None
-    assert len(row.failure.message) == MESSAGE_LIMIT
-    assert row.failure.message.endswith("?\N{REPLACEMENT CHARACTER}…") or row.failure.message.endswith("?…")
-    assert Row.model_validate_json(row.model_dump_json()) == row
-
-
-# Judges
-
-
-class Opinion:
-    """A judge that gives the same score to every answer, or does what it is told first; it tells what it was asked."""
-
-    digest = ""
-
-    def __init__(self, name: str = "one", score: float = 0.9, first: Callable[[], Awaitable[object]] = turns) -> None:
-        self.name = name
-        self.asked: list[tuple[Question, Response]] = []
-        self._score, self._first = score, first
-
-    async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        self.asked.append((question, response))
-        await self._first()
-        return Verdict(judge=self.name, reasoning="Because.", overall_score=self._score, accuracy=self._score)
-
-
-def failing(name: str, error: BaseException) -> Opinion:
-    """A judge that always fails with the same error."""
-
-    async def fail() -> None:
-        raise error
-
-    return Opinion(name, first=fail)
-
-
-def test_a_verdict_is_in_its_row_and_its_scores() -> None:
-    """What a judge said stands in the row, and the row's scores are those that `measure` gives with it."""
-    (row,) = rows(questions(1), instant, judges=[Opinion(score=0.75)])
-    (verdict,) = row.verdicts
-    expected = measure(row.question, FOUND, Rules(), [verdict])
-    assert (verdict.judge, row.failure) == ("one", None)
-    assert (row.scores, row.unmeasured, row.passed) == (expected.scores, expected.unmeasured, True)
-    assert row.scores["overall_score"] == 0.75
-
-
-def test_a_judge_gets_every_answer_once() -> None:
-    """A judge is asked once for each question, with the records of question and response."""
-    judge, asked = Opinion(), questions(3)
-    rows(asked, instant, judges=[judge], concurrency=1)
-    assert len(judge.asked) == 3
-    assert all(
-        given is question and response is FOUND for (given, response), question in zip(judge.asked, asked, strict=True)
-    )
-
-
-def test_where_the_target_failed_nobody_is_asked() -> None:
-    """There is nothing to judge in a target's failure, and no token to count."""
-    judge = Opinion()
-    (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
-    assert (judge.asked, row.verdicts, row.tokens) == ([], (), None)
-    assert str(row.failure) == "target_error: OSError: gone"
-
-
-def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
-    """Judges wait for one another here, so all are asked together; verdicts stand in the order of the panel."""
-    together = asyncio.Barrier(3)
-    panel = [Opinion(name, score, together.wait) for name, score in (("c", 0.5), ("a", 1.0), ("b", 0.75))]
-    (row,) = rows(questions(1), instant, judges=panel)
-    assert [verdict.judge for verdict in row.verdicts] == ["c", "a", "b"]
-    assert (row.scores["overall_score"], row.scores["judge_spread"]) == (0.75, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        (ValueError("no JSON"), "judge_error: ValueError: no JSON"),
-        (TimeoutError("read timed out"), "judge_error: TimeoutError: read timed out"),
-        (asyncio.CancelledError("by a pool"), "judge_error: CancelledError: by a pool"),
-        (SystemExit(3), "judge_error: SystemExit: 3"),
-        (LookupError("half \ud83d of a pair"), "judge_error: LookupError: half ? of a pair"),
-        (RuntimeError("x" * 5000), "judge_error: RuntimeError: " + "x" * (MESSAGE_LIMIT - 15) + "…"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
-)
-def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException, shown: str) -> None:
-    """A judge's failure keeps the response and what it measures without a judge; the question neither passes nor
-    fails, and the others go on.
-    """
-    judge = Opinion()
-
-    async def ask(question: Question, response: Response, /) -> Verdict:
-        if question.id == "1":
-            raise error
-        return await judge(question, response)
-
-    ask.name, ask.digest = "ask", ""  # type: ignore[attr-defined]
-    found = sorted(rows(questions(3), instant, judges=[ask], concurrency=1), key=lambda row: row.position)
-    assert [str(row.failure) for row in found] == ["None", shown, "None"]
-    assert [row.passed for row in found] == [True, None, True]
-    failed, judged = found[1], found[0]
-    assert (failed.response, failed.verdicts) == (FOUND, ())
-    assert failed.scores == {
-        name: value
-        for name, value in judged.scores.items()
-        if name not in ("overall_score", "accuracy", "combined_score", "pass")
-    }
-    assert failed.scores["reciprocal_rank"] == 0.5
-    assert failed.unmeasured["overall_score"] == JUDGE_FAILED
-    assert failed.duplicates == 1
-    assert Row.model_validate_json(failed.model_dump_json()) == failed
-
-
-def test_a_judge_that_takes_too_long_is_a_judge_error() -> None:
-    """At its deadline a judge is given up and the answer kept; the row's time is the target's alone."""
-    cancelled: list[str] = []
-
-    async def hang() -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append("hung")
-            raise
-
-    (row,) = rows(questions(1), instant, judges=[Opinion(first=hang)], judge_timeout=0.2)
-    assert str(row.failure) == "judge_error: no response within 0.2 s"
-    assert (row.response, row.passed, cancelled) == (FOUND, None, ["hung"])
-    assert row.seconds < 0.15
-
-
-def test_a_judge_has_a_deadline_of_its_own() -> None:
-    """A judge may take longer than the target is given."""
-    slow = Opinion(first=lambda: asyncio.sleep(0.2))
-    (row,) = rows(questions(1), instant, judges=[slow], timeout=0.1, judge_timeout=20)
-    assert (row.failure, row.passed) == (None, True)
-
-
-def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
-    """The failure names the judge, what the others said is kept in the row, and no score is made of their part."""
-    panel = [Opinion("first", 0.0), failing("second", ValueError("no JSON")), Opinion("third", 1.0)]
-    (row,) = rows(questions(1), instant, judges=panel)
-    assert str(row.failure) == "judge_error: second: ValueError: no JSON"
-    assert [verdict.judge for verdict in row.verdicts] == ["first", "third"]
-    assert {"overall_score", "accuracy", "judge_spread", "pass"}.isdisjoint(row.scores)
-    assert (row.scores["hit"], row.passed, row.response) == (1, None, FOUND)
-
-
-def test_of_several_failing_judges_the_first_is_named() -> None:
-    """Where more than one judge of a panel failed, the row tells of the first in the order of the panel."""
-    slow = Opinion("slow", first=lambda: asyncio.sleep(30))
-    (row,) = rows(questions(1), instant, judges=[slow, failing("quick", OSError("gone"))], judge_timeout=0.1)
-    assert (str(row.failure), row.verdicts) == ("judge_error: slow: no response within 0.1 s", ())
-
-
 @pytest.mark.parametrize("error", [UsageError("the key is refused"), InconclusiveError("out of credit")])
 def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError) -> None:
     """A key that is refused would fail every question: the run ends with that error, after the rows before it."""
@@ -695,28 +317,6 @@ def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError)
     assert asked == 3
 
 
-def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
-    """When one judge of a panel stops the run, what the others are asked is cancelled."""
-    panel = [Opinion("hangs", first=asyncio.Event().wait), failing("refused", UsageError("the key is refused"))]
-
-    async def work() -> None:
-        with pytest.raises(UsageError):
-            await take(lambda row: None, questions(1), instant, judges=panel)
-
-    finish(work)
-
-
-def test_what_is_no_verdict_is_a_judge_error() -> None:
-    """A judge of one's own that returns nothing has failed."""
-
-    async def silent(question: Question, response: Response, /) -> None: ...
-
-    silent.name, silent.digest = "silent", ""  # type: ignore[attr-defined]
-    (row,) = rows(questions(1), instant, judges=[silent])
-    assert row.failure is not None
-    assert (row.failure.kind, row.passed) == ("judge_error", None)
-
-
 def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
     """Closing the rows cancels the judges that are in flight, and asks them nothing more."""
     hanging = Opinion("hangs", first=asyncio.Event().wait)
@@ -733,69 +333,421 @@ def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
     assert len(hanging.asked) == 3
 
 
-# Tokens
+def test_failures_hold_up_nobody() -> None:
+    """Where some targets and some judges fail there is a row for each, and the others have theirs."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        if int(question.id) % 3 == 1:
+            raise OSError("gone")
+        return FOUND
+
+    class Picky(Opinion):
+        async def __call__(self, question: Question, response: Response, /) -> Verdict:
+            if int(question.id) % 3 == 2:
+                raise ValueError("no JSON")
+            return await super().__call__(question, response)
+
+    found = sorted(rows(questions(9), target, judges=[Picky()], concurrency=4), key=lambda row: row.position)
+    assert [row.failure.kind if row.failure else None for row in found] == [None, "target_error", "judge_error"] * 3
 
 
-def never_counted(texts: Sequence[str]) -> Tokens:
-    """A counter that must not be asked."""
-    raise AssertionError(texts)
+def test_a_target_that_hangs_for_ever_is_left_behind() -> None:
+    """A target that swallows every cancellation is given up when the time to stop is over, and the run ends."""
+    release, resisted = asyncio.Event(), 0
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal resisted
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                resisted += 1
+        return FOUND
+
+    async def work() -> None:
+        found = evaluate(questions(3), target, concurrency=1)
+        taking = asyncio.ensure_future(anext(found))
+        await turns()
+        start = asyncio.get_running_loop().time()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        assert STOP_SECONDS <= asyncio.get_running_loop().time() - start < STOP_SECONDS + 5
+        assert len(others()) == 1
+        release.set()
+        await asyncio.wait(others())
+
+    finish(work)
+    assert resisted > 1
 
 
-def words(texts: Sequence[str]) -> Tokens:
-    """A counter for which every word is a token."""
-    return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
+# Trials
 
 
-def answering(response: Response) -> Target:
-    """A target that always gives the same response."""
+@pytest.mark.parametrize(
+    ("number", "trials", "concurrency"),
+    [(4, range(1, 2), 2), (4, range(1, 4), 1), (4, range(1, 4), 3), (2, range(1, 6), 16), (3, (2, 3), 2), (3, (), 2)],
+)
+@pytest.mark.parametrize("waits", [False, True])
+def test_each_question_is_asked_in_each_trial(
+    number: int, trials: Sequence[int], concurrency: int, waits: bool
+) -> None:
+    """There is one row for each question and each trial that is wanted, and the target was asked as often."""
+    calls: Counter[str] = Counter()
 
-    async def ask(question: Question, k: int, /) -> Response:
-        return response
+    async def target(question: Question, k: int, /) -> Response:
+        calls[question.id] += 1
+        await turns((int(question.id) + calls[question.id]) % 4 if waits else 0)
+        return FOUND
 
-    return ask
-
-
-def test_tokens_are_what_the_target_reports() -> None:
-    """Prompt and completion together, and nothing is counted beside them, not even where they are 0."""
-    for used in (Usage(prompt_tokens=40, completion_tokens=2), Usage(prompt_tokens=0, completion_tokens=0)):
-        (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)
-        assert row.tokens == Tokens(count=used.total_tokens, known="reported")
-        assert row.scores["num_tokens"] == used.total_tokens
-
-
-def test_tokens_that_are_not_reported_are_counted() -> None:
-    """The question, the text of the first k sources and the answer are counted: what lies further back is not."""
-    sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
-    given: list[list[str]] = []
-
-    def count(texts: Sequence[str]) -> Tokens:
-        given.append(list(texts))
-        return words(texts)
-
-    (row,) = rows(
-        questions(1), answering(Response(answer="It is Paris.", sources=sources)), count=count, rules=Rules(3)
-    )
-    assert given == [["What?", "one two", "", "three", "It is Paris."]]
-    assert row.tokens == Tokens(count=7, known="counted")
-    assert row.scores["num_tokens"] == 7
+    asked = questions(number)
+    found = rows(asked, target, trials=trials, concurrency=concurrency)
+    assert sorted((row.position, row.trial or 0) for row in found) == list(product(range(number), trials))
+    assert all(row.question is asked[row.position] and row.tally is None for row in found)
+    assert calls == Counter({question.id: len(trials) for question in asked if trials})
 
 
-@pytest.mark.parametrize("response", [Response(), Response(sources=()), Response(abstained=True)])
-def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
-    """Where there is neither answer nor source, only the question is counted."""
-    (row,) = rows(questions(1), answering(response), count=words)
-    assert row.tokens == Tokens(count=1, known="counted")
+def test_trials_are_begun_question_by_question() -> None:
+    """Asked one at a time, the trials of a question come one after the other, and then the next question."""
+    found = rows(questions(3), instant, trials=(1, 2), concurrency=1)
+    assert [(row.position, row.trial) for row in found] == list(product(range(3), (1, 2)))
 
 
-def test_without_a_counter_there_are_no_tokens() -> None:
-    """Tokens that are neither reported nor counted are not 0: they are missing."""
-    (row,) = rows(questions(1), instant)
-    assert row.tokens is None
-    assert "num_tokens" not in row.scores
-    assert row.unmeasured["combined_score"] == "not measured: judge, num_tokens"
+@pytest.mark.parametrize("concurrency", [1, 2, 5])
+def test_as_many_questions_are_under_way_as_are_in_flight(concurrency: int) -> None:
+    """Trials finish in any order, and yet never more questions than `concurrency` have been begun and not ended."""
+    begun: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    most = 0
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal most
+        begun[question.id] += 1
+        most = max(most, sum(ended[key] < 4 for key in begun))
+        await turns((7 * int(question.id) + 5 * begun[question.id]) % 11)
+        ended[question.id] += 1
+        return FOUND
+
+    assert len(rows(questions(40), target, trials=range(1, 5), concurrency=concurrency)) == 160
+    assert 1 <= most <= concurrency
+    assert set(begun.values()) == set(ended.values()) == {4}
 
 
-def test_tokens_count_also_where_the_judge_failed() -> None:
-    """What the target used was used, whatever became of the verdict."""
-    (row,) = rows(questions(1), instant, judges=[failing("one", OSError("gone"))], count=words)
-    assert row.scores["num_tokens"] == 2
+def test_each_trial_has_its_own_judge() -> None:
+    """A judge that tells trials apart is asked for the one of each trial."""
+
+    class Careful(Opinion):
+        def on_trial(self, trial: int) -> Opinion:
+            return Opinion(f"trial {trial}")
+
+    found = rows(questions(2), instant, judges=[Careful("the first")], trials=(1, 2, 3), concurrency=1)
+    assert [verdict.judge for row in found for verdict in row.verdicts] == ["the first", "trial 2", "trial 3"] * 2
+
+
+# Memory
+
+
+class Notebook:
+    """A memory in which everything can be looked at; it may fail, or hold up who writes into it."""
+
+    def __init__(self, known: Iterable[Row] = (), *, full_after: int | None = None) -> None:
+        self.known = {(row.question.id, row.trial): row for row in known}
+        self.asked_for: list[tuple[str, int]] = []
+        self.kept: list[Row] = []
+        self._full_after = full_after
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        self.asked_for.append((question.id, trial))
+        return self.known.get((question.id, trial))
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        if self._full_after is not None and len(self.kept) + len(rows) > self._full_after:
+            raise OSError(28, "No space left on device")
+        self.kept.extend(rows)
+
+
+class Answering:
+    """A target that answers at once, and tells which questions it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        self.asked.append(question.id)
+        return FOUND
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_what_is_recalled_is_not_asked(concurrency: int) -> None:
+    """A row that was kept is given again and neither asked nor kept a second time; the others are both."""
+    before = rows(questions(6), raising(OSError("gone")))
+    memory, target = Notebook(row for row in before if row.position in (1, 4)), Answering()
+    found = sorted(rows(questions(6), target, memory=memory, concurrency=concurrency), key=lambda row: row.position)
+    assert sorted(target.asked) == ["0", "2", "3", "5"]
+    assert [str(row.failure) for row in found] == ["None", "target_error: OSError: gone", "None"] * 2
+    assert sorted(row.position for row in memory.kept) == [0, 2, 3, 5]
+    assert found == sorted([*memory.kept, before[1], before[4]], key=lambda row: row.position)
+
+
+def test_a_recalled_row_has_the_place_and_the_labels_of_now() -> None:
+    """Where a question moved, or its notes were edited, its kept row stands at the new place under the new labels."""
+    (before,) = rows(questions(1), instant)
+    moved = before.question.model_copy(update={"notes": "new", "category": "c"})
+    found = rows([*questions(3)[1:], moved], instant, memory=Notebook([before]), concurrency=1)
+    assert found[2] == before.model_copy(update={"position": 2, "question": moved})
+    assert found[2].question is moved
+
+
+def test_each_trial_is_recalled_for_itself() -> None:
+    """Of a question that was broken off, only the trials that are missing are asked."""
+    before = rows(questions(2), instant, trials=(1, 2, 3))
+    memory = Notebook(row for row in before if (row.position, row.trial) != (1, 2))
+    target = Answering()
+    found = rows(questions(2), target, trials=(1, 2, 3), memory=memory, concurrency=1)
+    assert memory.asked_for == list(product("01", (1, 2, 3)))
+    assert target.asked == ["1"]
+    assert [(row.position, row.trial) for row in memory.kept] == [(1, 2)]
+    assert [(row.position, row.trial) for row in found] == list(product((0, 1), (1, 2, 3)))
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 16])
+def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
+    """Whoever takes a row finds it in the memory already, and in the end each is there once."""
+    memory = Notebook()
+
+    async def work() -> None:
+        async for row in evaluate(questions(60), instant, memory=memory, trials=(1, 2), concurrency=concurrency):
+            assert any(row is kept for kept in memory.kept)
+
+    finish(work)
+    assert sorted((row.position, row.trial or 0) for row in memory.kept) == list(product(range(60), (1, 2)))
+
+
+def test_where_nothing_is_new_nothing_is_kept() -> None:
+    """A run whose rows were all kept before writes nothing."""
+    memory = Notebook(rows(questions(9), instant))
+    assert len(rows(questions(9), raising(AssertionError("was asked")), memory=memory, concurrency=2)) == 9
+
+
+@pytest.mark.parametrize("full_after", [0, 3])
+def test_a_memory_that_fails_ends_the_run(full_after: int) -> None:
+    """Where rows cannot be kept the run ends with that error: none is given that is not kept, nothing more is asked."""
+    memory, target, found = Notebook(full_after=full_after), Answering(), list[Row]()
+
+    async def work() -> None:
+        with pytest.raises(OSError, match="No space left on device"):
+            await take(found.append, questions(500), target, memory=memory, concurrency=2)
+
+    finish(work)
+    assert len(found) <= full_after
+    assert all(any(row is kept for kept in memory.kept) for row in found)
+    assert len(target.asked) < 50
+
+
+def test_a_memory_that_cannot_be_read_ends_the_run() -> None:
+    """An error on the way to what was kept comes out as it is, and no question is asked in place of it."""
+
+    class Broken(Notebook):
+        def recall(self, question: Question, trial: int, /) -> Row | None:
+            raise OSError(5, "Input/output error")
+
+    target = Answering()
+
+    async def work() -> None:
+        with pytest.raises(OSError, match="Input/output error"):
+            await take(lambda row: None, questions(5), target, memory=Broken())
+
+    finish(work)
+    assert target.asked == []
+
+
+def test_what_finishes_while_the_first_rows_are_taken_is_kept() -> None:
+    """A run that is left after its first row keeps the others that are finished, though nobody took them."""
+    memory, target = Notebook(), Answering()
+
+    async def work() -> None:
+        found = evaluate(questions(4), target, memory=memory, concurrency=4)
+        await anext(found)
+        await turns()
+        await found.aclose()
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == sorted(target.asked) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 16])
+def test_what_waits_to_be_taken_is_kept_when_the_run_is_left(concurrency: int) -> None:
+    """Whatever was answered when a run is left is kept, also where more rows are finished than anybody took."""
+    memory, target = Notebook(), Answering()
+
+    async def work() -> None:
+        found = evaluate(questions(200), target, memory=memory, concurrency=concurrency)
+        await anext(found)
+        await turns()
+        await found.aclose()
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == sorted(target.asked)
+
+
+def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
+    """A target that answers when it is cancelled was paid for: its row is kept, and no other question is begun."""
+    memory, blocking = Notebook(), Blocking()
+
+    async def target(question: Question, k: int, /) -> Response:
+        try:
+            return await blocking(question, k)
+        except asyncio.CancelledError:
+            return FOUND
+
+    async def work() -> None:
+        taking = asyncio.create_task(take(lambda row: None, questions(9), target, memory=memory, concurrency=3))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == blocking.asked == ["0", "1", "2"]
+    assert {row.passed for row in memory.kept} == {True}
+
+
+def test_rows_before_a_broken_golden_set_are_kept() -> None:
+    """An error of the golden set ends the run, and every row that was finished before it is in the memory."""
+    memory, found = Notebook(), list[Row]()
+
+    async def work() -> None:
+        with pytest.raises(GoldenError):
+            await take(found.append, golden_that_breaks(7), instant, memory=memory, concurrency=1)
+
+    finish(work)
+    assert [row.position for row in memory.kept] == [row.position for row in found] == list(range(7))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 5, 11])
+def test_a_run_goes_on_where_it_was_broken_off(tmp_path: Path, taken: int) -> None:
+    """With a real journal, a run left after some rows and done again asks only what was not finished."""
+    path, first, second = tmp_path / "run.sqlite", Answering(), Answering()
+
+    async def leave() -> None:
+        journal = Journal(path, {})
+        found = evaluate(questions(4), first, memory=journal, trials=(1, 2, 3), concurrency=1)
+        for _ in range(taken):
+            await anext(found)
+        await found.aclose()
+        journal.close()
+
+    finish(leave)
+    journal = Journal(path, {})
+    again = rows(questions(4), second, memory=journal, trials=(1, 2, 3), concurrency=1)
+    journal.close()
+    assert [(row.position, row.trial) for row in again] == list(product(range(4), (1, 2, 3)))
+    assert journal.reuse.kept == journal.reuse.reused == 12 - len(second.asked)
+    assert taken <= journal.reuse.reused <= len(first.asked)
+
+
+# Being asked to stop
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("trials", [(1,), (1, 2)])
+def test_once_it_is_to_stop_what_is_in_flight_is_finished(concurrency: int, trials: tuple[int, ...]) -> None:
+    """No question and no trial is begun any more, those in flight are answered, kept and given, and the run ends."""
+    stopping, answer = False, asyncio.Event()
+    memory, asked = Notebook(), list[str]()
+
+    async def target(question: Question, k: int, /) -> Response:
+        asked.append(question.id)
+        await answer.wait()
+        return FOUND
+
+    found: list[Row] = []
+
+    async def work() -> None:
+        nonlocal stopping
+        taking = asyncio.create_task(
+            take(
+                found.append,
+                questions(9),
+                target,
+                stop=lambda: stopping,
+                memory=memory,
+                trials=trials,
+                concurrency=concurrency,
+            )
+        )
+        await turns()
+        stopping = True
+        await turns()
+        assert not taking.done()
+        answer.set()
+        await taking
+
+    finish(work)
+    begun = list(product(range(9), trials))[:concurrency]
+    assert [(row.position, row.trial) for row in found] == begun
+    assert [row.passed for row in found] == [True] * concurrency
+    assert memory.kept == found
+    assert asked == [str(position) for position, _ in begun]
+
+
+def test_a_run_that_is_to_stop_before_it_begins_asks_nothing() -> None:
+    """Where a stop came first there is no row, and nothing was asked or recalled."""
+    target, memory = Answering(), Notebook()
+    assert rows(questions(5), target, stop=lambda: True, memory=memory) == []
+    assert (target.asked, memory.asked_for) == ([], [])
+
+
+def test_failures_of_what_is_in_flight_stay_rows_while_it_stops() -> None:
+    """A judge that fails after the stop was asked for is a row like any other."""
+    stopping = False
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal stopping
+        stopping = question.id == "2"
+        return FOUND
+
+    judges = [failing("one", ValueError("no JSON"))]
+    found = rows(questions(9), target, stop=lambda: stopping, judges=judges, concurrency=1)
+    assert [(row.position, str(row.failure)) for row in found] == [
+        (position, "judge_error: ValueError: no JSON") for position in range(3)
+    ]
+
+
+# A loop of one's own
+
+
+def test_work_is_run_to_its_end() -> None:
+    """Outside of any loop the work is done, in this thread, before the call returns; what it raises comes out."""
+    done: list[threading.Thread] = []
+
+    async def work() -> None:
+        await turns()
+        done.append(threading.current_thread())
+
+    run_to_end(work)
+    assert done == [threading.current_thread()]
+    with pytest.raises(KeyError, match="gone"):
+        run_to_end(lambda: raising(KeyError("gone"))(questions(1)[0], 5))
+
+
+@pytest.mark.parametrize("error", [None, KeyError("gone"), KeyboardInterrupt("stop")])
+def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None) -> None:
+    """Where a loop is running already the work is done in another thread, and what it raises comes out here."""
+    done: list[str] = []
+
+    async def work() -> None:
+        await turns()
+        done.append(threading.current_thread().name)
+        if error:
+            raise error
+
+    async def notebook() -> None:
+        if error is None:
+            run_to_end(work)
+            return
+        with pytest.raises(type(error), match=str(error)):
+            run_to_end(work)
+
+    asyncio.run(notebook())
+    assert done == ["evaltrack-run"]

@@ -11,8 +11,9 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Usage, Weights
+from evaltrack.rubric import RubricWeights
 from evaltrack.scores import Rules
-from evaltrack.settings import MAX_CONCURRENCY, MAX_K, MAX_WEIGHT, Settings, prices_of, weights_of
+from evaltrack.settings import MAX_CONCURRENCY, MAX_K, MAX_TRIALS, MAX_WEIGHT, Settings, prices_of, weights_of
 from evaltrack.tokens import Prices
 
 DEFAULTS = {
@@ -21,10 +22,12 @@ DEFAULTS = {
     "gamma": "1.5",
     "k": "5",
     "judge": "auto",
+    "rubric": "answer",
     "pass_threshold": "0.75",
     "concurrency": "16",
     "timeout": "60",
     "judge_timeout": "600",
+    "trials": "1",
     "traces": "auto",
     "verdict_cache": "True",
 }
@@ -42,14 +45,18 @@ def test_every_setting_is_logged() -> None:
         k=3,
         judges=("openai:gpt-4o-mini", "recorded:humans.jsonl"),
         target_options={"field": "data.text", "rate": "2"},
+        rubric="reasoning",
+        rubric_weights=RubricWeights(h_count=0.3, oscillation=0.1),
         weights=Weights(alpha=1, beta=0, gamma=0.25),
         pass_threshold=0.5,
         concurrency=2,
         timeout=0.5,
         judge_timeout=1_234_567,
+        trials=3,
         traces="off",
         verdict_cache=False,
         require="minimum,mrr>0.5",
+        redact=(r"CUST-\d+", "acme"),
         prices=Prices(0.15, 0.6),
         judge_prices=Prices(2.5, 10),
     )
@@ -63,12 +70,19 @@ def test_every_setting_is_logged() -> None:
         "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
         "target.field": "data.text",
         "target.rate": "2",
+        "rubric": "reasoning",
+        "rubric_weights": (
+            "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15,"
+            "process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
+        ),
         "pass_threshold": "0.5",
         "concurrency": "2",
         "timeout": "0.5",
         "judge_timeout": "1234567",
+        "trials": "3",
         "traces": "off",
         "verdict_cache": "False",
+        "redact": r"CUST-\d+ | acme",
         "require": "minimum,mrr>0.5",
         "prices": "0.15/0.6 USD per million",
         "judge_prices": "2.5/10 USD per million",
@@ -89,12 +103,32 @@ def test_the_rules_of_a_run() -> None:
     assert Settings().rules == Rules()
     weights = Weights(alpha=1)
     assert Settings(k=3, weights=weights, pass_threshold=0.5).rules == Rules(3, weights, 0.5)
+    of_rubric = RubricWeights(h_count=0.3, oscillation=0.1)
+    assert Settings(rubric_weights=of_rubric).rules == Rules()
+    assert Settings(rubric="reasoning", rubric_weights=of_rubric).rules == Rules(reasoning=of_rubric)
+
+
+def test_the_weights_in_a_signature() -> None:
+    """A signature holds the weights of what is scored: the three exponents, or the shares of the eight dimensions."""
+    assert Settings(weights=Weights(alpha=1 / 3)).weights_text == "alpha=0.333333333333333,beta=0.5,gamma=1.5"
+    of_rubric = RubricWeights(h_count=0.3, oscillation=0.1)
+    assert Settings(rubric="reasoning", rubric_weights=of_rubric).weights_text == str(of_rubric)
+
+
+def test_a_rubric_that_cannot_be_used() -> None:
+    """A rubric that there is not, and weights that do not add up to 1, are refused."""
+    with pytest.raises(UsageError, match=r"^rubric is style; write answer or reasoning$"):
+        Settings(rubric="style").check()  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^rubric weights: the sum is 1.1, not 1; change others too: h_count=0.3,"):
+        Settings(rubric_weights=RubricWeights(h_count=0.3)).check()
+    Settings(rubric="reasoning", rubric_weights=RubricWeights(h_count=0.3, oscillation=0.1)).check()
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         *[("k", value) for value in (1, MAX_K)],
+        *[("trials", value) for value in (1, MAX_TRIALS)],
         *[("concurrency", value) for value in (1, MAX_CONCURRENCY)],
         *[("timeout", value) for value in (1e-9, 1, 1e12)],
         ("judge_timeout", 1e-9),
@@ -110,6 +144,7 @@ def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
     ("name", "value", "asked"),
     [
         *[("k", value, "a whole number from 1 to 1000") for value in (0, -1, 1001, 2.5, math.nan, 5.0)],
+        *[("trials", value, "a whole number from 1 to 1000") for value in (0, -1, 1001, 2.5, math.nan, 5.0)],
         *[("concurrency", value, "a whole number from 1 to 1024") for value in (0, -1, 1025, 2.5, math.inf)],
         *[("timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
         *[("judge_timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
@@ -125,7 +160,7 @@ def test_values_that_nothing_can_be_run_with(name: str, value: float, asked: str
 def test_the_first_of_several_is_named() -> None:
     """Where more than one setting is wrong the first one is named."""
     with pytest.raises(UsageError, match=r"^k is 0; "):
-        Settings(k=0, concurrency=0, timeout=0).check()
+        Settings(k=0, trials=0, concurrency=0, timeout=0).check()
 
 
 def test_weights() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from fractions import Fraction
 from math import fsum
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Tokens, Usage, Verdict
 from evaltrack.scores import Rules, measure
-from evaltrack.summary import SHOWN_ROWS, ExactMean, Kept, Summary
+from evaltrack.summary import SHOWN_ROWS, ExactMean, Kept, Ledger, Summary
+from evaltrack.trials import merge
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -86,6 +88,16 @@ def summary(*rows: Row, k: int = 2) -> Summary:
     return whole
 
 
+def ledger(*rows: Row) -> Ledger:
+    """The ledger of some trials."""
+    whole = Ledger()
+    for one in rows:
+        whole.add(one)
+    return whole
+
+
+NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
+
 numbers = st.one_of(st.floats(0, 1), st.floats(-1e15, 1e15), st.floats(-1e-300, 1e-300), st.sampled_from((1e15, -1e15)))
 
 
@@ -100,9 +112,8 @@ def exact_mean(values: Sequence[float]) -> float:
 @repeatable
 @given(st.lists(numbers, min_size=1, max_size=60))
 def test_a_mean_is_of_the_exact_sum(values: list[float]) -> None:
-    """The sum behind a mean is the exact one, rounded once, as `math.fsum` and fractions have it."""
-    assert exact_mean(values) == fsum(values) / len(values)
-    assert exact_mean(values) == float(sum(map(Fraction, values))) / len(values)
+    """A mean is the float nearest to the exact one, as fractions have it; it is rounded once and not twice."""
+    assert exact_mean(values) == float(sum(map(Fraction, values)) / len(values)) == statistics.mean(values)
 
 
 @repeatable
@@ -117,6 +128,7 @@ def test_a_mean_that_plain_addition_gets_wrong() -> None:
     """What cancels out leaves the small value standing, and ten tenths are one."""
     assert exact_mean([1e15, 0.1, -1e15]) == 0.1 / 3
     assert exact_mean([0.1] * 10) == 0.1
+    assert exact_mean([0.1] * 3) == 0.1 != fsum([0.1] * 3) / 3
 
 
 def test_a_mean_counts_what_was_added() -> None:
@@ -129,9 +141,10 @@ def test_a_mean_counts_what_was_added() -> None:
 
 def test_an_empty_run_has_no_metric() -> None:
     """Where no row came, every total is 0 and there is no mean, no group and no time."""
-    empty = summary()
-    assert (empty.metrics, empty.counts, empty.groups, empty.by_judge, empty.seconds()) == ({}, {}, {}, {}, {})
-    assert set(empty.totals.values()) == {0}
+    empty, unused = summary(), ledger()
+    assert (empty.metrics, empty.counts, empty.groups, empty.by_judge, unused.seconds()) == ({}, {}, {}, {}, {})
+    assert set(empty.totals.values()) == set(unused.totals.values()) == {0}
+    assert (unused.target_usage, unused.judge_usage) == (NOTHING, NOTHING)
 
 
 def test_each_mean_is_over_the_questions_that_measured_it() -> None:
@@ -175,11 +188,8 @@ def test_each_mean_is_over_the_questions_that_measured_it() -> None:
         "num_errors": 2,
         "num_negatives": 3,
         "duplicates": 1,
-        "total_tokens": 0,
         "num_judged": 0,
         "judge_errors": 0,
-        "judge_tokens": 0,
-        "cached_verdicts": 0,
     }
 
 
@@ -215,10 +225,12 @@ def test_metrics_come_in_the_order_of_the_table() -> None:
 def test_a_failure_is_in_no_mean() -> None:
     """A failed question is counted as an error; every mean, count and time stays what it was without it."""
     good = row(question(), Response(sources=chunks("a")), seconds=2)
-    alone, beside = summary(good), summary(row(question(), seconds=60), good, row(question(), seconds=60))
+    failed = row(question(), seconds=60)
+    alone, beside = summary(good), summary(failed, good, failed)
     assert (beside.metrics, beside.counts) == (alone.metrics, alone.counts)
-    assert (beside.groups, beside.seconds()) == (alone.groups, alone.seconds())
+    assert (beside.groups, ledger(failed, good, failed).seconds()) == (alone.groups, ledger(good).seconds())
     assert beside.totals == alone.totals | {"num_questions": 3, "num_errors": 2}
+    assert ledger(failed, good, failed).totals == ledger(good).totals | {"trial_errors": 2}
 
 
 @pytest.mark.parametrize(("k", "reachable"), [(1, 1), (2, 1), (4, 0.5), (10, 0.2)])
@@ -287,7 +299,7 @@ def test_two_domains_are_never_one_group() -> None:
 )
 def test_times_are_those_of_the_answers(times: list[float], mean: float, p95: float) -> None:
     """The mean and the 95th percentile by nearest rank are of the target's seconds, in whatever order they came."""
-    whole = summary(*(row(question(), Response(sources=()), seconds=second) for second in times))
+    whole = ledger(*(row(question(), Response(sources=()), seconds=second) for second in times))
     assert whole.seconds() == {"target_seconds.mean": mean, "target_seconds.p95": p95}
 
 
@@ -320,8 +332,10 @@ def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) ->
     rows = plain + judged
     one, other = summary(*rows), summary(*(rows[place] for place in order))
     assert (one.metrics, one.counts, one.totals) == (other.metrics, other.counts, other.totals)
-    assert (list(one.groups.items()), one.seconds()) == (list(other.groups.items()), other.seconds())
-    assert (one.by_judge, one.judge_usage) == (other.by_judge, other.judge_usage)
+    assert (list(one.groups.items()), one.by_judge) == (list(other.groups.items()), other.by_judge)
+    first, second = ledger(*rows), ledger(*(rows[place] for place in order))
+    assert (first.totals, first.seconds()) == (second.totals, second.seconds())
+    assert (first.target_usage, first.judge_usage) == (second.target_usage, second.judge_usage)
 
 
 # Judges and tokens
@@ -364,26 +378,117 @@ def test_the_judges_tokens_are_another_ledger() -> None:
     """What judges used is in `judge_tokens` and what the target used in `total_tokens`; neither is in the other."""
     usage = Usage(prompt_tokens=900, completion_tokens=100)
     reporting = Response(answer="Paris.", sources=chunks("a"), usage=usage)
-    whole = summary(
+    rows = [
         row(question(), reporting, [verdict(spent=70)], count=1000),
         row(question(), HIT, panel(0.5, 0.9, spent=15), count=500),
         row(question(), HIT, [verdict()]),
         row(question()),
-    )
-    assert (whole.totals["total_tokens"], whole.totals["judge_tokens"]) == (1500, 100)
-    assert whole.judge_usage == Usage(prompt_tokens=97, completion_tokens=3)
-    assert whole.target_usage == usage
+    ]
+    spent, whole = ledger(*rows), summary(*rows)
+    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"]) == (1500, 100)
+    assert spent.judge_usage == Usage(prompt_tokens=97, completion_tokens=3)
+    assert spent.target_usage == usage
     assert (whole.metrics["num_tokens"], whole.counts["num_tokens"]) == (750, 2)
+
+
+def test_parts_of_tokens_are_counted_for_themselves() -> None:
+    """What a server had in its cache and what was reasoning are totals of their own, of the target and of judges."""
+    asked = Usage(prompt_tokens=900, completion_tokens=100, cached_tokens=640, reasoning_tokens=64)
+    judged = Usage(prompt_tokens=50, completion_tokens=9, cached_tokens=32, reasoning_tokens=4)
+    untold = Usage(prompt_tokens=7, completion_tokens=1)
+    spent = ledger(
+        row(question(), Response(answer="Paris.", usage=asked), [verdict(usage=judged)], count=1000),
+        row(question(), Response(answer="Paris.", usage=asked), [verdict(usage=untold)], count=1000),
+        row(question(), Response(answer="Paris.", usage=untold), [verdict(usage=judged)], count=8),
+    )
+    totals = spent.totals
+    assert (totals["total_tokens"], totals["judge_tokens"]) == (2008, 126)
+    assert (totals["cached_tokens"], totals["reasoning_tokens"]) == (1280, 128)
+    assert (totals["judge_cached_tokens"], totals["judge_reasoning_tokens"]) == (64, 8)
+
+
+@pytest.mark.parametrize("kind", get_args(FailureKind))
+def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: FailureKind) -> None:
+    """A judge's failure is paid with the judges, a target's with the target, and neither is in `total_tokens`."""
+    cost = Usage(prompt_tokens=30, completion_tokens=4, reasoning_tokens=2)
+    judged = kind == "judge_error"
+    failed = row(question(), HIT if judged else None, panel(0.5), count=500 if judged else None, judge_failed=judged)
+    spent = ledger(failed.model_copy(update={"failure": Failure(kind=kind, message="cut off", usage=cost)}))
+    of_panel = Usage(prompt_tokens=9, completion_tokens=1)
+    assert spent.judge_usage == (of_panel + cost if judged else NOTHING)
+    assert spent.target_usage == (NOTHING if judged else cost)
+    assert spent.totals["judge_tokens"] == (44 if judged else 0)
+    assert spent.totals["total_tokens"] == (500 if judged else 0)
+    assert spent.totals["trial_errors"] == 1
+
+
+def test_what_was_asked_and_what_was_told() -> None:
+    """Beside the tokens stands how many answers and verdicts there were and how many of them told theirs, so that a
+    cost made of a part is not taken for the whole; a verdict from the cache and a failure without a cost ask nothing.
+    """
+    used = Usage(prompt_tokens=3, completion_tokens=4)
+    paid = Failure(kind="target_error", message="cut off", usage=used)
+    spent = ledger(
+        row(question(), Response(answer="Paris.", usage=used), [verdict(spent=7), verdict(judge="untold")]),
+        row(question(), HIT, [verdict(spent=7, cached=True)]),
+        row(question()),
+        row(question()).model_copy(update={"failure": paid}),
+    )
+    assert spent.asked == {"target": 3, "judge": 2}
+    assert spent.told == {"target": 2, "judge": 1}
+
+
+def test_responses_without_an_answer_are_counted() -> None:
+    """What only retrieved has no answer, an empty one is one, and a failure is none of either."""
+    rows = [row(question(), Response(sources=())), row(question(), Response(answer="")), row(question())]
+    assert ledger(*rows).totals["num_unanswered"] == 1
+
+
+def test_the_ledger_is_of_trials_and_the_summary_of_questions() -> None:
+    """Three trials of a question, one of which failed, are one question without an error, and all that they took."""
+    used = Usage(prompt_tokens=900, completion_tokens=100)
+    answered = row(question(), HIT.model_copy(update={"usage": used}), [verdict(spent=70)], count=1000, seconds=2)
+    failed = row(question(), seconds=60)
+    trials = [
+        one.model_copy(update={"trial": number}) for number, one in enumerate([answered, failed, answered], start=1)
+    ]
+    spent, whole = ledger(*trials), summary(merge(trials))
+    assert whole.totals["num_questions"] == whole.totals["num_measured"] == whole.totals["num_judged"] == 1
+    assert (whole.totals["num_errors"], spent.totals["trial_errors"]) == (0, 1)
+    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"], whole.metrics["num_tokens"]) == (
+        2000,
+        140,
+        1000,
+    )
+    assert spent.seconds() == {"target_seconds.mean": 2, "target_seconds.p95": 2}
+    assert (whole.metrics["pass_rate"], whole.counts["pass_rate"]) == (1, 1)
+    assert not {"pass_at_n", "pass_hat_n", "flaky_rate"} & whole.metrics.keys()
+
+
+def test_the_metrics_of_trials_stand_at_their_place() -> None:
+    """pass@n, pass^n and the flaky rate follow the pass rate, each over the questions of which all was measured."""
+    right, wrong = row(question(), HIT), row(question(), MISS)
+    questions = [[right, right], [right, wrong], [wrong, wrong], [right, row(question())]]
+    whole = summary(*(merge([one.model_copy(update={"trial": n}) for n, one in enumerate(q, 1)]) for q in questions))
+    assert list(whole.metrics)[-4:] == ["pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"]
+    assert [(whole.metrics[name], whole.counts[name]) for name in list(whole.metrics)[-4:]] == [
+        (0.5, 4),
+        (pytest.approx(2 / 3), 3),
+        (pytest.approx(1 / 3), 3),
+        (pytest.approx(1 / 3), 3),
+    ]
+    assert set(whole.groups["travel"]) == {"recall_at_k", "mrr", "pass_rate"}
 
 
 def test_cached_verdicts_were_not_paid_for() -> None:
     """A verdict from the cache is counted and in every mean, but what it once cost is not in `judge_tokens`."""
-    whole = summary(
+    rows = [
         row(question(), HIT, [verdict(0.5, spent=70, cached=True)]),
         row(question(), HIT, [verdict(1.0, "one", spent=40, cached=True), verdict(1.0, "two", spent=30)]),
         row(question(expected_chunks=()), MISS, [verdict(None, declined=True, spent=9, cached=True)]),
-    )
-    assert (whole.totals["cached_verdicts"], whole.totals["judge_tokens"]) == (3, 30)
+    ]
+    spent, whole = ledger(*rows), summary(*rows)
+    assert (spent.totals["cached_verdicts"], spent.totals["judge_tokens"]) == (3, 30)
     assert (whole.totals["num_judged"], whole.metrics["judge_score"]) == (3, 0.75)
 
 
@@ -416,14 +521,14 @@ def test_a_judge_error_is_in_no_judge_mean(verdicts: tuple[Verdict, ...]) -> Non
     assert {beside.counts[name] for name in names} == {1}
     assert beside.by_judge == alone.by_judge == {"j0": (0.5, 1), "j1": (1.0, 1)}
     assert (beside.metrics["hit_rate"], beside.counts["hit_rate"]) == (0.5, 2)
-    assert (beside.metrics["num_tokens"], beside.totals["total_tokens"]) == (2000, 4000)
-    assert beside.seconds()["target_seconds.mean"] == 2
-    assert beside.totals == alone.totals | {
-        "num_questions": 2,
-        "num_errors": 1,
-        "judge_errors": 1,
+    assert beside.totals == alone.totals | {"num_questions": 2, "num_errors": 1, "judge_errors": 1}
+    assert beside.metrics["num_tokens"] == 2000
+    spent = ledger(failed, judged)
+    assert spent.seconds()["target_seconds.mean"] == 2
+    assert spent.totals == ledger(judged).totals | {
         "total_tokens": 4000,
         "judge_tokens": 20 + 10 * len(verdicts),
+        "trial_errors": 1,
     }
 
 
@@ -451,12 +556,6 @@ def test_a_best_of_zero_is_measured() -> None:
     """Where the only combined score is 0 the best is 0, not missing; where there is none there is no best."""
     assert summary(row(question(), MISS, [verdict()], count=9)).metrics["combined_score_best"] == 0
     assert "combined_score_best" not in summary(row(question(), HIT, [verdict()])).metrics
-
-
-def test_usages_are_added() -> None:
-    """Prompt with prompt and completion with completion."""
-    one, other = Usage(prompt_tokens=1, completion_tokens=2), Usage(prompt_tokens=10, completion_tokens=20)
-    assert one + other == Usage(prompt_tokens=11, completion_tokens=22)
 
 
 # The rows that are shown

@@ -15,7 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.records import Failure, Question, Response, Row, Source, Tokens, ToolCall, Usage, Verdict
+from evaltrack.records import (
+    Dimensions,
+    Failure,
+    Observed,
+    Question,
+    Reasoned,
+    Response,
+    Row,
+    Source,
+    Tally,
+    Tokens,
+    ToolCall,
+    Usage,
+    Verdict,
+)
 from evaltrack.scores import SCORES
 from evaltrack.table import (
     BATCH,
@@ -29,13 +43,22 @@ from evaltrack.table import (
     schema,
 )
 
+REASONING = (
+    *("reasoning_score", "hypotheses", "shifts", "h_count", "oscillation", "crux", "epistemic_honesty"),
+    *("process_integrity", "actionability", "brevity", "format", "coupling_violation"),
+    *("tier_0", "tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"),
+)
+REASONED = ("tier", "claimed_band", "earned_band", "coupling_gap", "penalty", "hard_fails", "mode")
 COLUMNS = [
     *("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "passed", "error"),
     *("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k"),
     *("negative_pass", "false_abstention", "overall_score", "accuracy", "completeness", "relevance", "judge_spread"),
-    *("tools_called", "num_tokens", "combined_score", "pass"),
-    *("unmeasured", "expected", "by_title", "sources", "abstained", "duplicates", "tool_calls"),
-    *("prompt_tokens", "completion_tokens", "tokens_known", "verdicts", "seconds", "started_at", "digest", "position"),
+    *("tools_called", "num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky"),
+    *REASONING,
+    *("unmeasured", "expected", "by_title", "sources", "abstained", "retrieval_digest", "duplicates", "tool_calls"),
+    *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
+    *REASONED,
+    *("verdicts", "seconds", "started_at", "digest", "position", "trial", "trials", "passes"),
 ]
 
 
@@ -48,9 +71,9 @@ def row(position: int = 0, **fields: Any) -> Row:
     return Row(position=position, **made | fields)
 
 
-def write(path: Path, rows: Iterable[Row], k: int = 5) -> list[FlatRow]:
+def write(path: Path, rows: Iterable[Row], k: int = 5, trials: int = 1) -> list[FlatRow]:
     """What is read back from a file that holds `rows`."""
-    writer = TableWriter(path, k)
+    writer = TableWriter(path, k, trials)
     for each in rows:
         writer.add(each)
     writer.close()
@@ -60,6 +83,16 @@ def write(path: Path, rows: Iterable[Row], k: int = 5) -> list[FlatRow]:
 def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+
+OBSERVED = Observed(
+    dimensions=Dimensions.model_validate(dict.fromkeys(Dimensions.model_fields, 8)),
+    hypotheses=5,
+    shifts=4,
+    crux_treatment="justified",
+    uncertainty_treatment="caveats",
+    mode="converge",
+    quotes={"crux": ("Là 😀",)},
+)
 
 FULL = row(
     3,
@@ -84,7 +117,7 @@ FULL = row(
         ),
         abstained=True,
         tool_calls=(ToolCall(name="search", arguments={"not": "in the table"}), ToolCall(name="open")),
-        usage=Usage(prompt_tokens=3, completion_tokens=4),
+        usage=Usage(prompt_tokens=3, completion_tokens=4, cached_tokens=2, reasoning_tokens=0),
     ),
     verdicts=(
         Verdict(
@@ -94,15 +127,26 @@ FULL = row(
             completeness=0.5,
             relevance=0.75,
             overall_score=1.0,
-            usage=Usage(prompt_tokens=30, completion_tokens=40),
+            usage=Usage(prompt_tokens=30, completion_tokens=40, reasoning_tokens=35),
             cached=True,
         ),
-        Verdict(judge="recorded", reasoning="", declined=False),
+        Verdict(judge="recorded", reasoning="", declined=False, observed=OBSERVED),
     ),
     scores={score.name: number / 8 for number, score in enumerate(SCORES)},
     tokens=Tokens(count=7, known="reported"),
+    reasoned=Reasoned(
+        tier=0,
+        claimed_band=4,
+        earned_band=1,
+        coupling_gap=3,
+        penalty=25,
+        hard_fails=("HF1", "HF5"),
+        mode="converge",
+    ),
     duplicates=2,
     passed=True,
+    trial=None,
+    tally=Tally(asked=4, measured=3, passed=2),
     started_at=1_700_000_000.125,
     seconds=0.5,
 )
@@ -132,6 +176,10 @@ FULL_FLAT: FlatRow = {
     "num_tokens": 1.625,
     "combined_score": 1.75,
     "pass": 1.875,
+    "pass_at_n": 2.0,
+    "pass_hat_n": 2.125,
+    "flaky": 2.25,
+    **{name: number / 8 for number, name in enumerate(REASONING, start=19)},
     "unmeasured": None,
     "expected": ["a", "05"],
     "by_title": False,
@@ -147,11 +195,21 @@ FULL_FLAT: FlatRow = {
         {"chunk_id": None, "title": "U", "url": None, "score": None, "text": None, "text_digest": None},
     ],
     "abstained": True,
+    "retrieval_digest": sha('[["05", "T"], [null, "U"]]'),
     "duplicates": 2,
     "tool_calls": ["search", "open"],
     "prompt_tokens": 3,
     "completion_tokens": 4,
+    "cached_tokens": 2,
+    "reasoning_tokens": 0,
     "tokens_known": "reported",
+    "tier": 0,
+    "claimed_band": 4,
+    "earned_band": 1,
+    "coupling_gap": 3,
+    "penalty": 25,
+    "hard_fails": ["HF1", "HF5"],
+    "mode": "converge",
     "verdicts": [
         {
             "judge": "openai:m",
@@ -161,9 +219,12 @@ FULL_FLAT: FlatRow = {
             "relevance": 0.75,
             "overall_score": 1.0,
             "declined": None,
+            "observed": None,
             "cached": True,
             "prompt_tokens": 30,
             "completion_tokens": 40,
+            "cached_tokens": None,
+            "reasoning_tokens": 35,
         },
         {
             "judge": "recorded",
@@ -173,15 +234,21 @@ FULL_FLAT: FlatRow = {
             "relevance": None,
             "overall_score": None,
             "declined": False,
+            "observed": OBSERVED.model_dump_json(),
             "cached": False,
             "prompt_tokens": None,
             "completion_tokens": None,
+            "cached_tokens": None,
+            "reasoning_tokens": None,
         },
     ],
     "seconds": 0.5,
     "started_at": 1_700_000_000.125,
     "digest": FULL.question.digest,
     "position": 3,
+    "trial": None,
+    "trials": 3,
+    "passes": 2,
 }
 
 FAILED = row(
@@ -204,13 +271,24 @@ FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
     "started_at": 0.0,
     "digest": FAILED.question.digest,
     "position": 1,
+    "trial": 1,
 }
 
 
 # One row
 
 
-@pytest.mark.parametrize(("made", "flat"), [(FULL, FULL_FLAT), (FAILED, FAILED_FLAT)], ids=["full", "failed"])
+@pytest.mark.parametrize(
+    ("made", "flat"),
+    [
+        pytest.param(
+            FULL,
+            FULL_FLAT,
+            id="full",
+        ),
+        pytest.param(FAILED, FAILED_FLAT, id="failed"),
+    ],
+)
 def test_columns(made: Row, flat: FlatRow) -> None:
     """A row has every column in the order in which people read them; what there is not is null."""
     found = flatten(made, 5)
@@ -265,12 +343,40 @@ def test_texts_of_sources_are_cut() -> None:
     assert [source["text_digest"] for source in found] == [sha(text) for text in texts]
 
 
+def ranked(*names: str) -> tuple[Source, ...]:
+    """Sources with these chunk ids."""
+    return tuple(Source(chunk_id=name) for name in names)
+
+
+def test_the_same_ranked_list_has_the_same_digest() -> None:
+    """What a source is called and its rank make the digest of a list; text, score and what lies below k do not."""
+
+    def digest(*sources: Source, k: int = 2) -> str | None:
+        found: str | None = flatten(row(response=Response(sources=sources)), k)["retrieval_digest"]
+        return found
+
+    first = digest(*ranked("a", "b"))
+    assert first == digest(*ranked("a", "b", "c")) == digest(Source(chunk_id="a", text="t", score=1), *ranked("b", "z"))
+    others = [
+        digest(),
+        digest(*ranked("a")),
+        digest(*ranked("b", "a")),
+        digest(*ranked("a", "c")),
+        digest(Source(title="a"), *ranked("b")),
+        digest(Source(chunk_id="a", title="T"), *ranked("b")),
+        digest(*ranked("a", "b", "c"), k=3),
+    ]
+    assert len({first, *others}) == 8
+    assert flatten(row(response=Response(answer="Paris.")), 2)["retrieval_digest"] is None
+
+
 @pytest.mark.parametrize("known", ["reported", "counted", "estimated"])
 def test_how_tokens_are_known(tmp_path: Path, known: str) -> None:
-    """How the tokens are known stands in words, and null where they are not; only a target's report has two parts."""
+    """How the tokens are known stands in words, and null where they are not; only a target's report has parts."""
     used = Tokens.model_validate({"count": 7, "known": known})
     counted, unknown = write(tmp_path / "t.parquet", [row(tokens=used, scores={"num_tokens": 7.0}), row(1)])
     assert (counted["tokens_known"], counted["num_tokens"], counted["prompt_tokens"]) == (known, 7, None)
+    assert (counted["cached_tokens"], counted["reasoning_tokens"]) == (None, None)
     assert (unknown["tokens_known"], unknown["num_tokens"]) == (None, None)
 
 
@@ -341,6 +447,37 @@ def test_order_is_restored(tmp_path_factory: pytest.TempPathFactory, order: list
     assert [flat["position"] for flat in write(path, map(row, order))] == sorted(order)
 
 
+def places(path: Path, order: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Position and trial of what a file holds to which trials came in this order."""
+    order = list(order)
+    made = write(path, (row(place, trial=n) for place, n in order), trials=max(n for _, n in order))
+    return [(flat["position"], flat["trial"]) for flat in made]
+
+
+def test_trials_that_wait_are_written_in_order(tmp_path: Path) -> None:
+    """Trials whose question waits for its predecessors are in the file by question, and then by their number."""
+    came = [(2, 1), (1, 3), (1, 1), (2, 2), (1, 2), (0, 1)]
+    assert places(tmp_path / "t.parquet", came) == sorted(came)
+
+
+def test_trials_are_all_written(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """In whatever order trials finish, each is in the file once, and its columns are those of a row."""
+    path = tmp_path_factory.getbasetemp() / "trials.parquet"
+    came = [(place, trial) for trial in (3, 1, 2) for place in (4, 0, 2, 1, 3)]
+    assert sorted(places(path, came)) == sorted(came)
+    assert pq.read_schema(path).names == COLUMNS
+
+
+@pytest.mark.parametrize(
+    "came",
+    [[(0, 2), (0, 1), (1, 1), (1, 2)], [(0, 1), (1, 1), (0, 2), (1, 2)], [(1, 1), (0, 1), (1, 2), (0, 2)]],
+    ids=["second trial first", "in turns", "next question first"],
+)
+def test_trials_are_in_the_order_of_the_golden_set(tmp_path: Path, came: list[tuple[int, int]]) -> None:
+    """In whatever order trials finish, the file has the order of the golden set, and in it that of the trials."""
+    assert places(tmp_path / "t.parquet", came) == sorted(came)
+
+
 def test_gaps_stay_in_order(tmp_path: Path) -> None:
     """Rows whose predecessors never come are written in order when the file is closed."""
     assert [flat["position"] for flat in write(tmp_path / "t.parquet", map(row, [9, 4, 0, 7]))] == [0, 4, 7, 9]
@@ -390,6 +527,11 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
         *("accuracy", "completeness", "relevance", "overall_score")
     }
     assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
+    counts = {name for name, kind in types.items() if kind == pa.int64()}
+    bands = {"tier", "claimed_band", "earned_band", "coupling_gap", "penalty"}
+    assert counts == {"duplicates", "position", "trial", "trials", "passes", *Usage.model_fields, *bands}
+    assert (types["hard_fails"].value_type, types["mode"], verdicts["observed"]) == (pa.string(),) * 3
+    assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(Usage.model_fields)
 
 
 def distinct_texts(rows: int, length: int) -> Iterable[Row]:

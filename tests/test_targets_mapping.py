@@ -217,6 +217,49 @@ def test_unmapped_fields_stand_under_their_own_names() -> None:
     )
 
 
+OPENAI = {
+    "choices": [
+        {
+            "message": {
+                "content": "Yes.",
+                "tool_calls": [
+                    {"id": "1", "type": "function", "function": {"name": "search", "arguments": '{"q": "cats"}'}}
+                ],
+            }
+        }
+    ],
+    "usage": {
+        **{"prompt_tokens": 30, "completion_tokens": 4, "total_tokens": 34, "cost": 0.1},
+        "prompt_tokens_details": {"cached_tokens": 20},
+        "completion_tokens_details": {"reasoning_tokens": 3},
+    },
+}
+
+
+def test_a_completion_of_openai() -> None:
+    """A server that passes a completion on needs no more than answer and tool calls mapped; its details are kept."""
+    found = read(OPENAI, answer="choices[0].message.content", tool_calls="choices[0].message.tool_calls")
+    assert found == Response(
+        answer="Yes.",
+        tool_calls=(ToolCall(name="search", arguments={"q": "cats"}),),
+        usage=Usage(prompt_tokens=30, completion_tokens=4, cached_tokens=20, reasoning_tokens=3),
+    )
+
+
+def test_cached_and_reasoning_tokens_stand_under_their_own_names() -> None:
+    """As the other fields that are not mapped."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "cached_tokens": 1, "reasoning_tokens": 2}
+    assert read({"reply": "a", "usage": usage}, answer="reply").usage == Usage(**usage)
+
+
+def test_details_belong_to_the_usage_they_stand_in() -> None:
+    """Where both numbers of tokens are mapped from elsewhere, the details of a usage nobody asked for are not kept."""
+    found = read(
+        {**OPENAI, "sum": {"in": 90, "out": 12}}, answer="'x'", prompt_tokens="sum.in", completion_tokens="sum.out"
+    )
+    assert found.usage == Usage(prompt_tokens=90, completion_tokens=12)
+
+
 def test_bare_list() -> None:
     """A bare list is the sources, also where their fields are mapped."""
     assert read([{"key": "a"}], chunk_id="key").sources == (Source(chunk_id="a"),)

@@ -11,7 +11,7 @@ from evaltrack.llm import AnswerError
 from evaltrack.records import Question, Response, Usage
 from evaltrack.targets.openai import SYSTEM, open_openai
 
-from .openai_behaviours import Reply, refuses_parameter, script
+from .openai_behaviours import FAULTS, Reply, rate_limited, refuses_parameter, script
 from .openai_behaviours import Usage as ServerUsage
 from .openai_server import OpenAIServer
 
@@ -33,11 +33,12 @@ def ask(settings: dict[str, str]) -> Response:
 
 def test_the_model_is_asked_once_and_reports_its_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer comes with the tokens it took; there are no sources, so retrieval is not measured."""
-    with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3)))) as server:
+    with OpenAIServer(script(Reply(content="They do.", usage=ServerUsage(12, 3, cached=8, reasoning=1)))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         response = ask({})
 
-    assert response == Response(answer="They do.", usage=Usage(prompt_tokens=12, completion_tokens=3))
+    usage = Usage(prompt_tokens=12, completion_tokens=3, cached_tokens=8, reasoning_tokens=1)
+    assert response == Response(answer="They do.", usage=usage)
     assert response.sources is None
     (body,) = server.bodies
     assert body["model"] == "tiny"
@@ -97,6 +98,42 @@ def test_an_answer_cut_off_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         with pytest.raises(AnswerError, match="the answer was cut off at the limit of tokens"):
             ask({"max_completion_tokens": "2"})
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (rate_limited(20), "waiting: status 429 (told to wait 20 s): Rate limit reached for requests."),
+        (FAULTS["hang"](Reply("Late.")), "waiting: no answer for 0."),
+    ],
+    ids=["429", "hang"],
+)
+def test_a_deadline_that_passes_says_what_was_waited_for(
+    monkeypatch: pytest.MonkeyPatch, reply: Reply, said: str
+) -> None:
+    """The time that the server asks for counts against the target's; the error names what it was."""
+
+    async def asked() -> str:
+        target = open_openai("tiny", {})
+        with pytest.raises(TimeoutError) as caught:
+            async with asyncio.timeout(0.6):
+                await target(QUESTION, 5)
+        await target.aclose()
+        (note,) = (caught.value.__cause__ or caught.value.__context__).__notes__
+        return note
+
+    with OpenAIServer(script(reply)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        assert asyncio.run(asked()).startswith(said)
+
+
+def test_a_failed_answer_tells_what_it_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that was cut off was paid for."""
+    with OpenAIServer(script(Reply("They d", finish_reason="length", usage=ServerUsage(12, 3, cached=8)))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with pytest.raises(AnswerError) as error:
+            ask({})
+    assert error.value.usage == Usage(prompt_tokens=12, completion_tokens=3, cached_tokens=8, reasoning_tokens=0)
 
 
 def test_without_a_key_the_message_says_what_to_set() -> None:

@@ -8,12 +8,27 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 from evaltrack.records import Response, Source, ToolCall, Usage
-from evaltrack.targets.responses import InvalidResponseError, as_response, as_source
+from evaltrack.records.response import MOST_TOKENS
+from evaltrack.targets.responses import UNREAD, InvalidResponseError, as_response, as_source
 
 RETURN = "return an answer, a list of sources, a mapping or a Response"
 A = Source(chunk_id="a")
+
+OPENAI_USAGE = {
+    **{"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 340},
+    "prompt_tokens_details": {"cached_tokens": 256, "audio_tokens": 0},
+    "completion_tokens_details": {"reasoning_tokens": 32, "audio_tokens": 0, "accepted_prediction_tokens": 0},
+}
+
+
+def openai_call(name: str, arguments: str) -> dict[str, Any]:
+    """A tool call as it stands in a message of OpenAI's API."""
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
 
 FORMS: dict[str, tuple[Any, Response]] = {
     "answer": ("Yes.", Response(answer="Yes.")),
@@ -41,6 +56,63 @@ FORMS: dict[str, tuple[Any, Response]] = {
         {"tool_calls": ["search", {"name": "open", "arguments": {"page": 1}}, ToolCall(name="close")]},
         Response(
             tool_calls=(ToolCall(name="search"), ToolCall(name="open", arguments={"page": 1}), ToolCall(name="close"))
+        ),
+    ),
+    "usage of OpenAI": (
+        {"usage": OPENAI_USAGE},
+        Response(usage=Usage(prompt_tokens=300, completion_tokens=40, cached_tokens=256, reasoning_tokens=32)),
+    ),
+    "usage of OpenAI, with nothing told": (
+        {
+            "usage": {
+                **{"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cached_tokens": None},
+                **{"prompt_tokens_details": None, "completion_tokens_details": {"reasoning_tokens": None}},
+            }
+        },
+        Response(usage=Usage(prompt_tokens=3, completion_tokens=4)),
+    ),
+    "usage of OpenAI's client": (
+        {"usage": CompletionUsage.model_validate(OPENAI_USAGE)},
+        Response(usage=Usage(prompt_tokens=300, completion_tokens=40, cached_tokens=256, reasoning_tokens=32)),
+    ),
+    "usage with both": (
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "cached_tokens": 1, "reasoning_tokens": 2}},
+        Response(usage=Usage(prompt_tokens=3, completion_tokens=4, cached_tokens=1, reasoning_tokens=2)),
+    ),
+    "usage as a record": (
+        {"usage": Usage(prompt_tokens=3, completion_tokens=4)},
+        Response(usage=Usage(prompt_tokens=3, completion_tokens=4)),
+    ),
+    "tool calls of OpenAI": (
+        {
+            "tool_calls": [
+                openai_call("search", '{"query": "cats", "limit": 3}'),
+                openai_call("now", ""),
+                openai_call("close", "{}") | {"index": 2},
+                {"function": {"name": "open"}},
+                {"name": "find", "arguments": '{"in": "page"}'},
+            ]
+        },
+        Response(
+            tool_calls=(
+                ToolCall(name="search", arguments={"query": "cats", "limit": 3}),
+                ToolCall(name="now"),
+                ToolCall(name="close"),
+                ToolCall(name="open"),
+                ToolCall(name="find", arguments={"in": "page"}),
+            )
+        ),
+    ),
+    "tool calls of OpenAI's client": (
+        {"tool_calls": [ChatCompletionMessageFunctionToolCall.model_validate(openai_call("search", '{"q": "a"}'))]},
+        Response(tool_calls=(ToolCall(name="search", arguments={"q": "a"}),)),
+    ),
+    "arguments that are no JSON object": (
+        {"tool_calls": [openai_call("search", text) for text in ('{"q": ', "cats", "[1]", '{"n": NaN}')]},
+        Response(
+            tool_calls=tuple(
+                ToolCall(name="search", arguments={UNREAD: text}) for text in ('{"q": ', "cats", "[1]", '{"n": NaN}')
+            )
         ),
     ),
     "abstention": ({"abstained": True}, Response(abstained=True)),
@@ -94,6 +166,36 @@ INVALID: dict[str, tuple[Any, str]] = {
         {"usage": {"prompt_tokens": -1, "completion_tokens": 0}},
         "usage.prompt_tokens: Input should be greater than or equal to 0",
     ),
+    "unknown key of a usage": (
+        {"usage": {**OPENAI_USAGE, "cost": 0.01}},
+        "usage.cost: is not known; known: prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, "
+        "total_tokens, prompt_tokens_details, completion_tokens_details",
+    ),
+    "text in the details of a usage": (
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": "many"}}},
+        "usage.cached_tokens: Input should be a valid integer, unable to parse string as an integer",
+    ),
+    "usage that nobody has": (
+        {"usage": {"prompt_tokens": 1 << 62, "completion_tokens": 4}},
+        "usage.prompt_tokens: Input should be less than or equal to 1000000000000000",
+    ),
+    "unknown key of a tool call": (
+        {"tool_calls": ["a", {"name": "search", "output": "cats"}]},
+        "tool_calls.1.output: is not known; known: name, arguments, id, type, index, function",
+    ),
+    "unknown key of a function": (
+        {"tool_calls": [{"function": {"name": "search", "args": {}}}]},
+        "tool_calls.0.function.args: is not known; known: name, arguments",
+    ),
+    "function without a name": ({"tool_calls": [openai_call("", "{}")]}, "tool_calls.0.name: String should have at"),
+    "function that is a name": (
+        {"tool_calls": [{"function": "search"}]},
+        "tool_calls.0.function: is str; return name and arguments",
+    ),
+    "arguments in a list": (
+        {"tool_calls": [{"name": "search", "arguments": [1]}]},
+        "tool_calls.0.arguments: Input should be a valid dictionary",
+    ),
     "tool without a name": ({"tool_calls": ["a", {}]}, "tool_calls.1.name: Field required"),
     "number as tool": ({"tool_calls": [5]}, "tool_calls.0: Input should be a valid dictionary or instance of ToolCall"),
 }
@@ -104,7 +206,7 @@ def test_invalid(value: Any, message: str) -> None:
     """Anything else is refused with the place that is wrong and what is wrong there."""
     with pytest.raises(InvalidResponseError) as caught:
         as_response(value)
-    assert str(caught.value).removeprefix("Value error, ") == message
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("calls", [5, "search", {"name": "search"}])
@@ -112,6 +214,16 @@ def test_tool_calls_are_a_list(calls: Any) -> None:
     """Tool calls that are no list are refused, and not read letter by letter or key by key."""
     with pytest.raises(InvalidResponseError, match=r"^tool_calls: is "):
         as_response({"tool_calls": calls})
+
+
+def test_usages_are_added_whatever_they_come_to() -> None:
+    """A sum over a run may be more than one question can use; it ends no run."""
+    most = Usage(prompt_tokens=MOST_TOKENS, completion_tokens=MOST_TOKENS, cached_tokens=MOST_TOKENS)
+    total = most
+    for _ in range(10_000):
+        total += most
+    assert total.total_tokens == 2 * 10_001 * MOST_TOKENS
+    assert (total.cached_tokens, total.reasoning_tokens) == (10_001 * MOST_TOKENS, None)
 
 
 def test_message_of_a_nameless_source() -> None:

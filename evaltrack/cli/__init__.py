@@ -18,8 +18,10 @@ from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
 
 COMMANDS = {
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
+    "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
+    "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
@@ -65,12 +67,14 @@ def cli(ctx: click.Context) -> None:
 
     Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml.
     """
-    from evaltrack.cli.settings import check_settings, read_settings
+    from evaltrack.cli.settings import check_settings, in_lists, read_settings
 
-    ctx.default_map = read_settings()
-    command = cli.get_command(ctx, ctx.invoked_subcommand or "")
-    if ctx.default_map and command is not None:
-        check_settings(ctx.default_map, COMMANDS, command)
+    settings = ctx.default_map = read_settings()
+    name = ctx.invoked_subcommand or ""
+    command = cli.get_command(ctx, name)
+    if settings and command is not None:
+        check_settings(settings, COMMANDS, command)
+        settings[name] = in_lists(settings.get(name, {}), command)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -97,9 +101,9 @@ def _run(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not change the exit code
-        click.echo("Interrupted.", err=True)
+        click.echo(f"Interrupted: {error.__cause__ or error}".removesuffix(": "), err=True)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ Examples:
   evaltrack compare --baseline-run 4488541a          against a certain run
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
+  evaltrack compare --repeat-flips 5                 ask what flipped again: real, flaky or gone
   evaltrack compare -o report.md -o result.json -o junit.xml
 """
+
+REPEAT_HELP = "Ask each question that went from pass to fail N more times; what passes every time is no regression."
+AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`) is this or more."
 
 
 @click.command(epilog=EXAMPLES)
@@ -24,6 +29,8 @@ Examples:
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
 @click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
 @click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
+@click.option("--repeat-flips", default=0, show_default=True, help=REPEAT_HELP)
+@click.option("--require-agreement", type=click.FloatRange(-1, 1), help=AGREEMENT_HELP)
 @click.option("--min-coverage", default=1.0, show_default=True, help="Share of questions that must still be measured.")
 @click.option(
     "--gate",
@@ -62,7 +69,8 @@ def compare(
     for name in files:
         form_of(name)
     options["experiment"] = options["experiment"] or None
-    made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
+    with redirect_stdout(sys.stderr):  # a target that is asked again may print
+        made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":

@@ -89,6 +89,8 @@ def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
 
 
 def _thin_domains(stats: GoldenStats) -> Iterator[str]:
+    if stats.judged_only == stats.questions:  # nothing is retrieved, so there is nothing to decline
+        return
     for domain, questions in stats.by["domain"].items():
         negatives = stats.negatives_by_domain[domain]
         if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:

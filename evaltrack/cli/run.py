@@ -40,6 +40,14 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 )
 @click.option("-k", default=5, show_default=True, help="How many retrieved sources are scored.")
 @click.option("--judge", default=["auto"], show_default="auto", multiple=True, help=JUDGE_HELP)
+@click.option(
+    "--rubric",
+    default="answer",
+    show_default=True,
+    type=click.Choice(["answer", "reasoning"]),
+    help="What judges look at: whether the answer is right, or how it was reasoned.",
+)
+@click.option("--rubric-weights", default="", help="Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.")
 @click.option("--alpha", default=2.0, show_default=True, help="Exponent of hit in the combined score.")
 @click.option("--beta", default=0.5, show_default=True, help="Exponent of the tokens in the combined score.")
 @click.option("--gamma", default=1.5, show_default=True, help="Exponent of the judge's score in the combined score.")
@@ -48,6 +56,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--run-name", default="", help="Name of the MLflow run.  [default: golden set, target and k]")
 @click.option("--concurrency", default=16, show_default=True, help="Questions in flight at once.")
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds for the target, for each question.")
+@click.option("--trials", default=1, show_default=True, help="How often each question is asked.")
 @click.option("--judge-timeout", default=600.0, show_default=True, help="Seconds for the judges, for each question.")
 @click.option(
     "--traces",
@@ -59,10 +68,13 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--verdict-cache/--no-cache", default=True, help="Use verdicts paid for before.  [default: yes]")
 @click.option("--require", default="", help=REQUIRE_HELP)
 @click.option("--min-coverage", default=0.0, show_default=True, type=click.FloatRange(0, 1), help=COVERAGE_HELP)
+@click.option("--redact", multiple=True, help="Regular expression; what matches is taken out of every response.")
 @click.option("--price-in", type=float, help="USD per million input tokens of the target.")
 @click.option("--price-out", type=float, help="USD per million output tokens of the target.")
 @click.option("--judge-price-in", type=float, help="USD per million input tokens of the judge.")
 @click.option("--judge-price-out", type=float, help="USD per million output tokens of the judge.")
+@click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
+@click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
 @click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
 @click.option(
     "--output",
@@ -80,15 +92,15 @@ def run(golden: str, target: str, min_coverage: float, output: str, **options: A
     from evaltrack.api import run_eval
     from evaltrack.cli.progress import make_progress
 
-    for name in ("experiment", "run_name", "evaluation_json"):
+    for name in ("experiment", "run_name", "evaluation_json", "resume"):
         options[name] = options[name] or None
     options["target_options"] = dict(_pair(option) for option in options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
-    _print(result, output)
-    return _exit_code(result, min_coverage)
+    print_result(result, output)
+    return end_of(result, min_coverage)
 
 
 def _pair(option: str) -> tuple[str, str]:
@@ -98,8 +110,12 @@ def _pair(option: str) -> tuple[str, str]:
     return key, value
 
 
-def _exit_code(result: RunResult, min_coverage: float) -> int:
-    """What the run's success, its criteria and its coverage come to."""
+def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
+    """The exit code: what the run's success, its criteria and its coverage come to.
+
+    Raises:
+        NothingMeasuredError: there is no number.
+    """
     if not result.success:
         raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}")
     if any(checked.met is False for checked in result.criteria):
@@ -114,7 +130,8 @@ def _exit_code(result: RunResult, min_coverage: float) -> int:
     return 0
 
 
-def _print(result: RunResult, output: str) -> None:
+def print_result(result: RunResult, output: str) -> None:
+    """Print a run on stdout, as a table or as JSON."""
     if output == "json":
         from evaltrack.report.machine import run_json
 

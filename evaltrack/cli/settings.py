@@ -41,6 +41,18 @@ def check_settings(settings: Mapping[str, Any], commands: Collection[str], comma
             raise UsageError(f"settings: `{command.name}` has no option `{name}`; {_nearest(name, known)}")
 
 
+def in_lists(settings: Mapping[str, Any], command: click.Command) -> dict[str, Any]:
+    """The settings of a command with a list of one where an option can be repeated and only one value is given."""
+    if isinstance(command, click.Group):
+        below = {name: sub for name, sub in command.commands.items() if isinstance(settings.get(name), dict)}
+        return {**settings, **{name: in_lists(settings[name], sub) for name, sub in below.items()}}
+    repeatable = {parameter.name for parameter in command.params if getattr(parameter, "multiple", False)}
+    return {
+        name: [value] if name in repeatable and not isinstance(value, list | dict) else value
+        for name, value in settings.items()
+    }
+
+
 def _nearest(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1)
     return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(known))}"

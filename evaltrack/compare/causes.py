@@ -106,7 +106,8 @@ def _answer(before: FlatRow, after: FlatRow) -> Iterator[Cause]:
 
 def _verdict(before: FlatRow, after: FlatRow, *, same_answer: bool) -> Iterator[Cause]:
     """Another verdict on the same sources and the same answer."""
-    was, now = before["overall_score"], after["overall_score"]
+    scored = "reasoning_score" if after["reasoning_score"] is not None else "overall_score"
+    was, now = before[scored], after[scored]
     if was is not None and now is not None and was != now:
         on = "on the same sources and answer" if same_answer else "on another answer"
         yield Cause("verdict_changed", f"the judge's score went from {was:.3f} to {now:.3f} {on}")

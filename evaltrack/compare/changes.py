@@ -73,14 +73,28 @@ class Changes:
             dropped=tuple(_lower(light)),
             before=before if whole else None,
             after=after if whole else None,
+            by_judge=_by_judge(before, after),
         )
 
 
 def _lower(light: Any) -> Iterator[tuple[str, float, float]]:
-    for name in ("recall_at_k", "reciprocal_rank", "overall_score"):
-        was, now = light[f"{name}_b"], light[f"{name}_c"]
-        if now < was:
+    for name in ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score"):
+        was, now = light.get(f"{name}_b"), light.get(f"{name}_c")
+        if was is not None and now is not None and now < was:
             yield name, float(was), float(now)
+
+
+def _by_judge(before: FlatRow | None, after: FlatRow | None) -> bool:
+    """Whether the candidate's row would pass but for its judge (SPEC section 6)."""
+    if before is None or after is None:
+        return False
+    if after["reasoning_score"] is not None:
+        return True
+    if after["negative_pass"] is not None:  # unless the target itself declined before, only the judge saw it
+        return not (before["abstained"] or before["sources"] == [])
+    if after["overall_score"] is None or (after["hit"] is None and after["false_abstention"] == 1):
+        return False
+    return after["hit"] in (None, 1) and after["tools_called"] in (None, 1)
 
 
 def _label(value: Any) -> str | None:

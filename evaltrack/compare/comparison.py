@@ -28,6 +28,7 @@ CauseKind = Literal[
 """Why a question changed, in the order of the flow (SPEC section 8); the earliest that applies is the cause."""
 
 Outcome = Literal["pass", "fail", "error", "not measured"]
+RepeatKind = Literal["real", "flaky", "gone", "not measured"]
 Verdict = Literal["ok", "regression", "unknown"]
 
 
@@ -60,7 +61,7 @@ class MetricDelta:
 
     `drop` is relative to the baseline (None where that is 0); `interval` the 95 % paired-bootstrap interval of `delta`;
     `detectable` the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
-    questions that got better, stayed, got worse.
+    questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
     """
 
     name: str
@@ -75,6 +76,7 @@ class MetricDelta:
     detectable: float | None = None
     threshold: Threshold | None = None
     regressed: bool = False
+    noise: float | None = None
 
     @property
     def delta(self) -> float:
@@ -113,11 +115,29 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """A question that flipped, asked again: so often it passed and failed, the rest of `times` was not measured."""
+
+    times: int
+    passed: int
+    failed: int
+
+    @property
+    def kind(self) -> RepeatKind:
+        """`real`: it fails every time; `gone`: it passes every time; `flaky`: now so, now so."""
+        if self.failed:
+            return "flaky" if self.passed else "real"
+        return "gone" if self.passed == self.times else "not measured"
+
+
+@dataclass(frozen=True)
 class Change:
     """One question that went from one outcome to another, or kept it and scored lower (`dropped` names the scores).
 
     `also` holds the causes that apply besides, in the order of the flow. `before` and `after` are the rows of both
-    sides for the first changes of a comparison, else None.
+    sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
+    accepted the question in spite of it, and why; `by_judge`: it fails by its judge alone; `informs`: and that judge is
+    not trusted.
     """
 
     id: str
@@ -132,6 +152,22 @@ class Change:
     dropped: tuple[tuple[str, float, float], ...] = ()
     before: FlatRow | None = None
     after: FlatRow | None = None
+    repeat: Repeat | None = None
+    accepted: str | None = None
+    by_judge: bool = False
+    informs: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether a flip counts for the gate: not if it passed every time it was asked again, or was accepted."""
+        gone = self.repeat is not None and self.repeat.kind == "gone"
+        return not (gone or self.accepted or self.informs)
+
+    @property
+    def same_retrieval(self) -> bool | None:
+        """Whether both sides scored the same ranked sources; None where that is not known."""
+        digests = [row.get("retrieval_digest") for row in (self.before, self.after) if row is not None]
+        return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
 
 
 @dataclass(frozen=True)
@@ -159,6 +195,7 @@ class Comparison:
     causes: Mapping[CauseKind, int]
     criteria: tuple[tuple[Checked, Checked], ...] = ()
     compare_link: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 METRICS = {score.metric: score for score in SCORES}
-GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "pass_rate")
+GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate")
 
 
 class Measure:
@@ -36,7 +36,9 @@ class Measure:
     ) -> Iterator[MetricDelta]:
         """Each metric that both sides measured on at least one common question."""
         for name, score in METRICS.items():
-            if name in self._left_out or (names is not None and name not in names):
+            if not score.compared or name in self._left_out or (names is not None and name not in names):
+                continue
+            if f"{score.name}_b" not in frame:
                 continue
             pairs = frame[[f"{score.name}_b", f"{score.name}_c"]].dropna()
             if pairs.empty:

@@ -7,31 +7,52 @@ questions are paired in memory while only the few that changed are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaltrack import statistics
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.comparison import Change, Comparison, GroupDelta, MetricDelta, Repeat, Verdict
 from evaltrack.compare.deltas import METRICS, Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import UsageError
+from evaltrack.reasoned import DIMENSIONS
 from evaltrack.records import Signature
 
+_REASONED = {"reasoning_score", "hypotheses", "shifts", "coupling_violation_rate", *DIMENSIONS}
 _JUDGED = {"judge_score", "accuracy", "completeness", "relevance", "judge_spread", "combined_score", "pass_rate"}
+_JUDGED |= _REASONED
 _RETRIEVED = {"recall_at_k", "precision_at_k", "mrr", "hit_rate", "ndcg_at_k", "combined_score", "pass_rate"}
 AFFECTED: dict[str, set[str]] = {
     "k": _RETRIEVED,
     "judge": _JUDGED | {"negative_pass_rate"},
     "judge_prompt": _JUDGED | {"negative_pass_rate"},
-    "weights": {"combined_score"},
+    "weights": {"combined_score", "reasoning_score"},
+    "rubric": set(METRICS),
     "pass_threshold": {"pass_rate"},
     "metrics_version": set(METRICS),
     "golden": set(METRICS),
 }
 """Which metrics a differing part of the signature makes incomparable."""
+
+Again = Callable[[Sequence[str]], Mapping[str, Repeat]]
+
+
+@dataclass(frozen=True)
+class JudgeKnown:
+    """What is known besides the rows: the judge's noise by metric, whether it is trusted, what was accepted and why."""
+
+    noise: Mapping[str, float] = field(default_factory=dict)
+    trusted: bool = True
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def applied(self, flip: Change) -> Change:
+        """The flip, with what is known of it."""
+        return replace(flip, accepted=self.accepted.get(flip.id), informs=flip.by_judge and not self.trusted)
 
 
 def differing(baseline: Signature, candidate: Signature) -> dict[str, tuple[Any, Any]]:
@@ -50,6 +71,8 @@ def compare(
     *,
     ignore: Collection[str] = (),
     criteria: tuple[Criterion, ...] = (),
+    again: Again | None = None,
+    known: JudgeKnown | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
@@ -61,6 +84,8 @@ def compare(
         gate: The rules; None takes the defaults of seed 004.
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
         criteria: Success criteria to hold both sides against.
+        again: Asks the questions with these ids again; those that pass every time then count as no regression.
+        known: What is known of the judge, and which questions were accepted.
         resamples: Bootstrap resamples for each interval.
         seed: Of the bootstrap.
 
@@ -68,13 +93,15 @@ def compare(
         NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
         UsageError: `ignore` names no part, or a domain of the gate is in neither run.
     """
-    gate = gate or Gate()
+    known = known or JudgeKnown()
+    gate = (gate or Gate()) if known.trusted else (gate or Gate()).without(_JUDGED)
     left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     measure = Measure(gate, left_out, resamples, seed)
-    metrics = tuple(measure.deltas(paired.frame, gate.drops))
+    metrics = tuple(replace(m, noise=known.noise.get(m.name)) for m in measure.deltas(paired.frame, gate.drops))
     groups = tuple(measure.groups(paired.frame))
     changes = Changes(paired, candidate.info.signature.k, count_flips="pass_rate" not in left_out)
+    changes.flips = tuple(known.applied(flip) for flip in _repeated(changes.flips, again))
     p_value = statistics.mcnemar_exact(len(changes.flips), len(changes.fixes))
     verdict, reasons = _verdict(gate, metrics, groups, changes, p_value)
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
@@ -101,7 +128,15 @@ def compare(
         left_out=tuple(sorted(left_out)),
         causes=dict(counted.most_common()),
         criteria=checked,
+        notes=known.notes,
     )
+
+
+def _repeated(flips: tuple[Change, ...], again: Again | None) -> tuple[Change, ...]:
+    if again is None or not flips:
+        return flips
+    repeats = again([flip.id for flip in flips])
+    return tuple(replace(flip, repeat=repeats.get(flip.id)) for flip in flips)
 
 
 def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
@@ -115,7 +150,10 @@ def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]
         told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
         cure = "run the candidate again as the baseline was run, set a new baseline, or --ignore what may differ"
         raise NotComparableError(f"the runs are not comparable: {'; '.join(told)}. {cure[0].upper()}{cure[1:]}")
-    return set().union(*(AFFECTED[part] for part in found)) if found else set()
+    left_out = set[str]().union(*(AFFECTED[part] for part in found))
+    if "weights" in found and candidate.rubric == "reasoning":
+        left_out.add("pass_rate")  # there the weights decide who passes
+    return left_out
 
 
 def _verdict(
@@ -124,7 +162,7 @@ def _verdict(
     """A regression that was found outweighs questions that were lost; those make the verdict unknown."""
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
-    flips, fixes, lost = len(changes.flips), len(changes.fixes), len(changes.lost)
+    flips, fixes, lost = sum(flip.counts for flip in changes.flips), len(changes.fixes), len(changes.lost)
     if gate.too_many_flips(flips, fixes, p_value):
         allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
         worse.append(f"{flips} question{'s' * (flips > 1)} went from pass to fail{allowed}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
@@ -33,6 +33,15 @@ class Gate:
     allow_flips: int = 0
     min_coverage: float = 1.0
     kind: GateKind = "rules"
+
+    def without(self, metrics: Collection[str]) -> Gate:
+        """The same rules, none of them for these metrics."""
+        kept = {name: drop for name, drop in self.drops.items() if name not in metrics}
+        domains = {
+            domain: {name: drop for name, drop in drops.items() if name not in metrics}
+            for domain, drops in self.domain_drops.items()
+        }
+        return replace(self, drops=kept, domain_drops=domains)
 
     def regressed(self, metric: MetricDelta, higher_is_better: bool) -> bool:
         """Whether the metric, which carries its threshold, is a regression."""

@@ -14,11 +14,12 @@ from evaltrack.table import FlatRow
 if TYPE_CHECKING:
     import pandas as pd
 
-LIGHT_COLUMNS = [
+ALWAYS = (
     *("id", "position", "digest", "domain", "difficulty", "category", "passed", "error"),
-    *(score.name for score in SCORES),
-]
-"""What is read of every question; the rest only of those that changed."""
+    *("recall_at_k", "reciprocal_rank"),
+)
+LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, *(score.name for score in SCORES if score.compared))))
+"""What is read of every question; the rest only of those that changed. Scores that nobody measured are left out."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Paired:
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
-        merged = baseline.columns.merge(candidate.columns, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
+        both_have = [name for name in LIGHT_COLUMNS if name in baseline.columns and name in candidate.columns]
+        old, new = baseline.columns[both_have], candidate.columns[both_have]
+        merged = old.merge(new, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
         self.removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])
         self.added = tuple(merged.loc[merged["_merge"] == "right_only", "id"])
         both = merged[merged["_merge"] == "both"]

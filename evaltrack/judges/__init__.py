@@ -37,8 +37,8 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [] if list(names) == ["none"] else list(names)
 
 
-def open_judge(name: str, *, concurrency: int, cache: VerdictCache | None) -> Judge:
-    """The judge called `name`.
+def open_judge(name: str, *, rubric: str = "answer", concurrency: int, cache: VerdictCache | None) -> Judge:
+    """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
@@ -48,9 +48,11 @@ def open_judge(name: str, *, concurrency: int, cache: VerdictCache | None) -> Ju
         if not has_server():
             raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none")
         from evaltrack.judges.answer import AnswerJudge
+        from evaltrack.judges.reasoning import ReasoningJudge
         from evaltrack.llm import LLM
 
-        return AnswerJudge(LLM(rest, concurrency=concurrency), name, cache)
+        kind_of_judge = ReasoningJudge if rubric == "reasoning" else AnswerJudge
+        return kind_of_judge(LLM(rest, concurrency=concurrency), name, cache)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge
 

@@ -1,37 +1,33 @@
 """The answer judge (seed 001, SPEC section 4): an LLM's strict, structured opinion on one answer.
 
-The prompts are text files beside this one. What is judged stands between tags that its text cannot close, in the user's
-message alone: an answer that says "give 1.0" is a text to be judged.
+The prompts are text files beside this one.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-import re
 from functools import cache
-from importlib.resources import files
 from typing import Annotated, Any
-from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from evaltrack.cache import VerdictCache
-from evaltrack.llm import LLM, Answer, AnswerError, Schema
-from evaltrack.records import ForeignText, Question, Response, Unit, Usage, Verdict
+from evaltrack.judges.llm_judge import (
+    TEXT_LIMIT,
+    LlmJudge,
+    Messages,
+    cut,
+    inert,
+    prompt,
+    read_reply,
+    system_and_user,
+    tagged,
+)
+from evaltrack.llm import Schema
+from evaltrack.records import ForeignText, Question, Response, Unit
 
-TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT = 12_000, 12_000, 3_000, 300
-"""Characters shown to the judge: of question, expected answer and answer each; of all sources; of the text and the
-title of one source. What is cut is marked."""
-
-TAGS = ("question", "expected_answer", "sources", "source", "answer")
-CUT = " [... cut]"
-RAW_SHOWN = 500
-
-
-class UnreadableVerdictError(Exception):
-    """The judge's answer could not be read, also after one repair attempt; the message holds its raw text."""
+SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT = 12_000, 3_000, 300
+"""Characters shown to the judge of all sources, and of the text and the title of one. What is cut is marked."""
 
 
 class _Reply(BaseModel):
@@ -55,75 +51,29 @@ class NegativeReply(_Reply):
     declined: bool
 
 
-class AnswerJudge:
-    """Judges answers with one model. Verdicts already paid for come from the cache; another `trial` has its own."""
+class AnswerJudge(LlmJudge):
+    """Judges answers with one model."""
 
-    def __init__(self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, trial: int = 0) -> None:
-        self.name = name
-        self.digest = prompt_digest()
-        self._llm, self._cache, self._trial = llm, verdicts, trial
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+    @staticmethod
+    def prompts_digest() -> str:
+        """Of prompts, schemas and limits."""
+        return prompt_digest()
 
-    @property
-    def notes(self) -> list[str]:
-        """What the server refused and was left out."""
-        return self._llm.notes
+    def messages(self, question: Question, response: Response) -> Messages:
+        """The prompt for answerable questions or for negatives, and all data between tags."""
+        return judge_messages(question, response)
 
-    async def __call__(self, question: Question, response: Response, /) -> Verdict:
-        """The verdict on one response.
+    def schema(self, question: Question) -> Schema:
+        """The strict JSON schema of the reply."""
+        return reply_schema(_form(question))
 
-        Raises:
-            UnreadableVerdictError: what the model wrote could not be read, also after one repair attempt.
-            AnswerError: the model gave nothing.
-            ServerRefusesError, QuotaError, BusyError: no question can be judged any more.
-        """
-        messages = judge_messages(question, response)
-        form = NegativeReply if question.negative else AnswerReply
-        if self._cache is None:
-            return await self._paid(messages, form)
-        key = self._key(messages)
-        async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
-            if (known := self._cache.get(key)) is not None:
-                return known.model_copy(update={"cached": True, "judge": self.name})
-            verdict = await self._paid(messages, form)
-            await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
-            return verdict
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._llm.aclose()
-
-    async def _paid(self, messages: list[dict[str, str]], form: type[_Reply]) -> Verdict:
-        reply, usage = await self._ask(messages, form)
-        return Verdict(judge=self.name, usage=usage, **reply.model_dump())
-
-    async def _ask(self, messages: list[dict[str, str]], form: type[_Reply]) -> tuple[_Reply, Usage | None]:
-        first = await self._llm.ask(messages, reply_schema(form))
-        try:
-            return read_reply(first.text, form), first.usage
-        except ValueError as error:
-            wrong = str(error)
-        asked = f"That cannot be read: {wrong}. Reply again: only the JSON object, every field present and in range."
-        said = {"role": "assistant", "content": first.text[:TEXT_LIMIT]}
-        text = first.text
-        try:
-            second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], reply_schema(form))
-            text = second.text
-            return read_reply(text, form), _sum(first, second)
-        except (ValueError, AnswerError) as error:
-            tried = f"{wrong}; after one repair attempt: {error}"
-            raise UnreadableVerdictError(f"{tried}; it wrote: {text[:RAW_SHOWN]!r}") from None
-
-    def _key(self, messages: list[dict[str, str]]) -> str:
-        """What a verdict depends on: model, server, parameters, prompt, everything shown, and the trial."""
-        parts = [self._llm.identity, self.digest, messages, self._trial]
-        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+    def read(self, text: str, question: Question, _response: Response) -> dict[str, Any]:
+        """The fields of a verdict from what the model wrote."""
+        return read_reply(text, _form(question)).model_dump()
 
 
-@cache
-def prompt(name: str) -> str:
-    """The text of a prompt file."""
-    return files("evaltrack.judges").joinpath(name).read_text("utf-8")
+def _form(question: Question) -> type[_Reply]:
+    return NegativeReply if question.negative else AnswerReply
 
 
 @cache
@@ -148,34 +98,14 @@ def reply_schema(form: type[_Reply]) -> Schema:
     return Schema("verdict", schema)
 
 
-def read_reply(text: str, form: type[_Reply]) -> _Reply:
-    """A reply from what the model wrote; thoughts before it, text around it and a fence are passed over.
-
-    Two objects are not read: one of them may be quoted from the answer that is judged.
-
-    Raises:
-        ValueError: no object or several, a field missing or off its scale; the message says which.
-    """
-    if text.lstrip().startswith("<think>"):
-        text = text.rpartition("</think>")[2]
-    start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        raise ValueError("there is no JSON object")
-    try:
-        return form.model_validate_json(text[start : end + 1])
-    except ValidationError as error:
-        found = [f"{'.'.join(map(str, e['loc'])) or 'JSON'}: {e['msg']}" for e in error.errors(include_url=False)]
-        raise ValueError("; ".join(found[:4])) from None
-
-
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:
     """What the judge is shown: the prompt as system message, and all data between tags in one user message."""
-    parts = [_tagged("question", question.question)]
+    parts = [tagged("question", question.question)]
     if not question.negative and question.expected_answer:
-        parts.append(_tagged("expected_answer", question.expected_answer))
-    parts += [_sources(response), _tagged("answer", response.answer or "(no answer)")]
+        parts.append(tagged("expected_answer", question.expected_answer))
+    parts += [_sources(response), tagged("answer", response.answer or "(no answer)")]
     system = prompt("negative.txt" if question.negative else "answer.txt")
-    return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]
+    return system_and_user(system, parts)
 
 
 def _sources(response: Response) -> str:
@@ -186,27 +116,8 @@ def _sources(response: Response) -> str:
         if left <= 0:
             shown.append(f"({len(with_text) - len(shown)} more)")
             break
-        title = _cut(source.title or source.chunk_id or "", TITLE_LIMIT)
-        text = _cut(source.text or "", min(SOURCE_LIMIT, left))
-        shown.append(f"<source>\n{_inert(title)}\n{_inert(text)}\n</source>")
+        title = cut(source.title or source.chunk_id or "", TITLE_LIMIT)
+        text = cut(source.text or "", min(SOURCE_LIMIT, left))
+        shown.append(f"<source>\n{inert(title)}\n{inert(text)}\n</source>")
         left -= len(title) + len(text)
     return "<sources>\n" + ("\n".join(shown) or "(none with text)") + "\n</sources>"
-
-
-def _tagged(tag: str, text: str) -> str:
-    return f"<{tag}>\n{_inert(_cut(text, TEXT_LIMIT))}\n</{tag}>"
-
-
-def _inert(text: str) -> str:
-    """A text that can neither open nor close one of our tags."""
-    return re.sub(rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b)", r"&lt;\1", text, flags=re.IGNORECASE)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit] + CUT
-
-
-def _sum(*answers: Answer) -> Usage | None:
-    """The tokens of all calls together, as far as the server told them; None where it told none."""
-    told = [answer.usage for answer in answers if answer.usage is not None]
-    return sum(told[1:], start=told[0]) if told else None

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
+from evaltrack.judges.recorded import folded
+from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.scores import lacking
 from evaltrack.targets.python import import_function, in_thread, is_async
@@ -45,9 +50,15 @@ class FunctionJudge:
         if inspect.isawaitable(returned):
             returned = await returned
         if isinstance(returned, Mapping):
-            returned = Verdict.model_validate({"reasoning": "", **returned, "judge": self.name})
+            returned = self._read(returned)
         if not isinstance(returned, Verdict):
             raise TypeError(f"the judge returned {type(returned).__name__}; return a Verdict or its fields")
         if name := lacking(question, returned):
             raise ValueError(f"the judge returned no `{name}`")
         return returned.model_copy(update={"judge": self.name})
+
+    def _read(self, fields: Mapping[Any, Any]) -> Verdict:
+        try:
+            return read_verdict({"reasoning": "", **folded(fields), "judge": self.name})
+        except ValidationError as error:
+            raise ValueError(f"what the judge returned is no verdict: {findings(error)}") from None

@@ -1,21 +1,28 @@
 """`recorded:FILE`: verdicts given earlier, by humans or by a judge. JSON Lines in the form of SPEC section 7.
 
 Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
-and `judge`, who gave it. Lines that name a judge count as that judge's, so that a comparison knows who judged.
+and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
+name a judge count as that judge's, so that a comparison knows who judged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Verdict
+from evaltrack.judges.strict import findings, no_repeats, read_verdict
+from evaltrack.records import Observed, Question, Response, Verdict
 from evaltrack.scores import lacking
 
 SHOWN = 20
+
+NOT_IN_FILES = ("usage", "cached")
+"""What says whether and how a verdict was paid for: reading it from a file costs nothing."""
 
 
 class NotJudgedError(LookupError):
@@ -58,10 +65,10 @@ class RecordedJudge:
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:
         try:
             value = from_json(raw, allow_inf_nan=False)
+            no_repeats(raw)
             key, verdict = _judged(value)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            problems.append(f"{self._path}:{number}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+            problems.append(f"{self._path}:{number}: {findings(error)}")
             return
         except ValueError as error:
             problems.append(f"{self._path}:{number}: {error}")
@@ -69,6 +76,11 @@ class RecordedJudge:
         if key in self._verdicts:
             problems.append(f"{self._path}:{number}: id `{key}` is judged twice; keep one of them")
         self._verdicts[key] = verdict
+
+    @property
+    def verdicts(self) -> Mapping[str, Verdict]:
+        """All of them, by question id."""
+        return self._verdicts
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -91,4 +103,15 @@ def _judged(value: object) -> tuple[str, Verdict]:
     key = value.pop("id", None)
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise _BadLineError("`id` is missing; name the question that was judged")
-    return str(key), Verdict.model_validate({"judge": "recorded", "reasoning": "", **value})
+    for name in NOT_IN_FILES:
+        if name in value:
+            raise _BadLineError(f"{name}: stands in no file, as a verdict that is read costs nothing; take it out")
+    return str(key), read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+
+
+def folded(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a verdict; what was observed of reasoning stands beside the others in a file (SPEC section 7)."""
+    if "dimensions" not in fields:
+        return dict(fields)
+    observed = {name: value for name, value in fields.items() if name in Observed.model_fields}
+    return {name: value for name, value in fields.items() if name not in observed} | {"observed": observed}

@@ -1,12 +1,25 @@
 """The only door to OpenAI-compatible servers.
 
-`server` knows the key and where it is sent, `client` asks, `throttle` decides how fast, `replies` reads what comes
-back, `refusals` tells what no second try cures.
+`server` knows the key and where it is sent, `client` asks, `attempts` holds what was tried, `forms` knows how JSON is
+asked for, `throttle` decides how fast, `replies` reads what comes back, `refusals` tells what no second try cures.
 """
 
-from evaltrack.llm.client import LLM, Schema
-from evaltrack.llm.refusals import BusyError, QuotaError, ServerRefusesError
+from evaltrack.llm.attempts import WAITING
+from evaltrack.llm.client import LLM
+from evaltrack.llm.forms import Schema
+from evaltrack.llm.refusals import AccessLostError, BusyError, QuotaError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
 
-__all__ = ["LLM", "Answer", "AnswerError", "BusyError", "QuotaError", "Schema", "ServerRefusesError", "has_server"]
+__all__ = [
+    "LLM",
+    "WAITING",
+    "AccessLostError",
+    "Answer",
+    "AnswerError",
+    "BusyError",
+    "QuotaError",
+    "Schema",
+    "ServerRefusesError",
+    "has_server",
+]

@@ -2,7 +2,8 @@
 
 One retry layer (the client's own is off) and one throttle for all calls of a model: concurrency halves on 429 and grows
 back (additive increase, multiplicative decrease), and `Retry-After` holds everybody for as long as the server says.
-Servers differ in what they take: a response format or parameter that is refused once is not sent again, and noted.
+Servers differ in what they take: a parameter that is refused once is not sent again, and noted; for the response format
+see `forms`. Who is stopped while waiting learns what for: the error carries a note that starts with `WAITING`.
 
 Calls are posted through the client's own `post`, past `chat.completions.create`: that halves the CPU of a call, and
 leaves no MLflow traces of it where the user's process has autologging on.
@@ -14,13 +15,24 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.llm.refusals import is_quota, raise_if_final, words
+from evaltrack.llm.attempts import ATTEMPTS, WAITING, Asking, Message
+from evaltrack.llm.forms import FORMATS, Forms, Schema, response_format
+from evaltrack.llm.refusals import (
+    LONGEST_WAIT,
+    asked_to_wait,
+    is_about_the_content,
+    is_quota,
+    raise_if_final,
+    said,
+    words,
+)
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import base_url, key
-from evaltrack.llm.throttle import Throttle, Turn, delay, retry_after
+from evaltrack.llm.throttle import Throttle, Turn, delay
+from evaltrack.records import together
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -28,37 +40,11 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 120.0
 """From sending a call to the last byte of its answer; a reasoning model may think for a minute."""
+AGAIN_SECONDS = 30.0
+"""For the call that only finds out whether a stricter form works after all."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
-ATTEMPTS = 8
-"""Calls that may fail for one question asked of the model. Calls that the server puts off (429) are not failures."""
-MOST_PUT_OFF = 100
-BROKEN = 3
-"""So many failures in a row, before any success, may be a format that the server breaks on: another one is tried."""
-FORMATS = ("json_schema", "json_object with a schema", "json_object", "text")
-"""From the strictest to what every server takes."""
 PUT_OFF = frozenset({408, 409, 425, 429})
-
-Message = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Schema:
-    """A JSON schema with the name that it is sent under; built once, because building it for each call is slow."""
-
-    name: str
-    schema: Mapping[str, Any]
-
-
-@dataclass
-class _Asking:
-    """One question asked of the model: the format it is at, and what went wrong so far."""
-
-    messages: list[Mapping[str, str]]
-    schema: Schema | None
-    form: int
-    failures: int = 0
-    put_off: int = 0
-    last: str = ""
+ILL_FORMED = frozenset({400, 415, 422})
 
 
 class LLM:
@@ -84,7 +70,8 @@ class LLM:
         asked = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
         self._asked = {name: value for name, value in asked.items() if value is not None}
         self._parameters = dict(self._asked)
-        self._form, self._form_works = 0, False
+        self._forms = Forms()
+        self._answered = False
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
         self._call_seconds = call_seconds
         self._key, self._base_url = key(), base_url()
@@ -98,37 +85,75 @@ class LLM:
 
         Raises:
             AnswerError: it refused, was cut off, said nothing, or the server kept failing.
-            ServerRefusesError: key, model or access are refused.
+            ServerRefusesError: key, model or access are refused, and nothing was answered before.
+            AccessLostError: they are refused now, and were not before.
             QuotaError: the quota is used up.
             BusyError: the server asks for a pause of more than an hour.
+            CancelledError: with a note of what was waited for.
         """
+        asking = Asking(list(messages), schema, self._forms.form)
+        try:
+            answer = await self._ask(asking)
+            return await self._in_doubt(asking, answer)
+        except asyncio.CancelledError as error:
+            error.add_note(f"{WAITING}{asking.waits_for(self._throttle)}")
+            raise
+
+    async def _ask(self, asking: Asking) -> Answer:
+        """Ask until there is an answer, or asking again does not help."""
         from openai import APIConnectionError, APIStatusError
 
-        asking = _Asking(list(messages), schema, self._form)
-        while asking.failures < ATTEMPTS and asking.put_off < MOST_PUT_OFF:
-            turn, sent = self._throttle.turn(), dict[str, Any]()
+        while asking.may_go_on:
+            turn, sent, asking.sent_at = self._throttle.turn(), dict[str, Any](), None
             try:
-                async with turn, asyncio.timeout(self._call_seconds):
-                    sent = dict(self._parameters)
-                    asking.form = max(asking.form, self._form)  # others may have learnt meanwhile what it takes
-                    body = await self._post(asking, sent)
+                async with turn:
+                    sent, asking.sent_at = dict(self._parameters), turn.since
+                    asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
+                    body = await self._call(asking, sent, self._call_seconds)
             except APIStatusError as error:
+                asking.sent_at = None
                 if not self._adapt(asking, error, sent):
                     await self._after(asking, error, turn)
             except (APIConnectionError, TimeoutError) as error:
+                asking.sent_at = None
                 await self._failed(asking, self._why(error))
             else:
                 self._throttle.succeeded()
-                self._keep(asking)
+                self._answered = True
+                if asking.schema is not None:
+                    self._forms.worked(asking.form)
                 return read_answer(body)
-        raise AnswerError(f"the server failed {asking.failures + asking.put_off} times; last: {asking.last}")
+        raise asking.gave_up()
+
+    async def _in_doubt(self, asking: Asking, answer: Answer) -> Answer:
+        """The answer; one in a weaker form than others use is held against the stricter form, which is tried again."""
+        from openai import APIConnectionError, APIStatusError
+
+        if asking.schema is None or not self._forms.doubted(asking.form) or self._throttle.held is not None:
+            return answer
+        with self._forms.in_doubt() as form:
+            try:
+                seconds = min(self._call_seconds, AGAIN_SECONDS)
+                body = await self._call(replace(asking, form=form), self._parameters, seconds)
+            except APIStatusError as error:
+                if error.status_code >= 500 or error.status_code in ILL_FORMED:
+                    self._forms.failed(form)
+                return answer
+            except (APIConnectionError, TimeoutError):
+                return answer
+        self._forms.worked(form)
+        try:
+            strict = read_answer(body)
+        except AnswerError as error:
+            return replace(answer, usage=together(answer.usage, error.usage))
+        return replace(strict, usage=together(answer.usage, strict.usage))
 
     @property
     def notes(self) -> list[str]:
         """What the server refused, in words."""
         notes = [f"{self.model} refuses `{name}`; it was left out" for name in self._refused]
-        if self._form:
-            notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[self._form]}")
+        if form := self._forms.form:
+            notes.append(f"{self.model} does not take {FORMATS[0]}; asked for {FORMATS[form]}")
         return notes
 
     @property
@@ -142,12 +167,25 @@ class LLM:
             await self._client.close()
             self._client = None
 
-    async def _post(self, asking: _Asking, parameters: Mapping[str, Any]) -> bytes:
+    async def _call(self, asking: Asking, parameters: Mapping[str, Any], seconds: float) -> bytes:
+        """One call within so many seconds; a pause that the server asks for begins before anybody else can call."""
+        from openai import APIStatusError
+
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._post(asking, parameters)
+        except APIStatusError as error:
+            wait = asked_to_wait(error) if error.status_code in PUT_OFF or error.status_code >= 500 else None
+            if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
+                self._throttle.hold(wait, said(error))
+            raise
+
+    async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
         """One call; the body as it came."""
         import httpx2
 
         sent = {"model": self.model, "messages": asking.messages, **parameters}
-        if (form := _response_format(asking.schema, asking.form)) is not None:
+        if (form := response_format(asking.schema, asking.form)) is not None:
             sent["response_format"] = form
         response: httpx2.Response = await self._open().post("/chat/completions", body=sent, cast_to=httpx2.Response)
         return response.content
@@ -165,57 +203,52 @@ class LLM:
             )
         return self._client
 
-    def _adapt(self, asking: _Asking, error: APIStatusError, sent: Mapping[str, Any]) -> bool:
+    def _adapt(self, asking: Asking, error: APIStatusError, sent: Mapping[str, Any]) -> bool:
         """Whether something that the server refused is left out from now on, so that asking again may help at once."""
-        if error.status_code not in (400, 404, 415, 422) or is_quota(error):
+        if error.status_code not in {404, *ILL_FORMED} or is_quota(error):
             return False
-        said = words(error)
+        why = words(error)
         for name in sent:
-            if error.param == name or re.search(rf"\b{name}\b", said):
+            if error.param == name or re.search(rf"\b{name}\b", why):
                 if self._parameters.pop(name, None) is not None:  # else another call was told so before
                     self._refused.append(name)
                 return True
-        if re.search("response_format|json_schema|json_object", said) and self._weaken(asking):
-            self._form = max(self._form, asking.form)
-            return True
-        return error.status_code != 404 and not self._form_works and self._weaken(asking)
+        if re.search("response_format|json_schema|json_object", why):
+            self._forms.refused(asking.form)
+            return self._weaken(asking)
+        if error.status_code == 404 or asking.schema is None or self._forms.works:
+            return False
+        self._forms.failed(asking.form)
+        return self._weaken(asking)
 
-    def _weaken(self, asking: _Asking) -> bool:
-        """Go on to the next format, for this question: if it answers there, all others follow (see `_keep`)."""
+    def _weaken(self, asking: Asking) -> bool:
+        """Go on to the next form, for this question alone."""
         if asking.schema is None or asking.form == len(FORMATS) - 1:
             return False
         asking.form += 1
         return True
 
-    def _keep(self, asking: _Asking) -> None:
-        """The format that worked is the one for all questions."""
-        if asking.schema is not None:
-            self._form, self._form_works = max(self._form, asking.form), True
-
-    async def _after(self, asking: _Asking, error: APIStatusError, turn: Turn) -> None:
-        """Wait as long as the server asks, or a little; raise where asking again cannot help."""
-        status, wait = error.status_code, retry_after(error.response.headers)
-        raise_if_final(error, self.model, wait)
+    async def _after(self, asking: Asking, error: APIStatusError, turn: Turn) -> None:
+        """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
+        status = error.status_code
+        if not is_about_the_content(error):
+            raise_if_final(error, self.model, asked_to_wait(error), answered=self._answered)
         if status not in PUT_OFF and status < 500:
-            raise AnswerError(f"status {status}: {words(error)}") from None
-        if wait is not None:
-            self._throttle.hold(wait)
-        why = f"status {status}: {words(error)}"
+            raise AnswerError(said(error)) from None
         if status >= 500:
-            await self._failed(asking, why, waits=wait is None)
+            self._forms.failed(asking.form)
+            await self._failed(asking, said(error), answered=True)
             return
         self._throttle.pushed_back(turn.since)
-        asking.last = why
-        asking.put_off += 1
-        if wait is None:
-            await asyncio.sleep(delay(asking.put_off - 1))
+        asking.put_off(said(error))
+        await asyncio.sleep(delay(asking.times_put_off - 1))  # also where the server asks for less
 
-    async def _failed(self, asking: _Asking, why: str, *, waits: bool = True) -> None:
-        asking.last = why
-        asking.failures += 1
-        if asking.failures >= BROKEN and not self._form_works:
+    async def _failed(self, asking: Asking, why: str, *, answered: bool = False) -> None:
+        """Count a failure and wait; one that the server `answered` may be the form's."""
+        asking.failed(why)
+        if answered and self._forms.may_be_broken(asking.failures):
             self._weaken(asking)
-        if waits and asking.failures < ATTEMPTS:
+        if asking.failures < ATTEMPTS:
             await asyncio.sleep(delay(asking.failures - 1))
 
     def _why(self, error: Exception) -> str:
@@ -226,13 +259,3 @@ class LLM:
             return f"no whole answer within {self._call_seconds:g} s"
         cause = error.__cause__ or error
         return f"{type(cause).__name__}: {cause}"
-
-
-def _response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
-    """The `response_format` of a request; None where there is none to be sent."""
-    if schema is None or form == len(FORMATS) - 1:
-        return None
-    if form == 0:
-        named = {"name": schema.name, "schema": schema.schema, "strict": True}
-        return {"type": "json_schema", "json_schema": named}
-    return {"type": "json_object", "schema": schema.schema} if form == 1 else {"type": "json_object"}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.llm.server import shown_url, without_key
+from evaltrack.llm.throttle import retry_after
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -15,12 +17,20 @@ QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "bi
 LONGEST_WAIT = 3600.0
 """Seconds: a server that asks for a longer pause has no more to give today, and the run ends."""
 
+KEPT = "verdicts in the cache are not paid for again"
+
+_MODERATED = re.compile(r"moderat|flagged|content_?(policy|filter)", re.IGNORECASE)
+_FLAGGED = re.compile(r"\b(input|prompt|content|request|message)s?\b[^.]*\bflagged\b|content policy|moderation", re.I)
 SHOWN = 300
 """Characters shown of the server's own words."""
 
 
 class ServerRefusesError(UsageError):
     """The server refuses key, access or model: asking again cannot help."""
+
+
+class AccessLostError(InconclusiveError):
+    """The server refuses in the middle of a run what it gave before."""
 
 
 class QuotaError(InconclusiveError):
@@ -38,34 +48,64 @@ def words(error: APIStatusError) -> str:
     return " ".join(without_key(str(message or error.response.text)).split())[:SHOWN]
 
 
+def asked_to_wait(error: APIStatusError) -> float | None:
+    """Seconds that the server asks to wait; None where it asks for nothing."""
+    return retry_after(error.response.headers)
+
+
+def said(error: APIStatusError) -> str:
+    """What the server answered, in one line: status, what it asks for, and its words."""
+    wait = asked_to_wait(error)
+    told = f" (told to wait {wait:,.3g} s)" if wait else ""
+    return f"status {error.status_code}{told}: {words(error)}"
+
+
 def is_quota(error: APIStatusError) -> bool:
     """Whether there is no credit left, which servers say in different ways."""
     return error.status_code == 402 or not QUOTA_CODES.isdisjoint({str(error.code), str(error.type)})
 
 
-def raise_if_final(error: APIStatusError, model: str, wait: float | None) -> None:
+def is_about_the_content(error: APIStatusError) -> bool:
+    """Whether a 403 is about what this one request holds, as those who moderate word it, and not about the key.
+
+    By the error's code or type; by what OpenRouter sends beside it (`flagged_input`, `reasons`); else by its message.
+    """
+    if error.status_code != 403:
+        return False
+    body: Any = error.body
+    beside = body.get("metadata") if isinstance(body, dict) else None
+    if isinstance(beside, dict) and not {"flagged_input", "reasons"}.isdisjoint(beside):
+        return True
+    return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
+
+
+def raise_if_final(error: APIStatusError, model: str, wait: float | None, *, answered: bool = False) -> None:
     """Raise where asking again cannot help, now or for any other question; `wait`: seconds the server asks for.
 
     Raises:
-        ServerRefusesError: status 401, 403 or 404.
+        ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
+        AccessLostError: the same in the middle of a run.
         QuotaError: status 402, or an error that says so.
         BusyError: `wait` is above `LONGEST_WAIT`.
     """
-    status, said = error.status_code, words(error)
+    status, why = error.status_code, words(error)
     if status == 401:  # its words are left out: they often hold a part of the key
-        raise ServerRefusesError(f"{shown_url()} refuses the key (status 401); check OPENAI_API_KEY") from None
+        _refuse(f"{shown_url()} refuses the key (status 401); check OPENAI_API_KEY", answered)
     if status == 403:
-        raise ServerRefusesError(
-            f"{shown_url()} refuses access to {model} (status 403: {said}); check the key's rights"
-        ) from None
+        _refuse(f"{shown_url()} refuses access to {model} (status 403: {why}); check the key's rights", answered)
     if status == 404:
-        raise ServerRefusesError(
-            f"no model `{model}` at {shown_url()} (status 404: {said}); check its name and OPENAI_BASE_URL"
-        ) from None
+        _refuse(
+            f"no model `{model}` at {shown_url()} (status 404: {why}); check its name and OPENAI_BASE_URL", answered
+        )
     if is_quota(error):
-        raise QuotaError(f"the quota of the key is used up ({said}); add credit, or use another key") from None
+        raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
     if wait is not None and wait > LONGEST_WAIT:
         raise BusyError(
-            f"{shown_url()} asks to wait {wait:,.0f} s (status {status}: {said}); run again later: "
-            "verdicts in the cache are not paid for again"
+            f"{shown_url()} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"
         ) from None
+
+
+def _refuse(message: str, answered: bool) -> NoReturn:
+    if answered:
+        raise AccessLostError(f"{message}. It answered before: once it does again, run again: {KEPT}") from None
+    raise ServerRefusesError(message) from None

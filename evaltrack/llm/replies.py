@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.llm.server import without_key
+from evaltrack.masking import SHORTEST_IN_ANSWERS
 from evaltrack.records import Usage
 
 SHOWN = 200
 """Characters shown of what is no completion."""
+
+MOST_TOKENS = 10**12
+"""No call uses more; what counts above has not counted."""
 
 
 class AnswerError(Exception):
@@ -39,7 +43,7 @@ def read_answer(body: bytes) -> Answer:
     value, choice, message = _completion(body)
     usage, text = _usage(value.get("usage")), _text(message.get("content"))
     if refusal := message.get("refusal"):
-        raise AnswerError(f"the model refused: {without_key(str(refusal))}", text, usage)
+        raise AnswerError(f"the model refused: {_written(str(refusal))}", text, usage)
     reason = choice.get("finish_reason")
     if reason == "length":
         raise AnswerError(f"the answer was cut off at the limit of tokens{_thought(value)}", text, usage)
@@ -74,27 +78,41 @@ def _text(content: Any) -> str:
     """The content as text that can be sent, stored and shown; some servers give a list of parts."""
     if isinstance(content, list):
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return without_key(content.encode("utf-8", "replace").decode()) if isinstance(content, str) else ""
+    return _written(content) if isinstance(content, str) else ""
+
+
+def _written(text: str) -> str:
+    """What the model wrote, as it may be kept; what looks like a dummy key is left as it is."""
+    return without_key(text.encode("utf-8", "replace").decode(), SHORTEST_IN_ANSWERS)
 
 
 def _usage(value: Any) -> Usage | None:
-    """Prompt and completion tokens; None where one of them is missing or no count."""
+    """Prompt and completion tokens, and the parts of them that are told; None where one is missing or no count."""
     if not isinstance(value, dict):
         return None
     counts = {name: _count(value, name) for name in ("prompt_tokens", "completion_tokens")}
     if None in counts.values():
         return None
-    return Usage.model_validate(counts)
+    parts = {"cached_tokens": _part(value, "prompt", "cached_tokens"), "reasoning_tokens": _reasoning(value)}
+    return Usage.model_validate(counts | parts)
+
+
+def _part(used: Mapping[str, Any], of: str, name: str) -> int | None:
+    details = used.get(f"{of}_tokens_details")
+    return _count(details, name) if isinstance(details, dict) else None
+
+
+def _reasoning(used: Mapping[str, Any]) -> int | None:
+    return _part(used, "completion", "reasoning_tokens")
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int | None:
     count = counts.get(name)
-    return count if type(count) is int and 0 <= count < 1 << 63 else None
+    return count if type(count) is int and 0 <= count <= MOST_TOKENS else None
 
 
 def _thought(value: dict[str, Any]) -> str:
     """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
     used = value.get("usage")
-    details = used.get("completion_tokens_details") if isinstance(used, dict) else None
-    spent = _count(details, "reasoning_tokens") if isinstance(details, dict) else None
+    spent = _reasoning(used) if isinstance(used, dict) else None
     return f"; {spent:,} tokens went into reasoning" if spent else ""

@@ -7,6 +7,7 @@ import re
 from urllib.parse import urlsplit
 
 from evaltrack.errors import UsageError
+from evaltrack.masking import SHORTEST_SECRET, without
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
@@ -34,24 +35,42 @@ def base_url() -> str:
     """The address below which the server's `/chat/completions` lies.
 
     Raises:
-        UsageError: it is no HTTP address.
+        UsageError: it is no HTTP address; the message shows neither user nor password.
     """
     value = _value("OPENAI_BASE_URL") or OPENAI
-    if not re.match(r"https?://[^/]", value):
-        raise UsageError(f"OPENAI_BASE_URL is `{value}`; write http://HOST/v1 or https://HOST/v1")
+    if not re.match(r"https?://[^/]", value) or not _is_url(value):
+        raise UsageError(f"OPENAI_BASE_URL is `{_shown(value)}`; write http://HOST/v1 or https://HOST/v1")
     return value
 
 
 def shown_url() -> str:
-    """The address without user and password, for messages."""
+    """The address without user, password and query, for messages."""
     parts = urlsplit(base_url())
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def without_key(text: str) -> str:
-    """A foreign text that may be shown or kept: a server may repeat the key that it was sent."""
-    value = _value("OPENAI_API_KEY")
-    return text.replace(value, "***") if value else text
+def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:
+    """A foreign text that may be shown or kept: a server may repeat the key that it was sent.
+
+    A key below `shortest` characters is left in: local servers take any, and `x` or `test` is in every other text.
+    """
+    return without(text, _value("OPENAI_API_KEY"), shortest)
+
+
+def _is_url(value: str) -> bool:
+    """Whether host and port can be read at all."""
+    try:
+        return urlsplit(value).port != 0
+    except ValueError:
+        return False
+
+
+def _shown(value: str) -> str:
+    """What is no address, without what may be a password: what stands before an `@`, and the query."""
+    before_query = re.split(r"[?#]", value, maxsplit=1)[0]
+    if "@" not in value:
+        return before_query
+    return f"***@{value.rpartition('@')[2]}" if value == before_query else "***"
 
 
 def _value(variable: str) -> str:

@@ -27,6 +27,7 @@ class Throttle:
         self._in_flight = 0
         self._halved_at = -math.inf
         self._held_until = -math.inf
+        self._why_held = ""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -66,9 +67,16 @@ class Throttle:
             self._halved_at = time.monotonic()
             self.limit = max(1.0, self.limit / 2)
 
-    def hold(self, seconds: float) -> None:
-        """Nobody calls for so long, and a moment more so that clocks may differ."""
-        self._held_until = max(self._held_until, time.monotonic() + seconds + random.uniform(0, 0.05))  # noqa: S311
+    def hold(self, seconds: float, why: str = "") -> None:
+        """Nobody calls for so long, and a moment more so that clocks may differ; a longer pause goes on."""
+        until = time.monotonic() + seconds + random.uniform(0, 0.05)  # noqa: S311
+        if until > self._held_until:
+            self._held_until, self._why_held = until, why
+
+    @property
+    def held(self) -> str | None:
+        """Why nobody may call now; None where calls may go."""
+        return self._why_held if time.monotonic() < self._held_until else None
 
     def _let_in(self) -> None:
         """Let in as many as there are places, or wake when the pause is over."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
 from evaltrack.scores import SCORES
 from evaltrack.table import FlatRow
 
@@ -55,6 +55,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "categories": _groups(comparison, "category"),
         "ignored": list(comparison.ignored),
         "left_out": list(comparison.left_out),
+        "notes": list(comparison.notes),
         "criteria": [
             {
                 "criterion": str(candidate.criterion),
@@ -94,6 +95,7 @@ def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
             "ties": metric.ties,
             "losses": metric.losses,
             "detectable": metric.detectable,
+            "judge_noise": metric.noise,
         }
         for metric in metrics
     }
@@ -127,9 +129,21 @@ def _change(change: Change) -> dict[str, Any]:
         **cause,
         "also": [_cause(other) for other in change.also],
         "dropped": {name: {"baseline": was, "candidate": now} for name, was, now in change.dropped},
+        "same_retrieval": change.same_retrieval,
+        "repeat": _repeat(change.repeat),
+        "accepted": change.accepted,
+        "by_judge": change.by_judge,
+        "informs": change.informs,
+        "counts": change.counts,
         "before": _side(change.before),
         "after": _side(change.after),
     }
+
+
+def _repeat(repeat: Repeat | None) -> dict[str, Any] | None:
+    if repeat is None:
+        return None
+    return {"kind": repeat.kind, "times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

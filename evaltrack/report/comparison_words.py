@@ -112,7 +112,12 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     change = f"{number(metric.baseline)} to {number(metric.candidate)}, {signed(metric.delta)}{drop_words(metric)}"
     interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
     tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
-    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{tolerated}"
+    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{tolerated}{noise_words(metric)}"
+
+
+def noise_words(metric: MetricDelta) -> str:
+    """How far the judge alone moves this difference; empty where that is not known."""
+    return "" if metric.noise is None else f", noise of the judge {number(metric.noise)}"
 
 
 def drop_words(metric: MetricDelta) -> str:
@@ -140,7 +145,10 @@ def flips_words(comparison: Comparison) -> str:
     lost, won = len(comparison.flips), len(comparison.fixes)
     if not lost and not won:
         return "no question went from pass to fail or from fail to pass"
-    return f"{lost:,} pass to fail, {won:,} fail to pass (exact McNemar {p_words(comparison.mcnemar_p)})"
+    found = f"{lost:,} pass to fail, {won:,} fail to pass (exact McNemar {p_words(comparison.mcnemar_p)})"
+    kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in ("real", "flaky", "gone", "not measured") if kinds[kind])
+    return found + (f"; asked again: {again}" if again else "")
 
 
 def p_words(p_value: float) -> str:
@@ -151,7 +159,25 @@ def p_words(p_value: float) -> str:
 def change_words(change: Change) -> str:
     """One changed question: ``7 (travel): pass to fail, source_demoted``."""
     way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, lower scores"
-    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}"
+    known = repeat_words(change) + accepted_words(change)
+    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}{known}"
+
+
+def accepted_words(change: Change) -> str:
+    """Who accepted the question in spite of the flip; or that only a judge saw it whom the gate does not trust."""
+    if change.accepted:
+        return f" [{clip(change.accepted, 200)}]"
+    return " [informs only]" if change.informs else ""
+
+
+def repeat_words(change: Change) -> str:
+    """What came of asking the question again: `` [flaky: failed 2 of 5 times again]``; empty where it was not."""
+    repeat = change.repeat
+    if repeat is None:
+        return ""
+    if repeat.kind == "not measured":
+        return f" [asked {repeat.times} times again, measured {repeat.passed}]"
+    return f" [{repeat.kind}: failed {repeat.failed} of {repeat.passed + repeat.failed} times again]"
 
 
 def cause_words(change: Change) -> str:
@@ -176,6 +202,10 @@ def criteria_words(pair: tuple[Checked, Checked]) -> str:
 def detectable_words(comparison: Comparison) -> Iterator[str]:
     """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof."""
     k = comparison.candidate.signature.k
+    for metric in comparison.metrics:
+        if metric.noise is not None:
+            beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
+            yield f"{metric_title(metric.name, k)}: {beyond} the noise of the judge, which is {number(metric.noise)}"
     ruled = [metric for metric in comparison.metrics if metric.threshold]
     for metric in ruled:
         title, asked = metric_title(metric.name, k), count(metric.n, "question")
@@ -193,6 +223,7 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     if titles or comparison.ignored:
         allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
         yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+    yield from comparison.notes
     if "pass_rate" in comparison.left_out:
         yield "whether questions pass is not compared, so none can flip"
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 
 from evaltrack.report.words import (
+    GROUP_METRICS,
+    cost_words,
     criterion_words,
     judge_words,
     low_metrics,
@@ -43,6 +45,8 @@ def _head(result: RunResult) -> Iterator[str]:
         yield f"**{totals['num_errors']} of them failed and are in no mean.**"
     yield ""
     yield plain(judge_words(result), 400)
+    if cost := cost_words(result):
+        yield f"\nCost: {cost}."
     for note in result.notes:
         yield f"\n{plain(note, 400)}"
     for checked in result.criteria:
@@ -66,7 +70,7 @@ def _metrics(result: RunResult) -> Iterator[str]:
 
 
 def _groups(result: RunResult) -> Iterator[str]:
-    names = [n for n in ("recall_at_k", "mrr", "pass_rate") if any(n in m for m in result.groups.values())]
+    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
     if not names:
         return
     yield ""

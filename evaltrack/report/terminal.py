@@ -7,6 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.report.words import (
+    GROUP_METRICS,
+    cost_words,
     criterion_words,
     judge_words,
     low_metrics,
@@ -31,6 +33,8 @@ def print_run(result: RunResult, console: Console) -> None:
     if len(result.groups) > 1:
         console.print(_groups(result))
     console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
+    if cost := cost_words(result):
+        console.print(Text(f"cost: {cost}", style="dim"), soft_wrap=True)
     for checked in result.criteria:
         style = {True: "green", False: "bold red", None: "yellow"}[checked.met]
         console.print(Text(criterion_words(checked), style=style))
@@ -57,7 +61,7 @@ def _metrics(result: RunResult) -> Table:
 
 
 def _groups(result: RunResult) -> Table:
-    names = [n for n in ("recall_at_k", "mrr", "pass_rate") if any(n in m for m in result.groups.values())]
+    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
     table = _table("group", *(metric_title(n, result.signature.k) for n in names))
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from evaltrack.criteria import Checked
-from evaltrack.records import Row
+from evaltrack.reasoned import DIMENSIONS, MODES
+from evaltrack.records import Reasoned, Row
 from evaltrack.result import RunResult
+from evaltrack.rubric import TIERS
 
 METRIC_TITLES = {
     "recall_at_k": "Recall@{k}",
@@ -26,7 +28,21 @@ METRIC_TITLES = {
     "combined_score": "Combined score",
     "combined_score_best": "Combined, best",
     "pass_rate": "Passed",
+    "pass_at_n": "Passed in one trial",
+    "pass_hat_n": "Passed in all trials",
+    "flaky_rate": "Flaky",
+    "reasoning_score": "Reasoning score",
+    "hypotheses": "Hypotheses",
+    "shifts": "Perspective shifts",
+    "coupling_violation_rate": "Coupling violations",
+    **{name: name.replace("_", " ").capitalize() for name in DIMENSIONS},
+    "h_count": "H-count (of 10)",
+    **{f"tier_{tier}_share": f"Tier {tier}, {each.label}" for tier, each in TIERS.items()},
+    **{f"mode_{mode}_share": f"Mode {mode}" for mode in MODES},
 }
+
+GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
+"""What is shown of each group."""
 
 HINTS = {
     "recall_at_k": (0.8, "expected chunks may not be indexed, or the question's words do not match the documents'"),
@@ -65,12 +81,19 @@ def judge_words(result: RunResult) -> str:
     if result.signature.judge == "none":
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals
-    parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {totals['judge_tokens']:,} tokens"]
+    paid = totals["num_judged"] > totals["cached_verdicts"]
+    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not paid else "tokens not told"
+    parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
     if totals["cached_verdicts"]:
         parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
     if totals["judge_errors"]:
         parts.append(f"{totals['judge_errors']} judge errors")
     return ", ".join(parts)
+
+
+def cost_words(result: RunResult) -> str:
+    """What the run cost, where prices and tokens are known; empty where they are not."""
+    return ", ".join(f"{whose} {usd:,.4f} USD" for whose, usd in result.cost_usd.items())
 
 
 def criterion_words(checked: Checked) -> str:
@@ -82,6 +105,8 @@ def criterion_words(checked: Checked) -> str:
 
 def missed_words(row: Row, k: int) -> str:
     """What was expected and what came instead, for a question that did not pass."""
+    if row.reasoned is not None:
+        return _reasoned_words(row, row.reasoned)
     if row.question.negative:
         return "answered, but should have declined"
     if row.response is not None and row.response.declined:
@@ -94,3 +119,13 @@ def missed_words(row: Row, k: int) -> str:
         called = {call.name for call in row.response.tool_calls} if row.response else set()
         return "not called: " + ", ".join(tool for tool in row.question.expected_tools if tool not in called)
     return f"not in the first {k}: " + ", ".join(row.question.expected or ())
+
+
+def _reasoned_words(row: Row, reasoned: Reasoned) -> str:
+    """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
+    parts = [f"scored {row.scores['reasoning_score']:.0f}, {TIERS[reasoned.tier].label}"]
+    if reasoned.hard_fails:
+        parts.append(", ".join(reasoned.hard_fails))
+    elif reasoned.penalty:
+        parts.append(f"-{reasoned.penalty} for a claim {reasoned.coupling_gap} above what it earned")
+    return "; ".join(parts)

@@ -36,10 +36,15 @@ KINDS = {
 def default_target(golden: Path) -> str:
     """The target of a golden set that names none: BM25 over `corpus/<name of the set>` beside it.
 
+    A set that is about answers has, instead, responses gathered earlier in `<name of the set>_responses`.
+
     Raises:
-        UsageError: there is no such folder.
+        UsageError: there is neither.
     """
     corpus = golden.parent / "corpus" / golden.stem
+    responses = golden.parent / f"{golden.stem}_responses" / "strong.jsonl"
+    if not corpus.is_dir() and responses.is_file():
+        return f"recorded:{responses}"
     if not corpus.is_dir():
         raise UsageError(f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR")
     return f"bm25:{corpus}"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from evaltrack.errors import UsageError
+from evaltrack.masking import SHORTEST_SECRET
 from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import (
@@ -43,9 +44,6 @@ MAX_REDIRECTS = 3
 CONNECT_SECONDS = 30.0
 IDLE_SECONDS = 1.0
 """How long an idle connection is kept: below what servers do (2 to 5 s), so that none closes on a new question."""
-
-SHORTEST_SECRET = 8
-"""Characters from which a header's value is a secret and taken out of errors; a shorter one hits common words."""
 
 REFUSED_HEADERS = frozenset({"accept-encoding", "connection", "content-length", "transfer-encoding"})
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")

@@ -4,7 +4,7 @@
 | --- | --- |
 | `answer` | the text of the answer |
 | `sources` | the list of what was retrieved, best first |
-| `tool_calls` | a list of tool names, or of objects with `name` and `arguments` |
+| `tool_calls` | a list of tool names, of objects with `name` and `arguments`, or of OpenAI's tool calls |
 | `abstained` | true where the target says that it does not know |
 | `prompt_tokens`, `completion_tokens` | whole numbers: what the target used, over all of its calls |
 
@@ -29,7 +29,7 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import InvalidResponseError, as_response, told_parts
 
 MAX_BYTES = 16 << 20
 """Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
@@ -175,7 +175,9 @@ class ResponseReader:
         if isinstance(fields["sources"], list):
             sources = _bounded(fields["sources"])
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
-        return fields | {"usage": None if missing else usage}
+        own_counts = self._expressions.keys().isdisjoint(usage)
+        told = told_parts(usage_fields) if own_counts else {}
+        return fields | {"usage": None if missing else {**told, **usage}}
 
     def _source(self, item: object, place: int) -> object:
         """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""

@@ -1,13 +1,28 @@
-"""Read what a target returned, in its short or long form, as a `Response`."""
+"""Read what a target returned, in its short or long form, as a `Response`.
+
+Usage and tool calls may also be what OpenAI's API gives, as JSON or as the objects of its client: usage with
+`total_tokens`, `prompt_tokens_details` and `completion_tokens_details`, and tool calls with a `function`, whose
+`arguments` are JSON in a text. Of the details the cached and the reasoning tokens are kept; arguments that are no JSON
+object, as models write them now and then, are kept as a text under `UNREAD`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
-from evaltrack.records import Response, Source
+from evaltrack.records import Response, Source, ToolCall, Usage
+
+UNREAD = "unread"
+"""The name under which arguments of a tool stand that are no JSON object."""
+
+DETAILS = {"cached_tokens": "prompt_tokens_details", "reasoning_tokens": "completion_tokens_details"}
+USAGE_KEYS = (*Usage.model_fields, "total_tokens", *DETAILS.values())
+FUNCTION_KEYS = tuple(ToolCall.model_fields)
+TOOL_KEYS = (*FUNCTION_KEYS, "id", "type", "index", "function")
 
 
 class InvalidResponseError(ValueError):
@@ -46,6 +61,28 @@ def as_source(value: object) -> Source:
     return Source.model_validate({"chunk_id": value})
 
 
+def as_usage(value: object) -> object:
+    """Usage in our own form where it is in OpenAI's; anything else as it is, to be validated.
+
+    Raises:
+        InvalidResponseError: it has a key that neither form knows.
+    """
+    fields = _plain(value)
+    if not isinstance(fields, Mapping):
+        return fields
+    _known(fields, USAGE_KEYS, "usage")
+    counts = {name: fields[name] for name in ("prompt_tokens", "completion_tokens") if fields.get(name) is not None}
+    return {**counts, **told_parts(fields)}
+
+
+def told_parts(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The cached and the reasoning tokens of a usage, where it tells them: in our own form, or else in OpenAI's."""
+    details = {name: _plain(usage.get(within)) for name, within in DETAILS.items()}
+    told = {name: found.get(name) for name, found in details.items() if isinstance(found, Mapping)}
+    told |= {name: usage[name] for name in DETAILS if usage.get(name) is not None}
+    return {name: count for name, count in told.items() if count is not None}
+
+
 def _from_mapping(value: Mapping[Any, Any]) -> Response:
     fields = dict(value)
     if fields.get("sources") is not None:
@@ -55,8 +92,50 @@ def _from_mapping(value: Mapping[Any, Any]) -> Response:
     if fields.get("tool_calls") is not None:
         if not isinstance(fields["tool_calls"], list | tuple):
             raise InvalidResponseError(f"tool_calls: is {type(fields['tool_calls']).__name__}; return a list")
-        fields["tool_calls"] = tuple({"name": c} if isinstance(c, str) else c for c in fields["tool_calls"])
+        fields["tool_calls"] = tuple(_tool_call(place, item) for place, item in enumerate(fields["tool_calls"]))
+    if fields.get("usage") is not None:
+        fields["usage"] = as_usage(fields["usage"])
     return Response.model_validate({name: item for name, item in fields.items() if item is not None})
+
+
+def _tool_call(place: int, value: object) -> object:
+    """A tool call in our own form, from its name, its fields or OpenAI's form."""
+    if isinstance(value, str):
+        return {"name": value}
+    fields = _plain(value)
+    if not isinstance(fields, Mapping):
+        return fields
+    within = f"tool_calls.{place}"
+    _known(fields, TOOL_KEYS, within)
+    function = _plain(fields.get("function"))
+    if function is not None:
+        if not isinstance(function, Mapping):
+            raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
+        _known(function, FUNCTION_KEYS, f"{within}.function")
+    call = {name: item for name in FUNCTION_KEYS if (item := (function or fields).get(name)) is not None}
+    if isinstance(call.get("arguments"), str):
+        call["arguments"] = _arguments(call["arguments"])
+    return call
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        read = from_json(text or "{}", allow_inf_nan=False)
+    except ValueError:
+        read = None
+    return read if isinstance(read, dict) else {UNREAD: text}
+
+
+def _plain(value: object) -> object:
+    """The fields of an object of OpenAI's client, which is a model of pydantic; our own records stay what they are."""
+    dump = None if isinstance(value, Usage | ToolCall | type) else getattr(value, "model_dump", None)
+    return dump() if callable(dump) else value
+
+
+def _known(fields: Mapping[Any, Any], known: Collection[str], within: str) -> None:
+    for name in fields:
+        if name not in known:
+            raise InvalidResponseError(f"{within}.{name}: is not known; known: {', '.join(known)}")
 
 
 def _source_at(place: int, value: object) -> Source:

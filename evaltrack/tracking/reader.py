@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.table import FlatRow, read_table
+from evaltrack.tracking.runs import COMMAND
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.writer import ROWS
 
@@ -95,3 +98,15 @@ def read_rows(store: Store, run_id: str, columns: list[str] | None = None) -> It
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         yield from read_table(fetch_rows(store, run_id, Path(folder)), columns)
+
+
+def read_command(store: Store, run_id: str) -> dict[str, Any]:
+    """What was asked for when the run was started.
+
+    Raises:
+        TrackingError: the run does not hold it.
+    """
+    with tracking_errors(f"reading {COMMAND} of run {run_id}"), tempfile.TemporaryDirectory() as folder:
+        text = Path(store.client.download_artifacts(run_id, COMMAND, folder)).read_text(encoding="utf-8")
+    command: dict[str, Any] = json.loads(text)
+    return command

@@ -25,6 +25,11 @@ class Store:
     client: MlflowClient
 
     @property
+    def shown(self) -> str:
+        """Where it is, without a password."""
+        return without_password(self.uri)
+
+    @property
     def is_server(self) -> bool:
         """Whether it is a server with a UI, rather than a database opened directly."""
         return self.uri.startswith(("http://", "https://"))
@@ -71,7 +76,7 @@ def connect(uri: str | None = None) -> Store:
     uri = uri or mlflow.get_tracking_uri()
     _check_database_file(uri)
     try:
-        with _impatient():
+        with impatient():
             client = mlflow.MlflowClient(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
@@ -147,7 +152,7 @@ def find_run(store: Store, run_id: str) -> Run:
 
 
 @contextmanager
-def _impatient() -> Iterator[None]:
+def impatient() -> Iterator[None]:
     """MLflow retries a dead server for minutes by default; the first question asked of it need not."""
     settings = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
     before = {name: os.environ.get(name) for name in settings}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
 
-ASSESSED = ("recall_at_k", "precision_at_k", "reciprocal_rank", "combined_score")
+ASSESSED = ("recall_at_k", "precision_at_k", "reciprocal_rank", "combined_score", "reasoning_score")
 """Scores shown as assessments beside `passed`: the view has room for few columns, the tables hold all."""
 
 PREVIEW = 1000
@@ -72,19 +72,32 @@ def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
 
 def count_traces(store: Store, experiment_id: str, run_id: str) -> int:
     """How many traces the store holds for a run."""
-    count, token = 0, None
     with tracking_errors("counting traces"):
-        while True:
-            page = store.client.search_traces(
-                locations=[experiment_id],
-                filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
-                max_results=500,
-                page_token=token,
-                include_spans=False,
-            )
-            count += len(page)
-            if not (token := page.token):
-                return count
+        return sum(len(page) for page in _trace_ids(store, experiment_id, run_id))
+
+
+def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
+    """Delete the traces of a run that was broken off while they were written: they are written anew."""
+    with tracking_errors("deleting the traces of a run that is resumed"):
+        for page in list(_trace_ids(store, experiment_id, run_id)):
+            store.client.delete_traces(experiment_id, trace_ids=page)
+
+
+def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[str]]:
+    """The ids of a run's traces, page by page; at most 100 a page, which is what can be deleted at once."""
+    token: str | None = None
+    while True:
+        page = store.client.search_traces(
+            locations=[experiment_id],
+            filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
+            max_results=100,
+            page_token=token,
+            include_spans=False,
+        )
+        if page:
+            yield [trace.info.trace_id for trace in page]
+        if not (token := page.token):
+            return
 
 
 def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:

@@ -1,139 +1,49 @@
 """Write one evaluation into one MLflow run, and make sure that it arrived.
 
-The run is the one that `mlflow run` opened, or a new one. Rows stream to a local Parquet file; at the end file, table,
+Rows stream to a local Parquet file; at the end file, table,
 metrics, traces and description are logged, and what the store then holds is read back and must be what was written.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records import Row
+from evaltrack.records import Reasoned, Row
+from evaltrack.scores import OF_TRIALS, REASONING_SCORES
 from evaltrack.table import FlatRow, TableWriter, count_rows, read_table
-from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.runs import OpenRun, run_tags
+from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.traces import count_traces, write_traces
 
-if TYPE_CHECKING:
-    from mlflow.entities import Run
-
 ROWS = "per_question.parquet"
+TRIALS = "trials.parquet"
 TABLE = "per_question.json"
 TABLE_ROWS = 20_000
 """Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
 
 TRACED_QUESTIONS = 1000
-PARAM_LIMIT, TAG_LIMIT = 6000, 8000
-
 TraceChoice = Literal["auto", "all", "failed", "off"]
-Status = Literal["FINISHED", "FAILED", "KILLED"]
 Told = Callable[[str, int, int], object]
 """Hears what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
-
-
-@dataclass(frozen=True)
-class OpenRun:
-    """A run that is RUNNING and waits to be filled."""
-
-    run_id: str
-    experiment_id: str
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """What `mlflow.log_input` shows of a golden set."""
-
-    name: str
-    digest: str
-    path: str
-    questions: int
-
-
-def open_run(
-    store: Store,
-    *,
-    experiment: str | None,
-    name: str,
-    params: Mapping[str, str],
-    tags: Mapping[str, str],
-    data: Dataset,
-) -> OpenRun:
-    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
-
-    Raises:
-        TrackingError: the store refused.
-    """
-    given = os.environ.get("MLFLOW_RUN_ID")
-    if given:
-        run = find_run(store, given)
-        if run.info.status != "RUNNING":
-            raise TrackingError(f"MLflow run {given} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
-    else:
-        chosen = choose_experiment(store, experiment)
-        with tracking_errors("creating a run"):
-            from mlflow.tracking.context.registry import resolve_tags
-
-            run = store.client.create_run(chosen.experiment_id, run_name=name, tags=resolve_tags())
-    try:
-        _describe(store, run, name, params, tags, data)
-    except BaseException:
-        close_run(store, run.info.run_id, "FAILED")
-        raise
-    return OpenRun(run.info.run_id, run.info.experiment_id)
-
-
-def _describe(
-    store: Store, run: Run, name: str, params: Mapping[str, str], tags: Mapping[str, str], data: Dataset
-) -> None:
-    from mlflow.entities import Dataset as MlflowDataset
-    from mlflow.entities import DatasetInput, InputTag, Param, RunTag
-
-    run_id, logged = run.info.run_id, run.data.params
-    own = {
-        (f"evaltrack.{key}" if key in logged else key): value
-        for key, value in params.items()
-        if logged.get(key) != value
-    }
-    source = json.dumps({"uri": data.path})
-    dataset = MlflowDataset(
-        name=data.name,
-        digest=data.digest[:36],
-        source_type="local",
-        source=source,
-        profile=json.dumps({"num_questions": data.questions}),
-    )
-    with tracking_errors("logging params and tags"):
-        store.client.log_batch(
-            run_id,
-            params=[Param(key, value[:PARAM_LIMIT]) for key, value in own.items()],
-            tags=[RunTag(key, value[:TAG_LIMIT]) for key, value in {**tags, "mlflow.runName": name}.items()],
-        )
-        store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
-
-
-def close_run(store: Store, run_id: str, status: Status) -> None:
-    """End the run; a store that cannot even do that is reported by what failed before."""
-    with tracking_errors(f"ending the run as {status}"):
-        store.client.set_terminated(run_id, status=status)
 
 
 class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder."""
 
-    def __init__(self, store: Store, run: OpenRun, k: int) -> None:
-        self._store, self._run_id, self._experiment_id = store, run.run_id, run.experiment_id
+    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 1) -> None:
+        self._store, self._run = store, run
+        self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self._folder = tempfile.TemporaryDirectory(prefix="evaltrack-")
         self._file = Path(self._folder.name) / ROWS
         self._table = TableWriter(self._file, k)
+        self._trials = TableWriter(self._file.with_name(TRIALS), k, trials) if trials > 1 else None
 
     def __enter__(self) -> RunWriter:
         return self
@@ -142,8 +52,13 @@ class RunWriter:
         self._folder.cleanup()
 
     def add(self, row: Row) -> None:
-        """Take one finished row."""
+        """Take one finished question."""
         self._table.add(row)
+
+    def add_trial(self, row: Row) -> None:
+        """Take one trial of a question, where there are several."""
+        if self._trials is not None:
+            self._trials.add(row)
 
     def rows(self) -> Iterator[FlatRow]:
         """The rows written, in order; after `log_rows`."""
@@ -157,15 +72,31 @@ class RunWriter:
         """
         self._table.close()
         told("logging the rows", 0, 0)
+        if self._trials is not None:
+            self._trials.close()
+            with tracking_errors("logging the trials"):
+                self._store.client.log_artifact(self._run_id, str(self._file.with_name(TRIALS)))
         with tracking_errors("logging the rows"):
             self._store.client.log_artifact(self._run_id, str(self._file))
         if 0 < self._table.rows <= TABLE_ROWS:
-            with tracking_errors(f"logging {TABLE}"):
-                self._store.client.log_table(self._run_id, _columns(self.rows()), TABLE)
+            self._log_table(_columns(self.rows()))
         self._check_rows()
 
-    def log_summary(self, metrics: Mapping[str, float], summary: dict[str, Any], note: str) -> None:
-        """Log the metrics in one call, `summary.json` and the description.
+    def _log_table(self, columns: dict[str, list[object]]) -> None:
+        """MLflow's table; to one that is there already `log_table` would append."""
+        with tracking_errors(f"logging {TABLE}"):
+            there = self._run.resumed and any(f.path == TABLE for f in self._store.client.list_artifacts(self._run_id))
+            if not there:
+                self._store.client.log_table(self._run_id, columns, TABLE)
+                return
+        import pandas as pd
+
+        self.log_text(TABLE, [pd.DataFrame(columns).to_json(orient="split", index=False)])
+
+    def log_summary(
+        self, metrics: Mapping[str, float], summary: dict[str, Any], note: str, tags: Mapping[str, str]
+    ) -> None:
+        """Log the metrics and the tags as they turned out in one call, `summary.json` and the description.
 
         Raises:
             TrackingError: the store refused.
@@ -173,11 +104,11 @@ class RunWriter:
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
-        entities = [Metric(metric_name(name), value, now, 0) for name, value in metrics.items()]
+        entities = [Metric(metric_name(name), value, now, self._run.step) for name, value in metrics.items()]
         with tracking_errors("logging the metrics"):
-            self._store.client.log_batch(self._run_id, metrics=entities)
+            described = run_tags({**tags, "mlflow.note.content": note})
+            self._store.client.log_batch(self._run_id, metrics=entities, tags=described)
             self._store.client.log_dict(self._run_id, summary, "summary.json")
-            self._store.client.set_tag(self._run_id, "mlflow.note.content", note[:TAG_LIMIT])
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
@@ -252,7 +183,7 @@ def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
         }
         for name, value in shown.items():
             table.setdefault(name, []).append(value)
-    return table
+    return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
 def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
@@ -260,6 +191,11 @@ def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
     scores = {verdict["judge"]: verdict["overall_score"] for verdict in row["verdicts"] or ()}
     return {f"judge_score: {judge}": scores.get(judge) for judge in sorted(panel)}
 
+
+_RARE = frozenset(
+    {*(score.name for score in REASONING_SCORES), *Reasoned.model_fields, *OF_TRIALS, "trial", "trials", "passes"}
+)
+"""Columns of the reasoning rubric and of several trials, which are left out where there is nothing in them."""
 
 _SHOWN_OTHERWISE = frozenset(
     {

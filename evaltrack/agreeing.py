@@ -1,0 +1,214 @@
+"""Hold a run's verdicts against somebody else's on the same responses (seed 002, principle P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from evaltrack.agreement import Agreement, label_agreement, numeric_agreement
+from evaltrack.errors import UsageError
+from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.reasoned import DIMENSIONS, reasoned
+from evaltrack.records import Signature, Verdict
+from evaltrack.revived import verdicts_of
+from evaltrack.rubric import RubricWeights
+from evaltrack.table import FlatRow
+from evaltrack.tracking.judged import JudgeAgreement, note_agreement
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation, read_rows
+from evaltrack.tracking.store import Store, connect
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How one number is compared: within `tolerance` two judges agree; kappa rounds to `step`."""
+
+    tolerance: float
+    step: float
+
+
+ANSWER = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), Scale(0.1, 0.1))
+REASONING = {
+    "reasoning_score": Scale(5, 5),
+    **dict.fromkeys(DIMENSIONS, Scale(1, 1)),
+    "hypotheses": Scale(1, 1),
+    "shifts": Scale(1, 1),
+}
+LABELS = {
+    "answer": ("outcome", "declined"),
+    "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
+}
+SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One response on which the scores lie apart by more than the tolerance."""
+
+    id: str
+    score: float
+    other: float
+
+    @property
+    def gap(self) -> float:
+        """How far they lie apart."""
+        return abs(self.score - self.other)
+
+
+@dataclass(frozen=True)
+class JudgesAgreement:
+    """The judge of a run against another: each measure with its figures, and the disagreements, largest first."""
+
+    run_id: str
+    judge: str
+    other: str
+    rubric: str
+    numbers: Mapping[str, Agreement]
+    labels: Mapping[str, Agreement]
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def kappa(self) -> float | None:
+        """Quadratic-weighted kappa of the score; None where it is not defined."""
+        return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
+
+
+def judges_agreement(
+    run_id: str,
+    *,
+    labels: str | Path | None = None,
+    other_run: str | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    tracking_uri: str | None = None,
+) -> JudgesAgreement:
+    """How well the judge of a run agrees with somebody else on the same questions; kept as a tag of the run.
+
+    Args:
+        run_id: The MLflow run.
+        labels: Verdicts of people or of another judge, in the form that a ``recorded:`` judge reads.
+        other_run: Another run, instead; only questions count to which both got the same answer.
+        resamples: Bootstrap resamples for the intervals.
+        seed: Of the bootstrap.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: neither or both are named, the run was not judged, or nothing is judged on both sides.
+        TrackingError: the store is out of reach, or a run or its rows are gone.
+    """
+    if (labels is None) == (other_run is None):
+        raise UsageError("name the labels, or another run, to hold the judge against")
+    store = connect(tracking_uri)
+    run, rows = _of_run(store, run_id)
+    signature = run.signature
+    own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
+    other, others = (
+        _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
+    )
+    ids = sorted(set(own) | set(others))
+    scales = ANSWER if signature.rubric == "answer" else REASONING
+    numbers = {
+        name: numeric_agreement(
+            *_columns(name, ids, own, others),
+            tolerance=scale.tolerance,
+            step=scale.step,
+            resamples=resamples,
+            seed=seed,
+        )
+        for name, scale in scales.items()
+    }
+    if not any(agreement.n for agreement in numbers.values()):
+        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
+    named = {
+        name: label_agreement(*_columns(name, ids, own, others), resamples=resamples, seed=seed)
+        for name in LABELS[signature.rubric]
+    }
+    score = SCORE[signature.rubric]
+    apart = tuple(_apart(score, scales[score].tolerance, ids, own, others))
+    made = JudgesAgreement(run_id, signature.judge, other, signature.rubric, numbers, named, apart)
+    if made.kappa is not None:
+        n = numbers[score].n
+        note_agreement(store, run_id, JudgeAgreement(made.kappa, n, other, signature.judge, signature.judge_prompt))
+    return made
+
+
+def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:
+    """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
+    run = find_evaluation(store, run_id)
+    rows = read_rows(store, run.run_id, ["id", "digest", "answer", "error", "verdicts"])
+    found = {row["id"]: row for row in rows if row["verdicts"] and not row["error"]}
+    if not found:
+        raise UsageError(f"run {run_id} holds no verdict; evaluate with --judge first")
+    return run, found
+
+
+def _of_other(
+    store: Store, run_id: str, signature: Signature, own: Mapping[str, FlatRow]
+) -> tuple[str, dict[str, Values]]:
+    """Another run's verdicts on the same questions and answers, scored as the first run's are."""
+    run, rows = _of_run(store, run_id)
+    if run.signature.rubric != signature.rubric:
+        rubric = run.signature.rubric
+        raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
+    same = ("digest", "answer")
+    both = {key: row for key, row in rows.items() if key in own and all(own[key][part] == row[part] for part in same)}
+    if not both:
+        raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
+    values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
+    return f"{run.signature.judge} (run {run_id[:8]})", values
+
+
+def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
+    recorded = RecordedJudge(path)
+    return recorded.name, {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
+
+
+def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
+    if signature.rubric == "reasoning":
+        return _reasoning_values(verdicts, signature)
+    values: dict[str, Any] = {name: _mean([getattr(verdict, name) for verdict in verdicts]) for name in ANSWER}
+    score = values["overall_score"]
+    values["outcome"] = None if score is None else "pass" if score >= signature.pass_threshold else "fail"
+    values["declined"] = verdicts[0].declined
+    return values
+
+
+def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
+    if not observed:
+        return {}
+    scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
+    return {
+        **{name: scores[name] for name in REASONING},
+        "tier": led_to.tier,
+        "hard_fails": "+".join(led_to.hard_fails) or "none",
+        "mode": led_to.mode,
+        "crux_treatment": observed[0].crux_treatment,
+        "uncertainty_treatment": observed[0].uncertainty_treatment,
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(map(Fraction, map(str, known))) / len(known)) if known else None
+
+
+def _columns(
+    name: str, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
+) -> tuple[list[Any], list[Any]]:
+    """One measure of both sides, by question; None where there is none."""
+    one, other = ([side.get(key, {}).get(name) for key in ids] for side in (own, others))
+    return one, other
+
+
+def _apart(
+    score: str, tolerance: float, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
+) -> list[Disagreement]:
+    pairs = zip(ids, *_columns(score, ids, own, others), strict=True)
+    both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
+    return sorted((each for each in both if each.gap > tolerance + 1e-9), key=lambda each: -each.gap)

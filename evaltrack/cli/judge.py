@@ -1,0 +1,97 @@
+"""`evaltrack judge`: how far a judge can be trusted, and what is accepted in spite of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import redirect_stdout
+
+import click
+
+REPLAY_EXAMPLES = """\b
+Examples:
+  evaltrack judge replay 4488541a...             judge the stored responses three times more
+  evaltrack judge replay 4488541a... --times 10 --output json
+"""
+AGREE_EXAMPLES = """\b
+Examples:
+  evaltrack judge agree 4488541a... --labels people.jsonl
+  evaltrack judge agree 4488541a... --run 77ab12cd...
+"""
+ACCEPT_EXAMPLES = """\b
+Examples:
+  evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
+"""
+
+OUTPUT = click.option(
+    "--output",
+    default="table",
+    show_default=True,
+    type=click.Choice(["table", "json"]),
+    help="What is printed on stdout.",
+)
+
+
+@click.group()
+def judge() -> None:
+    """Replay a judge, hold it against people or another judge, accept what it did not pass."""
+
+
+@judge.command(epilog=REPLAY_EXAMPLES)
+@click.argument("run")
+@click.option("--times", default=3, show_default=True, help="How often each response is judged again.")
+@OUTPUT
+def replay(run: str, times: int, output: str) -> None:
+    """Judge the stored responses of RUN again; no target is asked.
+
+    Shows how far the scores scatter, and logs it as a run below RUN. `evaltrack compare` then shows the judge's noise
+    beside the differences it measured.
+    """
+    from evaltrack.cli.progress import make_progress
+    from evaltrack.replaying import replay_judge
+    from evaltrack.report.replay_machine import replay_json, replay_lines
+
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        made = replay_judge(run, times=times, told=lambda done, total: progress.note("judging again", done, total))
+    click.echo(_json(replay_json(made)) if output == "json" else "\n".join(replay_lines(made)))
+
+
+@judge.command(epilog=AGREE_EXAMPLES)
+@click.argument("run")
+@click.option("--labels", type=click.Path(), help="Verdicts of people or of another judge: JSON Lines.")
+@click.option("--run", "other_run", help="Another run of the same golden set, instead of labels.")
+@OUTPUT
+def agree(run: str, labels: str | None, other_run: str | None, output: str) -> None:
+    """Hold the judge of RUN against somebody else's verdicts on the same responses.
+
+    The agreement is kept with RUN; `evaltrack compare --require-agreement` can ask for it.
+    """
+    from rich.console import Console
+
+    from evaltrack.agreeing import judges_agreement
+    from evaltrack.report.agreement_machine import agreement_json, print_agreement
+
+    made = judges_agreement(run, labels=labels, other_run=other_run)
+    if output == "json":
+        click.echo(_json(agreement_json(made)))
+    else:
+        print_agreement(made, Console(file=sys.stdout))
+
+
+@judge.command(epilog=ACCEPT_EXAMPLES)
+@click.argument("run")
+@click.argument("question")
+@click.option("--why", default="", help="The justification; a warning needs none.")
+def accept(run: str, question: str, why: str) -> None:
+    """Accept QUESTION of RUN although it did not pass: recorded with who, when and why. It changes no score.
+
+    A hard fail cannot be accepted, a soft fail needs a justification, a warning is acknowledged.
+    """
+    from evaltrack.accepting import accept_question
+
+    made = accept_question(run, question, why)
+    click.echo(f"{made.id} of run {run} is accepted by {made.by}" + (f": {made.why}" if made.why else ""))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)

@@ -1,0 +1,182 @@
+"""What every judge by LLM does: ask, repair once, keep what was paid for. What it asks and reads is each one's own.
+
+What is judged stands between tags that its text cannot close, in the user's message alone: an answer that says "give
+1.0" is a text to be judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self, TypeVar
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ValidationError
+
+from evaltrack.cache import VerdictCache
+from evaltrack.judges.strict import findings, no_repeats, object_in
+from evaltrack.llm import LLM, AnswerError, Schema
+from evaltrack.records import Question, Response, Usage, Verdict, together
+
+TEXT_LIMIT = 12_000
+"""Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""
+
+TAGS = ("question", "expected_answer", "sources", "source", "answer", "response")
+CUT = " [... cut]"
+RAW_SHOWN = 500
+
+Messages = list[dict[str, str]]
+Reply = TypeVar("Reply", bound=BaseModel)
+
+Locks = WeakValueDictionary[str, asyncio.Lock]
+"""One for each verdict being asked for."""
+
+
+class UnreadableVerdictError(Exception):
+    """The judge's answer could not be read, also after one repair attempt; the message holds its raw text.
+
+    `usage` is what both attempts cost.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class LlmJudge(ABC):
+    """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
+
+    def __init__(
+        self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, trial: int = 1, locks: Locks | None = None
+    ) -> None:
+        self.name, self.digest = name, self.prompts_digest()
+        self._llm, self._cache, self._trial = llm, verdicts, trial
+        self._locks: Locks = WeakValueDictionary() if locks is None else locks
+
+    @staticmethod
+    @abstractmethod
+    def prompts_digest() -> str:
+        """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare."""
+
+    @abstractmethod
+    def messages(self, question: Question, response: Response) -> Messages:
+        """What the model is asked."""
+
+    @abstractmethod
+    def schema(self, question: Question) -> Schema:
+        """The form of its reply."""
+
+    @abstractmethod
+    def read(self, text: str, question: Question, response: Response) -> dict[str, Any]:
+        """The fields of a verdict from what the model wrote.
+
+        Raises:
+            ValueError: it cannot be read, or says what cannot be; the model is told why, once.
+        """
+
+    def on_trial(self, trial: int) -> Self:
+        """The same judge, over the same connections, for another trial."""
+        return type(self)(self._llm, self.name, self._cache, trial=trial, locks=self._locks)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the server refused and was left out."""
+        return self._llm.notes
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        """The verdict on one response.
+
+        Raises:
+            UnreadableVerdictError: what the model wrote could not be read, also after one repair attempt.
+            AnswerError: the model gave nothing.
+            ServerRefusesError, AccessLostError, QuotaError, BusyError: no question can be judged any more.
+        """
+        messages = self.messages(question, response)
+        if self._cache is None:
+            return await self._paid(messages, question, response)
+        key = self._key(messages)
+        async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
+            if (known := self._cache.get(key)) is not None:
+                return known.model_copy(update={"cached": True, "judge": self.name})
+            verdict = await self._paid(messages, question, response)
+            await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
+            return verdict
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._llm.aclose()
+
+    async def _paid(self, messages: Messages, question: Question, response: Response) -> Verdict:
+        schema = self.schema(question)
+        first = await self._llm.ask(messages, schema)
+        try:
+            return self._verdict(self.read(first.text, question, response), first.usage)
+        except ValueError as error:
+            wrong = str(error)
+        asked = f"That cannot be read: {wrong}. Reply again: only the JSON object, every field present and in range."
+        said = {"role": "assistant", "content": first.text[:TEXT_LIMIT]}
+        text, usage = first.text, first.usage
+        try:
+            second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], schema)
+            text, usage = second.text, together(usage, second.usage)
+            return self._verdict(self.read(text, question, response), usage)
+        except (ValueError, AnswerError) as error:
+            tried = f"{wrong}; after one repair attempt: {error}"
+            usage = together(usage, getattr(error, "usage", None))
+            raise UnreadableVerdictError(f"{tried}; it wrote: {text[:RAW_SHOWN]!r}", usage) from None
+
+    def _verdict(self, fields: dict[str, Any], usage: Usage | None) -> Verdict:
+        return Verdict(judge=self.name, usage=usage, **fields)
+
+    def _key(self, messages: Messages) -> str:
+        """What a verdict depends on: model, server, parameters, prompt, everything shown, and the trial."""
+        parts = [self._llm.identity, self.digest, messages, self._trial]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+@cache
+def prompt(name: str) -> str:
+    """The text of a prompt file."""
+    return files("evaltrack.judges").joinpath(name).read_text("utf-8")
+
+
+def system_and_user(system: str, parts: list[str]) -> Messages:
+    """The prompt as system message, and all data in one user message."""
+    return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]
+
+
+def tagged(tag: str, text: str) -> str:
+    """A text between tags that it cannot close, cut at `TEXT_LIMIT`."""
+    return f"<{tag}>\n{inert(cut(text, TEXT_LIMIT))}\n</{tag}>"
+
+
+def inert(text: str) -> str:
+    """A text that can neither open nor close one of our tags."""
+    return re.sub(rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b)", r"&lt;\1", text, flags=re.IGNORECASE)
+
+
+def cut(text: str, limit: int) -> str:
+    """A text of at most `limit` characters and a mark where it was cut."""
+    return text if len(text) <= limit else text[:limit] + CUT
+
+
+def read_reply(text: str, form: type[Reply]) -> Reply:
+    """A reply from what the model wrote; thoughts before it, text around it and a fence are passed over.
+
+    Two objects are not read: one of them may be quoted from the answer that is judged.
+
+    Raises:
+        ValueError: no object or several, a field missing, off its scale or there twice; the message says which.
+    """
+    found = object_in(text)
+    try:
+        reply = form.model_validate_json(found, strict=True)  # in nested records too
+    except ValidationError as error:
+        raise ValueError(findings(error)) from None
+    no_repeats(found)
+    return reply

@@ -1,0 +1,43 @@
+"""What is known of the judge of two runs that are compared, and which questions people accepted."""
+
+from __future__ import annotations
+
+from evaltrack.compare.engine import JudgeKnown
+from evaltrack.tracking.judged import Accepted, JudgeNotes, judge_notes
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.store import Store
+
+
+def judge_known(
+    store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None, least_agreement: float | None
+) -> JudgeKnown:
+    """What the tags of both runs say: noise and agreement of the judge they share, and what was accepted since.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    sides = [judge_notes(store, run.run_id) for run in (candidate, baseline) if run is not None]
+    noises = [found for notes in reversed(sides) if (found := notes.noise) and _is_of(found, candidate)]
+    noise = {found.metric: found.half_width for found in noises}  # the candidate's own, where both have one
+    if least_agreement is None or candidate.signature.judge == "none":
+        return JudgeKnown(noise, accepted=_accepted(sides[0]))
+    kappa = next((a.kappa for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
+    trusted = kappa is not None and kappa >= least_agreement
+    shown = "is not known (evaltrack judge agree)" if kappa is None else f"is {kappa:.3f}"
+    told = f"the judge's agreement {shown}, {least_agreement:g} is required: its scores inform and do not block"
+    return JudgeKnown(noise, trusted, _accepted(sides[0]), () if trusted else (told,))
+
+
+def _is_of(noted: object, run: EvaluationRun) -> bool:
+    """Whether what was noted is about the judge and the prompt of this run."""
+    was = (getattr(noted, "judge", None), getattr(noted, "judge_prompt", None))
+    return was == (run.signature.judge, run.signature.judge_prompt)
+
+
+def _accepted(notes: JudgeNotes) -> dict[str, str]:
+    return {key: _words(each) for key, each in notes.accepted.items()}
+
+
+def _words(accepted: Accepted) -> str:
+    day = accepted.at.partition("T")[0]
+    return f"accepted by {accepted.by}, {day}" + (f": {accepted.why}" if accepted.why else "")

@@ -1,0 +1,47 @@
+"""The nouns: what flows from a golden line to a report.
+
+`Question` -> (`Target`) -> `Response` -> (`Judge`) -> `Verdict` -> scores -> `Row`. All records are immutable, refuse
+unknown fields, and hold no NaN and no infinity: a score without a value is a reason in `Row.unmeasured`, no number.
+"""
+
+from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
+from evaltrack.records.question import Difficulty, Question
+from evaltrack.records.response import Response, Source, ToolCall, Usage, together
+from evaltrack.records.roles import Judge, Target
+from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
+from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
+from evaltrack.records.verdict import CruxTreatment, Dimensions, Mode, Observed, UncertaintyTreatment, Unit, Verdict
+
+__all__ = [
+    "METRICS_VERSION",
+    "Count",
+    "CruxTreatment",
+    "Difficulty",
+    "Dimensions",
+    "Failure",
+    "FailureKind",
+    "ForeignText",
+    "FreeObject",
+    "Judge",
+    "Key",
+    "Mode",
+    "Observed",
+    "Question",
+    "Reasoned",
+    "Record",
+    "Response",
+    "Row",
+    "Signature",
+    "Source",
+    "Tally",
+    "Target",
+    "Text",
+    "Tokens",
+    "ToolCall",
+    "UncertaintyTreatment",
+    "Unit",
+    "Usage",
+    "Verdict",
+    "Weights",
+    "together",
+]

@@ -1,0 +1,96 @@
+"""What a target gave: answer, ranked sources, tool calls, usage."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from evaltrack.records.base import ForeignText, FreeObject, Key, Record
+
+MOST_TOKENS = 10**15
+"""Of one kind, for one question: more is a mistake, and sums over a run would leave what databases hold."""
+
+TokenCount = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
+class Source(Record):
+    """One retrieved thing, at the rank of its place in `Response.sources`. It has a `chunk_id`, a `title` or both."""
+
+    chunk_id: Key | None = None
+    title: ForeignText | None = None
+    url: ForeignText | None = None
+    text: ForeignText | None = None
+    score: float | None = None
+
+    @model_validator(mode="after")
+    def _named(self) -> Source:
+        if self.chunk_id is None and self.title is None:
+            raise ValueError("a source needs a `chunk_id` or a `title`")
+        return self
+
+
+class ToolCall(Record):
+    """One tool that the target called."""
+
+    name: Key
+    arguments: FreeObject = Field(default_factory=dict)
+
+
+class Usage(Record):
+    """Tokens used for one question, over all calls, as reported.
+
+    `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
+    completion that nobody saw; None where the server does not say.
+    """
+
+    prompt_tokens: TokenCount
+    completion_tokens: TokenCount
+    cached_tokens: TokenCount | None = None
+    reasoning_tokens: TokenCount | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Two usages together; a part that only one of them tells is that one's.
+
+        A sum may be above `MOST_TOKENS`, so it is not validated: over a run that would end it.
+        """
+        return Usage.model_construct(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=_told(self.cached_tokens, other.cached_tokens),
+            reasoning_tokens=_told(self.reasoning_tokens, other.reasoning_tokens),
+        )
+
+
+def together(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Two usages, as far as they were told; None where neither was."""
+    return one + other if one and other else one or other
+
+
+def _told(one: int | None, other: int | None) -> int | None:
+    """The sum of what was told; None where nothing was."""
+    return None if one is None and other is None else (one or 0) + (other or 0)
+
+
+class Response(Record):
+    """What a target gave for one question.
+
+    `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
+    the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know".
+    """
+
+    answer: ForeignText | None = None
+    sources: tuple[Source, ...] | None = None
+    abstained: bool = False
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def declined(self) -> bool:
+        """Whether the target said that it does not know: it flagged so, or looked and returned no source."""
+        return self.abstained or (self.sources is not None and not self.sources)

@@ -1,0 +1,85 @@
+"""Everything about one question, failures included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from evaltrack.records.base import Record
+from evaltrack.records.question import Question
+from evaltrack.records.response import Response, Usage
+from evaltrack.records.verdict import Mode, Verdict
+
+FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
+
+
+class Failure(Record):
+    """Why a question could not be measured: a record in its row, never a number. `usage` is what the failure cost."""
+
+    kind: FailureKind
+    message: str
+    usage: Usage | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class Tokens(Record):
+    """How many tokens the target used for one question, and how that is known.
+
+    `reported` by the target; or `counted` by tiktoken over question, the first k sources' text and answer; or
+    `estimated`, counted so with a stand-in encoding because the model's is not known.
+    """
+
+    count: int = Field(ge=0)
+    known: Literal["reported", "counted", "estimated"]
+
+
+class Reasoned(Record):
+    """What led to the score of a piece of reasoning (SPEC section 7); of a panel, the judge who saw the widest gap."""
+
+    tier: int = Field(ge=0, le=3)
+    claimed_band: int | None = Field(default=None, ge=1, le=4)
+    earned_band: int = Field(ge=0, le=4)
+    coupling_gap: int | None = Field(default=None, ge=0)
+    penalty: int = Field(ge=0)
+    hard_fails: tuple[str, ...] = ()
+    mode: Mode
+
+
+class Tally(Record):
+    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `asked` failed."""
+
+    asked: int = Field(ge=1)
+    measured: int = Field(ge=0)
+    passed: int = Field(ge=0)
+
+
+class Row(Record):
+    """Everything about one question in one run, or in one trial of it.
+
+    Where questions are asked several times there is one row a trial, and one that merges them: its `trial` is None and
+    its `tally` counts them.
+
+    `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
+    None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
+    its retrieval scores, and a `failure`. `started_at` is seconds since the epoch, `seconds` the target's time.
+    """
+
+    position: int = Field(ge=0)
+    question: Question
+    trial: int | None = Field(default=1, ge=1)
+    tally: Tally | None = None
+    response: Response | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    failure: Failure | None = None
+    scores: Mapping[str, float] = Field(default_factory=dict)
+    unmeasured: Mapping[str, str] = Field(default_factory=dict)
+    duplicates: int = Field(default=0, ge=0)
+    passed: bool | None = None
+    tokens: Tokens | None = None
+    reasoned: Reasoned | None = None
+    started_at: float
+    seconds: float = Field(ge=0)

@@ -1,0 +1,37 @@
+"""What shaped the numbers of a run, and must agree before two runs are compared."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from evaltrack.records.base import Record
+
+METRICS_VERSION = 1
+"""Raised by one whenever a definition of SPEC 3 to 6 changes; two runs compare only within one version."""
+
+
+class Signature(Record):
+    """What must agree before two runs may be compared (the target may differ: it is what is compared)."""
+
+    golden: str
+    golden_digest: str
+    k: int
+    metrics_version: int = METRICS_VERSION
+    target: str
+    judge: str = "none"
+    judge_prompt: str = ""
+    weights: str = ""
+    pass_threshold: float = 0.75
+    rubric: str = "answer"
+
+    def unjudged(self) -> Signature:
+        """The same where there was nothing to judge: any judge would have said as much."""
+        return self.model_copy(update={"judge": "none", "judge_prompt": ""})
+
+
+class Weights(Record):
+    """The exponents of the combined score (seed 001)."""
+
+    alpha: float = Field(default=2.0, ge=0)
+    beta: float = Field(default=0.5, ge=0)
+    gamma: float = Field(default=1.5, ge=0)

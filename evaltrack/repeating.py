@@ -1,0 +1,66 @@
+"""Ask the questions that flipped again, so that a real regression is told from a flaky one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+from evaltrack.compare.comparison import Repeat
+from evaltrack.compare.pairing import Side
+from evaltrack.errors import UsageError
+from evaltrack.plan import Command, Plan, planned
+from evaltrack.records import Row
+from evaltrack.tracking.reader import EvaluationRun, read_command
+from evaltrack.tracking.store import Store
+
+MAX_REPEATS = 100
+
+
+def asking_again(
+    store: Store, run: EvaluationRun, side: Side, times: int
+) -> Callable[[Sequence[str]], Mapping[str, Repeat]]:
+    """What a comparison calls with the ids of the questions that flipped: each is asked `times` more times.
+
+    The target and the judges are those the run was started with; each time is a trial of its own, so that no verdict
+    of before is used again.
+
+    Raises:
+        UsageError: `times` is out of range, or the run cannot be repeated here.
+    """
+    if not 1 <= times <= MAX_REPEATS:
+        raise UsageError(f"repeat_flips is {times}; write a number from 1 to {MAX_REPEATS}")
+    command = Command.of_json(read_command(store, run.run_id))
+
+    def again(ids: Sequence[str]) -> Mapping[str, Repeat]:
+        if not ids:
+            return {}
+        digests = {key: row["digest"] for key, row in side.rows(set(ids)).items()}
+        with planned(command.golden, command.settings, command.target) as plan:
+            _check_same(plan, run)
+            return _repeat(plan, digests, times)
+
+    return again
+
+
+def _check_same(plan: Plan, run: EvaluationRun) -> None:
+    """Whoever answers and judges now must be who did."""
+    was, now = run.signature, plan.signature
+    for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "metrics_version"):
+        if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
+            said = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
+            raise UsageError(f"run {run.run_id} cannot be repeated here: {said}")
+
+
+def _repeat(plan: Plan, digests: Mapping[str, str], times: int) -> dict[str, Repeat]:
+    questions = [one for one in plan.golden if digests.get(one.id) == one.digest]
+    outcomes: defaultdict[str, list[bool | None]] = defaultdict(list)
+
+    def take(row: Row) -> None:
+        outcomes[row.question.id].append(row.passed)
+
+    first = plan.settings.trials + 1
+    plan.ask(take, questions=questions, trials=range(first, first + times))
+    return {
+        key: Repeat(times, passed=sum(o is True for o in outcomes[key]), failed=sum(o is False for o in outcomes[key]))
+        for key in digests
+    }

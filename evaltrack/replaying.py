@@ -1,0 +1,178 @@
+"""Judge the stored responses of a run again: no target is asked, and the run itself is not changed but for a tag."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from evaltrack.cache import VerdictCache, cache_folder
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.judges import open_judge
+from evaltrack.plan import Command
+from evaltrack.records import Judge, Question, Response, Row, Signature
+from evaltrack.replay import Replay, Replayed
+from evaltrack.report.replay_machine import replay_json
+from evaltrack.revived import question_of, response_of, verdicts_of
+from evaltrack.run import evaluate, run_to_end
+from evaltrack.scores import Measured, measure
+from evaltrack.settings import Settings
+from evaltrack.table import FlatRow
+from evaltrack.tracking.judged import JudgeNoise, log_child, note_noise
+from evaltrack.tracking.reader import find_evaluation, read_command, read_rows
+from evaltrack.tracking.store import connect
+
+MAX_TIMES = 100
+
+
+def replay_judge(
+    run_id: str,
+    *,
+    times: int = 3,
+    tracking_uri: str | None = None,
+    told: Callable[[int, int], object] = lambda _done, _total: None,
+) -> Replay:
+    """Judge the responses of a run again, each `times` times, with the judge and the prompt it was judged with.
+
+    The result is logged as a child run, and the judge's noise as a tag of the run, where `compare_runs` finds it.
+
+    Args:
+        run_id: The MLflow run.
+        times: How often each response is judged again, from 1 to 100.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        told: Hears how many verdicts are there, of how many.
+
+    Raises:
+        UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
+        InconclusiveError: no verdict could be had.
+        TrackingError: the store is out of reach, or the run or its rows are gone.
+    """
+    if not 1 <= times <= MAX_TIMES:
+        raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
+    store = connect(tracking_uri)
+    run = find_evaluation(store, run_id)
+    command = Command.of_json(read_command(store, run.run_id))
+    score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
+    rows = {row["id"]: row for row in read_rows(store, run.run_id)}
+    judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
+    if not judged:
+        raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
+    again, tokens = _judge(command, run.signature, judged, times, told)
+    was = {row["id"]: _as_judged(row, command) for row in judged}
+    made = Replay(
+        run_id=run.run_id,
+        judge=run.signature.judge,
+        judge_prompt=run.signature.judge_prompt,
+        score=score,
+        times=times,
+        rows=tuple(_replayed(row["id"], was[row["id"]], again[row["id"]], score) for row in judged),
+        left_out=len(rows) - len(judged),
+        usage_tokens=tokens,
+    )
+    if made.noise is None:
+        raise InconclusiveError(f"none of {made.asked} verdicts could be had; the last: {_last_failure(again)}")
+    params = {"judge": made.judge, "times": str(times), "replayed_run": run.run_id}
+    log_child(store, run, "judge replay", params, made.metrics, {"replay.json": replay_json(made)})
+    metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
+    note_noise(store, run.run_id, JudgeNoise(metric, made.noise, times, made.judge, made.judge_prompt))
+    return made
+
+
+def _judge(
+    command: Command, signature: Signature, rows: Sequence[FlatRow], times: int, told: Callable[[int, int], object]
+) -> tuple[dict[str, list[Row]], int]:
+    """Each response's rows, one for each time, and the tokens that were paid."""
+    cache = VerdictCache(cache_folder()) if command.settings.verdict_cache else None
+    try:
+        return _ask(_judges(command.settings, signature, cache), command.settings, rows, times, told)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None) -> list[Judge]:
+    """The judges of the run, with the prompts they had."""
+    if _recorded(settings.judges, signature):
+        raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
+    names = signature.judge.split("+")
+    judges = [open_judge(n, rubric=settings.rubric, concurrency=settings.concurrency, cache=cache) for n in names]
+    if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
+        raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
+    return judges
+
+
+def _recorded(asked: Sequence[str], signature: Signature) -> bool:
+    """Whether any verdict came from a file; `auto` is a file, or an LLM, which has a prompt."""
+    if list(asked) in ([], [""], ["auto"]):
+        return not signature.judge_prompt
+    return any(name.startswith("recorded:") for name in asked)
+
+
+def _ask(
+    judges: Sequence[Judge],
+    settings: Settings,
+    rows: Sequence[FlatRow],
+    times: int,
+    told: Callable[[int, int], object],
+) -> tuple[dict[str, list[Row]], int]:
+    """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
+    responses = {row["id"]: response_of(row) for row in rows}
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    first, done, tokens = settings.trials + 1, 0, 0
+
+    async def stored(question: Question, _k: int, /) -> Response:
+        return responses[question.id]
+
+    async def ask() -> None:
+        nonlocal done, tokens
+        judging = evaluate(
+            map(question_of, rows),
+            stored,
+            rules=settings.rules,
+            judges=judges,
+            trials=range(first, first + times),
+            concurrency=settings.concurrency,
+            judge_timeout=settings.judge_timeout,
+        )
+        try:
+            async for row in judging:
+                found[row.question.id].append(row)
+                tokens += _paid(row)
+                done += 1
+                told(done, times * len(rows))
+        finally:
+            await judging.aclose()
+            for judge in judges:
+                if close := getattr(judge, "aclose", None):
+                    await close()
+
+    run_to_end(ask)
+    return found, tokens
+
+
+def _paid(row: Row) -> int:
+    """The tokens of the verdicts that were paid for, those of a failure too."""
+    used = [verdict.usage for verdict in row.verdicts if not verdict.cached]
+    used += [row.failure.usage] if row.failure else []
+    return sum(usage.total_tokens for usage in used if usage is not None)
+
+
+def _as_judged(row: FlatRow, command: Command) -> Measured:
+    """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
+    return measure(question_of(row), response_of(row), command.settings.rules, verdicts_of(row))
+
+
+def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:
+    ordered = sorted(again, key=lambda one: one.trial or 0)
+    return Replayed(
+        id=key,
+        score=was.scores[score],
+        again=tuple(one.scores.get(score) for one in ordered),
+        passed=was.passed,
+        passed_again=tuple(one.passed for one in ordered),
+        tier=was.reasoned.tier if was.reasoned else None,
+        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in ordered),
+    )
+
+
+def _last_failure(again: dict[str, list[Row]]) -> str:
+    return next((str(row.failure) for rows in again.values() for row in rows if row.failure), "no reason was given")

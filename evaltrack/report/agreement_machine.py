@@ -1,0 +1,115 @@
+"""How well two judges agree: as JSON for machines, and as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.report.words import number, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltrack.agreeing import JudgesAgreement
+    from evaltrack.agreement import Agreement, Figure
+
+AGREEMENT_SCHEMA = "evaltrack.agreement/1"
+SHOWN = 10
+
+TITLES = {
+    "mean_absolute_difference": "mean difference",
+    "share_within": "within tolerance",
+    "bias": "bias",
+    "quadratic_kappa": "kappa (quadratic)",
+    "alpha_interval": "alpha",
+    "spearman": "Spearman",
+    "accuracy": "equal",
+    "cohen_kappa": "kappa",
+    "alpha_nominal": "alpha",
+}
+
+
+def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
+    """All figures with their intervals and counts, confusions, and every disagreement."""
+    return {
+        "schema": AGREEMENT_SCHEMA,
+        "run_id": agreement.run_id,
+        "judge": agreement.judge,
+        "other": agreement.other,
+        "rubric": agreement.rubric,
+        "kappa": agreement.kappa,
+        "numbers": {name: _one(each) for name, each in agreement.numbers.items()},
+        "labels": {name: _one(each) for name, each in agreement.labels.items()},
+        "disagreements": [
+            {"id": d.id, "score": d.score, "other": d.other, "gap": d.gap} for d in agreement.disagreements
+        ],
+    }
+
+
+def _one(agreement: Agreement) -> dict[str, Any]:
+    confusion = agreement.confusion
+    return {
+        "n": agreement.n,
+        "without_judge": agreement.without_a,
+        "without_other": agreement.without_b,
+        "figures": {name: asdict(figure) for name, figure in agreement.figures.items()},
+        "confusion": None if confusion is None else {"labels": list(confusion.labels), "counts": confusion.counts},
+    }
+
+
+def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
+    """One table of numbers, one of labels, and the responses on which the two lie furthest apart."""
+    from rich.text import Text
+
+    console.print(Text(one_line(f"{agreement.judge} against {agreement.other}", 200), style="bold"), soft_wrap=True)
+    for measures in (agreement.numbers, agreement.labels):
+        console.print(_table(measures))
+    for note in _notes(agreement):
+        console.print(Text(note, style="yellow"), soft_wrap=True)
+    if agreement.disagreements:
+        console.print(Text(f"further apart than the tolerance: {len(agreement.disagreements)}", style="dim"))
+    for each in agreement.disagreements[:SHOWN]:
+        console.print(
+            Text(f"  {one_line(each.id, 60)}: {number(each.score)}, the other {number(each.other)}"), soft_wrap=True
+        )
+    if len(agreement.disagreements) > SHOWN:
+        console.print(
+            Text(f"  … and {len(agreement.disagreements) - SHOWN} more; the JSON holds them all", style="dim")
+        )
+
+
+def _table(measures: Any) -> Any:
+    from rich.table import Table
+
+    names = list(next(iter(measures.values())).figures)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("measure")
+    for title in ("n", *(TITLES[name] for name in names)):
+        table.add_column(title, justify="right")
+    for name, agreement in measures.items():
+        if agreement.n:
+            table.add_row(name, str(agreement.n), *(_cell(agreement.figures[each]) for each in names))
+    return table
+
+
+def _cell(figure: Figure) -> str:
+    if figure.value is None:
+        return "–"
+    interval = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
+    return f"{figure.value:.3f}{interval}"
+
+
+def _notes(agreement: JudgesAgreement) -> Iterator[str]:
+    """Who is missing, and which figure is not defined and why."""
+    first = next(iter(agreement.numbers.values()))
+    for whose, count in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
+        if count:
+            yield f"{count} responses without a verdict of {one_line(whose, 80)}: in no figure"
+    reasons: dict[str, list[str]] = {}
+    for name, each in {**agreement.numbers, **agreement.labels}.items():
+        for title, figure in each.figures.items():
+            if each.n and figure.value is None and figure.reason:
+                reasons.setdefault(figure.reason, []).append(f"{name} {TITLES[title]}")
+    for reason, names in reasons.items():
+        yield f"not defined ({reason}): {', '.join(names)}"

@@ -1,0 +1,49 @@
+"""Questions, responses and verdicts back from a run's table, for judges that look at them again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaltrack.records import Observed, Question, Response, Source, Verdict
+from evaltrack.table import FlatRow
+
+VERDICT_FIELDS = ("judge", "reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined", "cached")
+
+
+def question_of(row: FlatRow) -> Question:
+    """The question as a judge needs it; notes, metadata and expected tools are not in the table."""
+    by = "expected_sources" if row["by_title"] else "expected_chunks"
+    return Question(
+        id=row["id"],
+        question=row["question"],
+        expected_answer=row["expected_answer"],
+        domain=row["domain"],
+        difficulty=row["difficulty"],
+        category=row["category"],
+        **({by: tuple(row["expected"])} if row["expected"] is not None else {}),
+    )
+
+
+def response_of(row: FlatRow) -> Response:
+    """The response as far as the table holds it: texts of the first k sources, up to the table's limit."""
+    sources = row["sources"]
+    return Response(
+        answer=row["answer"],
+        sources=None if sources is None else tuple(map(_source, sources)),
+        abstained=bool(row["abstained"]),
+    )
+
+
+def _source(flat: Mapping[str, Any]) -> Source:
+    return Source(**{name: flat[name] for name in Source.model_fields})
+
+
+def verdicts_of(row: FlatRow) -> list[Verdict]:
+    """What the judges said of the row."""
+    return [_verdict(flat) for flat in row["verdicts"] or ()]
+
+
+def _verdict(flat: Mapping[str, Any]) -> Verdict:
+    observed = Observed.model_validate_json(flat["observed"]) if flat.get("observed") else None
+    return Verdict(observed=observed, **{name: flat[name] for name in VERDICT_FIELDS})

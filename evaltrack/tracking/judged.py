@@ -1,0 +1,162 @@
+"""What is known of a run's judge, kept with the run: how far it scatters, and who accepted what in spite of it."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.writer import metric_name
+
+NOISE, AGREEMENT, ACCEPTED = "evaltrack.judge_noise", "evaltrack.judge_agreement", "evaltrack.accepted."
+
+Noted = TypeVar("Noted")
+
+
+@dataclass(frozen=True)
+class JudgeNoise:
+    """Two runs' means of `metric` differ by up to `half_width` by the judge's scatter alone (95 %)."""
+
+    metric: str
+    half_width: float
+    times: int
+    judge: str
+    judge_prompt: str
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """How well the judge agrees with `other` on `n` responses: `kappa` is quadratic-weighted, of the score."""
+
+    kappa: float
+    n: int
+    other: str
+    judge: str
+    judge_prompt: str
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A question that did not pass and was accepted all the same; `at` is UTC in ISO 8601. It changes no score."""
+
+    id: str
+    tier: int | None
+    why: str
+    by: str
+    at: str
+
+
+def note_noise(store: Store, run_id: str, noise: JudgeNoise) -> None:
+    """Keep the judge's noise with a run.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    _note(store, run_id, NOISE, noise)
+
+
+def note_agreement(store: Store, run_id: str, agreement: JudgeAgreement) -> None:
+    """Keep the judge's agreement with somebody with a run.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    _note(store, run_id, AGREEMENT, agreement)
+
+
+def note_accepted(store: Store, run_id: str, question_id: str, tier: int | None, why: str) -> Accepted:
+    """Keep with a run that a question was accepted, by whom, when and why.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    made = Accepted(question_id, tier, why, _user(), now)
+    _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], made)
+    return made
+
+
+def _user() -> str:
+    """Who runs this; in a container there may be no name for the number."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def _note(store: Store, run_id: str, name: str, noted: Any) -> None:
+    with tracking_errors(f"setting the tag {name}"):
+        store.client.set_tag(run_id, name, json.dumps(asdict(noted), ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class JudgeNotes:
+    """All that is kept with a run."""
+
+    noise: JudgeNoise | None
+    agreement: JudgeAgreement | None
+    accepted: Mapping[str, Accepted]
+
+
+def judge_notes(store: Store, run_id: str) -> JudgeNotes:
+    """What is kept with a run; what somebody else wrote under these names is passed over.
+
+    Raises:
+        TrackingError: there is no such run, or it is deleted.
+    """
+    tags: Mapping[str, str] = find_run(store, run_id).data.tags
+    accepted = [_read(Accepted, text) for name, text in tags.items() if name.startswith(ACCEPTED)]
+    return JudgeNotes(
+        _read(JudgeNoise, tags.get(NOISE)),
+        _read(JudgeAgreement, tags.get(AGREEMENT)),
+        {each.id: each for each in accepted if each is not None},
+    )
+
+
+def _read(kind: type[Noted], text: str | None) -> Noted | None:
+    try:
+        return TypeAdapter(kind).validate_json(text) if text else None
+    except ValueError:
+        return None
+
+
+def log_child(
+    store: Store,
+    parent: EvaluationRun,
+    name: str,
+    params: Mapping[str, str],
+    metrics: Mapping[str, float],
+    files: Mapping[str, dict[str, Any]],
+) -> str:
+    """A FINISHED run below another, which holds what was found out about it; its id.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    from mlflow.entities import Metric, Param
+
+    now = int(time.time() * 1000)
+    with tracking_errors(f"logging the {name}"):
+        run = store.client.create_run(
+            parent.experiment_id, run_name=name, tags={"mlflow.parentRunId": parent.run_id, "evaltrack.kind": name}
+        )
+        run_id: str = run.info.run_id
+        store.client.log_batch(
+            run_id,
+            metrics=[Metric(metric_name(key), value, now, 0) for key, value in metrics.items()],
+            params=[Param(key, value) for key, value in params.items()],
+        )
+        for path, content in files.items():
+            store.client.log_dict(run_id, content, path)
+        store.client.set_terminated(run_id)
+    return run_id

@@ -1,0 +1,94 @@
+"""Targets and judges for the tests of asking and running: some answer, some fail, some never come back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from evaltrack.records import Question, Response, Source, Target, Verdict
+
+FOUND = Response(answer="Paris.", sources=(Source(chunk_id="x"), Source(chunk_id="x"), Source(chunk_id="a")))
+
+
+def questions(number: int) -> list[Question]:
+    """Questions with the ids `0`, `1`, ..., each of which expects the chunk `a`."""
+    return [Question(id=str(place), question="What?", expected_chunks=("a",), domain="d") for place in range(number)]
+
+
+async def instant(question: Question, k: int, /) -> Response:
+    """A target that never waits."""
+    return FOUND
+
+
+def raising(error: BaseException) -> Target:
+    """A target that always fails with the same error."""
+
+    async def ask(question: Question, k: int, /) -> Response:
+        raise error
+
+    return ask
+
+
+class Blocking:
+    """A target that never answers, and tells which questions it was asked and which were cancelled."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.cancelled: list[str] = []
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        self.asked.append(question.id)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(question.id)
+            raise
+        return FOUND
+
+
+def others() -> set[asyncio.Task[Any]]:
+    """The tasks that are alive besides the one that asks."""
+    return asyncio.all_tasks() - {task for task in [asyncio.current_task()] if task}
+
+
+async def turns(number: int = 50) -> None:
+    """Let everybody else go on for a while."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+def finish(work: Callable[[], Awaitable[None]], seconds: float = 20) -> None:
+    """Run a test's coroutine to its end, which must come in time and leave no task behind."""
+
+    async def whole() -> None:
+        async with asyncio.timeout(seconds):
+            await work()
+        assert others() == set()
+
+    asyncio.run(whole())
+
+
+class Opinion:
+    """A judge that gives the same score to every answer, or does what it is told first; it tells what it was asked."""
+
+    digest = ""
+
+    def __init__(self, name: str = "one", score: float = 0.9, first: Callable[[], Awaitable[object]] = turns) -> None:
+        self.name = name
+        self.asked: list[tuple[Question, Response]] = []
+        self._score, self._first = score, first
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        self.asked.append((question, response))
+        await self._first()
+        return Verdict(judge=self.name, reasoning="Because.", overall_score=self._score, accuracy=self._score)
+
+
+def failing(name: str, error: BaseException) -> Opinion:
+    """A judge that always fails with the same error."""
+
+    async def fail() -> None:
+        raise error
+
+    return Opinion(name, first=fail)

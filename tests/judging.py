@@ -1,0 +1,183 @@
+"""Judges for the tests: a scripted model on a real server, what it may write of a response, and small golden sets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.cli import main
+from evaltrack.records import Dimensions, Observed
+
+from .conftest import REPO
+from .openai_behaviours import Behaviour, Reply, script
+from .openai_requests import Json, text_of
+from .openai_server import OpenAIServer
+
+SHOWCASE = REPO / "golden" / "reasoning.jsonl"
+RESPONSES = REPO / "golden" / "reasoning_responses"
+KINDS = ("strong", "middling", "flawed")
+JUDGE = "openai:gpt-4o-mini"
+
+ANSWER = """**Three ways** to read this:
+
+- raise the price for everyone
+- raise it for *new* customers only
+- leave it, and sell
+  a second product
+
+My first thought was the first. But churn could double, so I looked again. Seen from a salon’s desk, “forty-one percent
+more” is a shock — and it has no second supplier.
+
+**The crux:** how many salons would leave. If more than 29% do, the rise loses money.
+
+I'd put 65% on raising it for new customers only, and perhaps a pilot says otherwise."""
+"""A response: markup, lists, line breaks, typographic quotation marks and dashes."""
+
+SEEN: dict[str, Any] = {
+    "hypotheses": [
+        "raise the price for everyone",
+        "raise it for new customers only",
+        "leave it, and sell a second product",
+    ],
+    "num_hypotheses": 3,
+    "shifts": ["But churn could double, so I looked again", "Seen from a salon's desk"],
+    "num_shifts": 2,
+    "crux_treatment": "explicit",
+    "crux_quotes": ["The crux: how many salons would leave"],
+    "uncertainty_treatment": "quantified",
+    "confidence_quotes": ["I'd put 65% on raising it"],
+    "hard_fails": [],
+    "mode": "hybrid",
+    "reasoning": "Three readings and two turns; the crux decides, and a pilot is left as the way out.",
+    "dimensions": dict(zip(Dimensions.model_fields, (5, 6, 7, 7, 8, 6, 7, 7), strict=True)),
+}
+"""What a faithful judge writes of `ANSWER`: 64 points, tier 2, band 2 claimed and earned."""
+
+
+def reply(**changes: Any) -> str:
+    """What the judge writes of `ANSWER`, changed."""
+    return json.dumps({**SEEN, **changes})
+
+
+def graded_reply(grade: float) -> str:
+    """An observation that quotes nothing and gives each dimension the same grade: ten times as many points."""
+    nothing = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "crux_treatment": "none"}
+    nothing |= {"crux_quotes": [], "uncertainty_treatment": "none", "confidence_quotes": [], "mode": "converge"}
+    return reply(**nothing, dimensions=dict.fromkeys(Dimensions.model_fields, grade))
+
+
+def scored_reply(score: float) -> str:
+    """What a judge of answers writes: this overall score, and the same for its parts."""
+    names = ("accuracy", "completeness", "relevance", "overall_score")
+    return json.dumps({"reasoning": "so", **dict.fromkeys(names, score)})
+
+
+def by_text(texts: Mapping[str, Sequence[str | Reply]]) -> Behaviour:
+    """A model that looks which of the texts it is shown: the n-th time it sees one, it gives its n-th reply."""
+    asked: Counter[str] = Counter()
+
+    def behave(request: Json, _call: int) -> Reply:
+        shown = "\n".join(text_of(request, "user"))
+        found = next(text for text in texts if text in shown)
+        given = texts[found][min(asked[found], len(texts[found]) - 1)]
+        asked[found] += 1
+        return given if isinstance(given, Reply) else Reply(given)
+
+    return behave
+
+
+@contextmanager
+def serving(*replies: str | Reply, behaviour: Behaviour | None = None) -> Iterator[OpenAIServer]:
+    """A server that gives these replies one after the other, the last again and again, and is the one to be asked."""
+    made = [each if isinstance(each, Reply) else Reply(each) for each in replies]
+    with OpenAIServer(behaviour or script(*made)) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.base_url)
+        yield server
+
+
+@contextmanager
+def store_in(folder: Path, empty_database: Path) -> Iterator[str]:
+    """A fresh SQLite store in a folder, which is where we are meanwhile; nothing of the user's is touched."""
+    shutil.copy(empty_database, folder / "mlflow.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("EVALTRACK_CACHE_DIR", str(folder / "cache"))
+        patch.setenv("EVALTRACK_STATE_DIR", str(folder / "state"))
+        yield f"sqlite:///{folder}/mlflow.db"
+
+
+def golden_set(folder: Path, answers: Mapping[str, str | None], name: str = "small", **fields: Any) -> tuple[Path, str]:
+    """A golden set with a question for each answer, and the name of a recorded target that gives them."""
+    folder.mkdir(exist_ok=True, parents=True)
+    golden, given = folder / f"{name}.jsonl", folder / f"{name}.answers.jsonl"
+    asked = [{"id": key, "question": f"What of {key}?", **fields} for key in answers]
+    golden.write_text("".join(json.dumps(each) + "\n" for each in asked))
+    used = {"prompt_tokens": 10, "completion_tokens": 5}  # told, so that nothing need be counted
+    rows = [{"id": key, "answer": answer, "usage": used} for key, answer in answers.items()]
+    given.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return golden, f"recorded:{given}"
+
+
+def labels_file(path: Path, rows: Sequence[Mapping[str, Any]], judge: str = "people") -> Path:
+    """A file of verdicts, as a recorded judge reads it."""
+    path.write_text("".join(json.dumps({"judge": judge, "reasoning": "so", **row}) + "\n" for row in rows))
+    return path
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of the showcase."""
+    return [json.loads(line) for line in (RESPONSES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def observed(row: Mapping[str, Any]) -> Observed:
+    """What a verdict of a file observed."""
+    return Observed.model_validate({name: row[name] for name in Observed.model_fields if name in row})
+
+
+@cache
+def showcase_replies() -> dict[str, str]:
+    """Of each answer of the showcase, the reference verdict as an LLM would write it."""
+    found = {}
+    for kind in KINDS:
+        verdicts = {row["id"]: row for row in lines(f"{kind}.verdicts.jsonl")}
+        found |= {row["answer"]: _as_reply(verdicts[row["id"]]) for row in lines(f"{kind}.jsonl")}
+    return found
+
+
+def _as_reply(row: Mapping[str, Any]) -> str:
+    quotes = row["quotes"]
+    kept = ("crux_treatment", "uncertainty_treatment", "mode", "reasoning", "dimensions")
+    return json.dumps(
+        {
+            **{name: row[name] for name in kept},
+            "hypotheses": quotes.get("hypotheses", []),
+            "num_hypotheses": row["hypotheses"],
+            "shifts": quotes.get("shifts", []),
+            "num_shifts": row["shifts"],
+            "crux_quotes": quotes.get("crux", []),
+            "confidence_quotes": quotes.get("confidence", []),
+            "hard_fails": [{"code": code, "quotes": quotes[code]} for code in row["hard_fails"]],
+        }
+    )
+
+
+def showcase_judge(request: Json, _call: int) -> Reply:
+    """The reference judge of the showcase, as a model."""
+    shown = "\n".join(text_of(request, "user"))
+    answer = shown.partition("<response>\n")[2].rpartition("\n</response>")[0]
+    return Reply(showcase_replies()[answer])
+
+
+def cli(*arguments: str | Path) -> int:
+    """The exit code of the command line, called in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return int(ended.value.code or 0)

@@ -1,0 +1,35 @@
+"""The loop of kills in a small form; `scripts/kill_loop.py` runs it at length."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import REPO
+
+
+def kill_loop(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(REPO / "scripts" / "kill_loop.py"), *arguments]
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.xfail(strict=False, reason="MlflowClient.log_table appends to a table that is there")
+def test_kills_at_random_moments_lose_and_double_nothing() -> None:
+    """Six kills: the same metrics, every row once, and no more paid for twice than was in flight."""
+    ended = kill_loop("--kills", "6", "--questions", "40", "--seed", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    last = ended.stdout.splitlines()[-1]
+    figures = re.match(r"6 kills \(.*\) in \d+ chains of 40 questions, .*: calls paid again (\d+), ", last)
+    assert figures, last
+    assert int(figures[1]) <= 6 * 8
+    assert last.endswith("chains with a problem 0")
+
+
+def test_what_it_is_for_is_told() -> None:
+    """`--help` names the options."""
+    ended = kill_loop("--help")
+    assert ended.returncode == 0
+    assert all(option in ended.stdout for option in ("--kills", "--questions", "--seed"))
