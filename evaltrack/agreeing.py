@@ -121,12 +121,12 @@ def judges_agreement(
         )
         for name, scale in scales.items()
     }
-    if not any(agreement.n for agreement in numbers.values()):
-        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
     named = {
         name: label_agreement(*_columns(name, ids, own, others), resamples=resamples, seed=seed)
         for name in LABELS[signature.rubric]
     }
+    if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
+        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
     score = SCORE[signature.rubric]
     apart = tuple(_apart(score, scales[score].tolerance, ids, own, others))
     made = JudgesAgreement(run_id, signature.judge, other, signature.rubric, numbers, named, apart)

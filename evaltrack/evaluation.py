@@ -61,8 +61,9 @@ def evaluate_golden(
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
     with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
         store = connect(tracking_uri)
-        choice = choose_run(resume, plan, store, retry_errors=retry_errors)
-        journal = Journal(choice.journal, kept_of(plan, store), retry_errors=retry_errors)
+        kept = kept_of(plan, store, experiment)
+        choice = choose_run(resume, kept, store, retry_errors=retry_errors)
+        journal = Journal(choice.journal, kept, retry_errors=retry_errors)
         try:
             run = _open(plan, store, choice, journal, experiment, run_name)
             journal.belongs_to(run.run_id)
@@ -173,7 +174,7 @@ class _Evaluation:
                 one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
                 writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
             writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
-        metrics = result.logged_metrics(zeros=self.run.resumed)
+        metrics = result.logged_metrics(held=self.run.held)
         writer.log_summary(metrics, run_summary(result), run_note(result), plan.tags(result.signature))
         if plan.command.evaluation_json is not None:
             path = Path(plan.command.evaluation_json)
@@ -215,7 +216,11 @@ class _Evaluation:
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""
-        own = [self.hint, self.journal.problem, _told(self.journal.reuse)]
+        own = [
+            self.hint,
+            self.journal.problem,
+            _told(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
+        ]
         if self.plan.settings.trials > 1 and ledger.trial_errors:
             own.append(f"{ledger.trial_errors:,} trials failed; a question is measured by its others")
         if ledger.num_unanswered and summary.num_judged:
@@ -235,14 +240,14 @@ def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
     return take
 
 
-def _told(reuse: Reuse) -> str | None:
+def _told(reuse: Reuse, *, whole: bool) -> str | None:
     """What became of the rows that were kept, in a sentence."""
     if not reuse.kept:
         return None
     told = {
         "redone because their question was edited": reuse.redone,
         "asked again because they had failed": reuse.retried,
-        "dropped because their question is gone": reuse.dropped,
+        "dropped because their question is gone": reuse.dropped if whole else 0,
     }
     rest = "".join(f", {count:,} {what}" for what, count in told.items() if count)
     return f"resumed: {reuse.reused:,} of {reuse.kept:,} kept rows used again{rest}"

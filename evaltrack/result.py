@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -90,15 +90,14 @@ class RunResult:
         """Every row in the order of the golden set, read back from MLflow."""
         return list(self.read_rows())
 
-    def logged_metrics(self, limit: int = 80, *, zeros: bool = False) -> dict[str, float]:
+    def logged_metrics(self, limit: int = 80, *, held: Collection[str] = ()) -> dict[str, float]:
         """What MLflow's metrics hold: totals, each mean beside its count (`.n`), timings, and groups.
 
-        Groups come largest first, as many as `limit` leaves room for; `summary.json` holds all. With `zeros`
-        totals of 0 are there too, as a run that is resumed may have logged another number before.
+        Groups come largest first, as many as `limit` leaves room for; `summary.json` holds all. Totals of 0 are
+        left out where most runs have none, but for those that a run that is resumed `held` with another number.
         """
-        logged: dict[str, float] = {
-            name: n for name, n in self.totals.items() if n or zeros or name not in OPTIONAL_TOTALS
-        }
+        left_out = OPTIONAL_TOTALS.difference(held)
+        logged: dict[str, float] = {name: n for name, n in self.totals.items() if n or name not in left_out}
         for name, value in self.metrics.items():
             logged[name] = value
             if name in METRICS:

@@ -15,7 +15,7 @@ from uuid import uuid4
 from evaltrack.errors import UsageError
 from evaltrack.journal import ENDING, BusyError, delete_journal, read_command, state_folder
 from evaltrack.plan import Command, Plan
-from evaltrack.tracking.runs import find_journaled, journal_tag
+from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
 
 AUTO = "auto"
@@ -47,10 +47,15 @@ class Choice:
     hint: str | None = None
 
 
-def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
+def kept_of(plan: Plan, store: Store, experiment: str | None) -> dict[str, Any]:
     """What a journal keeps of an evaluation besides its rows; no password."""
-    signature = plan.signature.model_dump()
-    return {"command": plan.command.as_json(), "signature": signature, "store": store.shown, "finished": False}
+    return {
+        "command": plan.command.as_json(),
+        "signature": plan.signature.model_dump(),
+        "store": store.shown,
+        "experiment": experiment,
+        "finished": False,
+    }
 
 
 def command_to_resume(run_id: str, store: Store) -> Command:
@@ -63,14 +68,13 @@ def command_to_resume(run_id: str, store: Store) -> Command:
     return Command.of_json(kept if isinstance(kept, dict) else {})
 
 
-def choose_run(resume: str | None, plan: Plan, store: Store, *, retry_errors: bool) -> Choice:
-    """The run to go on with, or a new one.
+def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
+    """The run to go on with, or a new one, for the evaluation of which a journal would keep `now`.
 
     Raises:
         UsageError: `resume` names a run that cannot be gone on with: nothing is kept of it, it is finished, or it was
             another evaluation; the message names each difference.
     """
-    now = kept_of(plan, store)
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("--resume: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
@@ -82,6 +86,8 @@ def choose_run(resume: str | None, plan: Plan, store: Store, *, retry_errors: bo
     if left is None:
         return Choice(new_journal(), hint="; ".join(passed_over) or None)
     path, run_id = left[0], left[1].get("run_id") or find_journaled(store, left[0].stem)
+    if run_id and not is_there(store, run_id):
+        return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
         return Choice(path, run_id)
     hint = f"run {run_id} of the same command was broken off; --resume auto goes on with it" if run_id else None
@@ -114,7 +120,8 @@ def _found(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
 
 def _same(kept: dict[str, Any], now: dict[str, Any]) -> bool:
     try:
-        return not kept.get("finished") and not _differences(kept, now)
+        elsewhere = kept.get("experiment") != now["experiment"]
+        return not (elsewhere or kept.get("finished") or _differences(kept, now))
     except (KeyError, TypeError, AttributeError):  # of another version
         return False
 

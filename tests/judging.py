@@ -145,7 +145,7 @@ def observed(row: Mapping[str, Any]) -> Observed:
 @cache
 def showcase_replies() -> dict[str, str]:
     """Of each answer of the showcase, the reference verdict as an LLM would write it."""
-    found = {}
+    found: dict[str, str] = {}
     for kind in KINDS:
         verdicts = {row["id"]: row for row in lines(f"{kind}.verdicts.jsonl")}
         found |= {row["answer"]: _as_reply(verdicts[row["id"]]) for row in lines(f"{kind}.jsonl")}

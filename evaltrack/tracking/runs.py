@@ -26,14 +26,15 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 class OpenRun:
     """A run that is RUNNING and waits to be filled.
 
-    Its metrics are logged at `step`, 0 but where a run that was broken off logged some before: MLflow shows those of
-    the last step, whatever the clock says.
+    Its metrics are logged at `step`, 0 but where a run that was broken off logged some before, which `held` names:
+    MLflow shows those of the last step, whatever the clock says.
     """
 
     run_id: str
     experiment_id: str
     step: int = 0
     resumed: bool = False
+    held: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,15 @@ def find_journaled(store: Store, journal: str) -> str | None:
     return found[0].info.run_id if found else None
 
 
+def is_there(store: Store, run_id: str) -> bool:
+    """Whether a run exists and is not deleted."""
+    try:
+        find_run(store, run_id)
+    except TrackingError:
+        return False
+    return True
+
+
 def reopen_run(
     store: Store,
     run_id: str,
@@ -132,7 +142,7 @@ def reopen_run(
         earlier = store.client.get_metric_history(run_id, "num_questions")
     forget_traces(store, info.experiment_id, run_id)
     step = 1 + max((metric.step for metric in earlier), default=-1)
-    return OpenRun(run_id, info.experiment_id, step, resumed=True)
+    return OpenRun(run_id, info.experiment_id, step, resumed=True, held=frozenset(logged.metrics))
 
 
 def _params(params: Mapping[str, str]) -> list[Param]:

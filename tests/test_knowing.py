@@ -1,0 +1,354 @@
+"""What is known of a judge when two runs are compared: its noise, whether it is trusted, and what that decides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Comparison, RunResult, compare_runs, run_eval
+from evaltrack.agreeing import judges_agreement
+from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.knowing import judge_known
+from evaltrack.records import Response, Row, Source, ToolCall, Verdict
+from evaltrack.report.comparison_machine import comparison_json
+from evaltrack.report.comparison_markdown import comparison_markdown
+from evaltrack.report.comparison_terminal import comparison_text
+from evaltrack.scores import Rules, measure
+from evaltrack.table import FlatRow, flatten
+from evaltrack.tracking.judged import (
+    ACCEPTED,
+    AGREEMENT,
+    NOISE,
+    JudgeAgreement,
+    JudgeNoise,
+    judge_notes,
+    note_accepted,
+    note_agreement,
+    note_noise,
+)
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation
+from evaltrack.tracking.store import Store, connect
+
+from .compared import K, found, question, side
+from .judging import cli, golden_set, labels_file
+
+NOBODY = (
+    "the judge's agreement is not known (evaltrack judge agree), 0.6 is required: its scores inform and do not block"
+)
+BELOW = "the judge's agreement is 0.599, 0.6 is required: its scores inform and do not block"
+
+
+def judged_run(
+    folder: Path, uri: str, scores: Mapping[str, float], *, judge: str = "model", answer: str = "Yes."
+) -> RunResult:
+    """A run whose answers this judge gave these scores."""
+    golden, target = golden_set(folder, dict.fromkeys(scores, answer))
+    rows = [{"id": key, "overall_score": score} for key, score in scores.items()]
+    verdicts = labels_file(folder / "verdicts.jsonl", rows, judge=judge)
+    return run_eval(golden, target=target, judge=f"recorded:{verdicts}", tracking_uri=uri, traces="off")
+
+
+@pytest.fixture
+def store(store_uri: str) -> Store:
+    return connect(store_uri)
+
+
+@pytest.fixture
+def runs(store: Store, tmp_path: Path) -> tuple[EvaluationRun, EvaluationRun]:
+    """Candidate and baseline, by one judge; the candidate's answers are others, and one of four fell."""
+    before = judged_run(tmp_path / "before", store.uri, dict.fromkeys("abcd", 0.9))
+    after = judged_run(tmp_path / "after", store.uri, {**dict.fromkeys("abc", 0.9), "d": 0.3}, answer="No.")
+    return find_evaluation(store, after.run_id), find_evaluation(store, before.run_id)
+
+
+def noise(half_width: float, judge: str = "model", prompt: str = "") -> JudgeNoise:
+    return JudgeNoise("judge_score", half_width, 3, judge, prompt)
+
+
+def agreement(kappa: float, judge: str = "model", prompt: str = "") -> JudgeAgreement:
+    return JudgeAgreement(kappa, 40, "people", judge, prompt)
+
+
+# What the tags say
+
+
+def test_nothing_is_known_of_a_judge_that_nobody_looked_at(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
+) -> None:
+    """It is trusted unless more is asked for."""
+    assert judge_known(store, *runs, None) == JudgeKnown()
+
+
+def test_the_noise_is_that_of_the_candidates_judge(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+    """From either run, from the candidate's if both were replayed."""
+    candidate, baseline = runs
+    note_noise(store, baseline.run_id, noise(0.2))
+    assert judge_known(store, *runs, None).noise == {"judge_score": 0.2}
+    assert judge_known(store, candidate, None, None).noise == {}
+    note_noise(store, candidate.run_id, noise(0.1))
+    assert judge_known(store, *runs, None).noise == {"judge_score": 0.1}
+
+
+@pytest.mark.parametrize("other", [("another model", ""), ("model", "0123")])
+def test_what_was_found_of_another_judge_or_prompt_says_nothing(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun], other: tuple[str, str]
+) -> None:
+    """Neither its noise nor its agreement."""
+    candidate, baseline = runs
+    note_noise(store, candidate.run_id, noise(0.1, *other))
+    note_agreement(store, baseline.run_id, agreement(0.9, *other))
+    assert judge_known(store, *runs, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+
+
+@pytest.mark.parametrize(
+    ("kappa", "trusted", "notes"),
+    [(0.5994, False, (BELOW,)), (0.6, True, ()), (0.7, True, ()), (-0.2, False, None)],
+)
+def test_a_judge_is_trusted_from_the_agreement_that_is_required(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun], kappa: float, trusted: bool, notes: tuple[str, ...] | None
+) -> None:
+    """Exactly that is enough; measured on either run."""
+    note_agreement(store, runs[1].run_id, agreement(kappa))
+    known = judge_known(store, *runs, 0.6)
+    assert known.trusted is trusted
+    assert notes is None or known.notes == notes
+    assert judge_known(store, *runs, None).trusted
+
+
+def test_the_candidates_own_agreement_comes_first(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+    """It is the newer one."""
+    note_agreement(store, runs[1].run_id, agreement(0.9))
+    note_agreement(store, runs[0].run_id, agreement(0.1))
+    assert not judge_known(store, *runs, 0.6).trusted
+
+
+def test_without_a_judge_there_is_nobody_to_mistrust(store: Store, tmp_path: Path) -> None:
+    """No score of a run without a judge is one of a judge."""
+    golden, target = golden_set(tmp_path, {"a": "Yes."}, expected_chunks=["x"])
+    made = run_eval(golden, target=target, judge="none", tracking_uri=store.uri, traces="off")
+    assert judge_known(store, find_evaluation(store, made.run_id), None, 0.6) == JudgeKnown()
+
+
+def test_accepted_questions_are_told_with_who_when_and_why(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the candidate alone, also where the judge is not trusted."""
+    candidate, baseline = runs
+    monkeypatch.setenv("LOGNAME", "ada")
+    day = note_accepted(store, candidate.run_id, "d", None, "Right.").at[:10]
+    note_accepted(store, candidate.run_id, "c", 2, "")
+    note_accepted(store, baseline.run_id, "a", None, "Was so.")
+    said = {"d": f"accepted by ada, {day}: Right.", "c": f"accepted by ada, {day}"}
+    assert judge_known(store, *runs, None).accepted == said
+    assert judge_known(store, *runs, 0.6).accepted == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "no JSON", "[]", "null", "7", '{"kappa": 1}', '{"kappa": "high", "n": 1, "other": "p", "judge": "m"}'],
+)
+def test_what_somebody_else_wrote_under_these_names_is_passed_over(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun], text: str
+) -> None:
+    """It is no error, and nothing is taken from it."""
+    for name in (NOISE, AGREEMENT, f"{ACCEPTED}x"):
+        store.client.set_tag(runs[0].run_id, name, text)
+    notes = judge_notes(store, runs[0].run_id)
+    assert (notes.noise, notes.agreement, notes.accepted) == (None, None, {})
+    assert judge_known(store, *runs, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+
+
+# What that decides
+
+
+def compared(runs: tuple[EvaluationRun, EvaluationRun], uri: str, **options: Any) -> Comparison:
+    return compare_runs(runs[0].run_id, runs[1].run_id, tracking_uri=uri, **options)
+
+
+def test_below_the_required_agreement_the_judge_informs_and_does_not_block(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
+) -> None:
+    """Flip and drop are there, and said to inform only; from that agreement on they are a regression."""
+    drop = {"max_drop": ["judge_score=0.01"]}
+    assert compared(runs, store.uri, **drop).exit_code == 1
+    unknown = compared(runs, store.uri, require_agreement=0.6, **drop)
+    assert (unknown.verdict, unknown.exit_code, unknown.notes) == ("ok", 0, (NOBODY,))
+    note_agreement(store, runs[0].run_id, agreement(0.5994))
+    below = compared(runs, store.uri, require_agreement=0.6, **drop)
+    assert (below.verdict, below.reasons, below.notes) == ("ok", ("no regression",), (BELOW,))
+    assert [(flip.id, flip.by_judge, flip.informs, flip.counts) for flip in below.flips] == [("d", True, True, False)]
+    metrics = {metric.name: metric for metric in below.metrics}
+    assert (metrics["judge_score"].delta, metrics["judge_score"].regressed) == (pytest.approx(-0.15), False)
+    note_agreement(store, runs[0].run_id, agreement(0.6))
+    above = compared(runs, store.uri, require_agreement=0.6, **drop)
+    assert (above.verdict, above.notes) == ("regression", ())
+    assert above.reasons == (
+        "judge_score went from 0.900 to 0.750, 16.7 % worse (tolerated: 0.01)",
+        "1 question went from pass to fail",
+    )
+    assert [(flip.by_judge, flip.informs, flip.counts) for flip in above.flips] == [(True, False, True)]
+
+
+def test_every_rendering_says_that_the_judge_only_informs(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
+) -> None:
+    """And why: terminal, Markdown, JSON."""
+    note_agreement(store, runs[0].run_id, agreement(0.5994))
+    made = compared(runs, store.uri, require_agreement=0.6)
+    shown = comparison_text(made, 200)
+    assert BELOW in shown
+    assert "d (small): pass to fail, answer_changed [informs only]" in shown
+    page = comparison_markdown(made).replace("\\", "")
+    assert BELOW in page
+    assert "[informs only]" in page
+    printed = json.loads(json.dumps(comparison_json(made)))
+    assert printed["notes"] == [BELOW]
+    (flip,) = printed["flips"]
+    assert (flip["by_judge"], flip["informs"], flip["counts"]) == (True, True, False)
+    kept = mlflow.artifacts.load_dict(f"runs:/{runs[0].run_id}/comparison.json")
+    assert kept["notes"] == [BELOW]
+
+
+def test_a_measured_agreement_opens_the_gate(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+    """From `judge agree` to `compare`: labels with which the judge agrees, and labels with which it does not."""
+    same = labels_file(
+        Path("same.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.9, 0.9, 0.9, 0.2), strict=True)]
+    )
+    other = labels_file(
+        Path("other.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.2, 0.9, 0.2, 0.9), strict=True)]
+    )
+    for labels, verdict in ((other, "ok"), (same, "regression")):
+        made = judges_agreement(runs[0].run_id, labels=labels, resamples=10, tracking_uri=store.uri)
+        assert made.kappa is not None
+        assert (made.kappa >= 0.6) == (verdict == "regression")
+        assert compared(runs, store.uri, require_agreement=0.6).verdict == verdict
+
+
+def test_the_command_line(
+    store: Store, runs: tuple[EvaluationRun, EvaluationRun], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`compare --require-agreement`: 0 where the judge is not trusted, 1 where it is, 2 for what is no kappa."""
+    asked = ("compare", runs[0].run_id, "--baseline-run", runs[1].run_id, "--no-log", "--require-agreement")
+    assert cli(*asked, "0.6") == 0
+    assert NOBODY in capsys.readouterr().out.replace("\n", " ")
+    note_agreement(store, runs[0].run_id, agreement(0.8))
+    assert cli(*asked, "0.6") == 1
+    assert cli(*asked, "2") == 2
+    assert "2.0 is not in the range -1<=x<=1" in capsys.readouterr().err
+
+
+# Which flips are the judge's
+
+
+def judged_row(response: Response, score: float | None, declined: bool | None = None, **fields: Any) -> FlatRow:
+    """The row of question `q` with this response and verdict."""
+    asked = question("q", **fields)
+    verdict = Verdict(judge="j", reasoning="so", overall_score=score, declined=declined)
+    verdicts = () if score is None and declined is None else (verdict,)
+    made = measure(asked, response, Rules(K), verdicts)
+    whole = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "verdicts": verdicts}
+    return flatten(
+        Row.model_validate(
+            {"position": 0, "question": asked, "response": response, "started_at": 0, "seconds": 0, **whole}
+        ),
+        K,
+    )
+
+
+def flip_of(before: FlatRow, after: FlatRow) -> tuple[bool, str]:
+    """Whether the one flip between the rows is the judge's, and the verdict where he is not trusted."""
+    assert (before["passed"], after["passed"]) == (True, False)
+    made = compare(side([before]), side([after]), known=JudgeKnown(trusted=False), resamples=10)
+    (flip,) = made.flips
+    assert flip.informs is flip.by_judge
+    return flip.by_judge, made.verdict
+
+
+JUDGED_ONLY = {"expected_chunks": None}
+NEGATIVE = {"expected_chunks": ()}
+CALLED = (ToolCall(name="search"),)
+CASES: Sequence[tuple[str, FlatRow, FlatRow, tuple[bool, str]]] = [
+    (
+        "another answer",
+        judged_row(found("q!"), 0.9),
+        judged_row(found("q!", answer="It is not."), 0.3),
+        (True, "ok"),
+    ),
+    ("another verdict", judged_row(found("q!"), 0.9), judged_row(found("q!"), 0.3), (True, "ok")),
+    (
+        "lower, but still found",
+        judged_row(found("q!"), 0.9),
+        judged_row(found("x", "q!", answer="It is not."), 0.3),
+        (True, "regression"),
+    ),
+    ("no longer found", judged_row(found("q!"), 0.9), judged_row(found("x"), 0.3), (False, "regression")),
+    (
+        "no longer found, answer praised",
+        judged_row(found("q!"), 0.9),
+        judged_row(found("x"), 0.9),
+        (False, "regression"),
+    ),
+    (
+        "a tool was not called",
+        judged_row(found("q!", tool_calls=CALLED), 0.9, expected_tools=["search"]),
+        judged_row(found("q!", answer="No."), 0.3, expected_tools=["search"]),
+        (False, "regression"),
+    ),
+    (
+        "no retrieval is expected",
+        judged_row(Response(answer="Yes."), 0.9, **JUDGED_ONLY),
+        judged_row(Response(answer="No."), 0.3, **JUDGED_ONLY),
+        (True, "ok"),
+    ),
+    (
+        "the target declines now",
+        judged_row(found("q!"), 0.9),
+        judged_row(Response(answer="I do not know.", abstained=True), 0.3),
+        (False, "regression"),
+    ),
+    (
+        "it declined, as the judge saw",
+        judged_row(Response(answer="No idea.", sources=(Source(chunk_id="x"),)), None, True, **NEGATIVE),
+        judged_row(Response(answer="Blue.", sources=(Source(chunk_id="x"),)), None, False, **NEGATIVE),
+        (True, "ok"),
+    ),
+    (
+        "it declined, as it said itself",
+        judged_row(Response(answer="No idea.", abstained=True), None, **NEGATIVE),
+        judged_row(Response(answer="Blue."), None, False, **NEGATIVE),
+        (False, "regression"),
+    ),
+    (
+        "nobody judged",
+        judged_row(found("q!"), None),
+        judged_row(found("x"), None),
+        (False, "regression"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_flip_is_the_judges_if_all_else_still_passes(
+    before: FlatRow, after: FlatRow, expected: tuple[bool, str]
+) -> None:
+    """Retrieval, tools and the target's own word block whoever judges; a drop of MRR does by its own rule."""
+    assert flip_of(before, after) == expected
+
+
+def test_retrieval_rules_hold_whoever_judges() -> None:
+    """An untrusted judge takes no rule away but those for his own scores."""
+    before, after = judged_row(found("q!"), 0.9), judged_row(found("x", "y", "q!"), 0.9)
+    made = compare(side([before]), side([after]), known=JudgeKnown(trusted=False), resamples=10)
+    assert made.reasons == ("mrr went from 1.000 to 0.333, 66.7 % worse (tolerated: 10 %)",)
+
+
+def test_an_agreement_off_the_scale_is_never_reached(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+    """A kappa is at most 1."""
+    note_agreement(store, runs[0].run_id, agreement(1.0))
+    assert compared(runs, store.uri, require_agreement=1.0, log=False).verdict == "regression"
+    assert compared(runs, store.uri, require_agreement=1.01, log=False).verdict == "ok"
