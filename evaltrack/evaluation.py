@@ -23,6 +23,7 @@ from evaltrack.records import Row
 from evaltrack.report.evaluation_json import evaluation_json
 from evaltrack.report.machine import run_summary
 from evaltrack.report.markdown import run_note
+from evaltrack.report.pictures import calibration_svg, dimensions_svg
 from evaltrack.report.reasoning import reasoning_page, verdict_lines
 from evaltrack.result import RunResult
 from evaltrack.resuming import Choice, choose_run, kept_of
@@ -174,6 +175,9 @@ class _Evaluation:
                 one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
                 writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
             writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
+        if "reasoning_score" in result.metrics:
+            writer.log_text("pictures/dimensions.svg", [dimensions_svg(result.metrics, result.counts)])
+            writer.log_text("pictures/calibration.svg", [calibration_svg(writer.rows())])
         metrics = result.logged_metrics(held=self.run.held)
         writer.log_summary(metrics, run_summary(result), run_note(result), plan.tags(result.signature))
         if plan.command.evaluation_json is not None:

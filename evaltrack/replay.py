@@ -56,6 +56,8 @@ class Replay:
     rows: tuple[Replayed, ...]
     left_out: int
     usage_tokens: int
+    population: int = 0
+    """Judged responses of the run, of which `rows` may be a sample."""
 
     @property
     def asked(self) -> int:
@@ -90,12 +92,13 @@ class Replay:
         """Half the width of the band in which the difference of two runs' means lies by the judge's scatter alone.
 
         95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each response's own
-        scores (unbiased variance over the run's score and the replayed ones). None where no response was judged twice.
+        scores (unbiased variance over the run's score and the replayed ones); a sample speaks for the `population`. None
+        where no response was judged twice.
         """
         variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
         if not variances:
             return None
-        of_mean = fsum(variances) / len(variances) ** 2
+        of_mean = fsum(variances) / len(variances) / max(self.population, len(variances))
         return NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * sqrt(2 * of_mean)
 
     @property

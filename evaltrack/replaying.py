@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from hashlib import sha256
+from math import ceil
 
 from evaltrack.cache import VerdictCache, cache_folder
 from evaltrack.errors import InconclusiveError, UsageError
@@ -28,6 +30,7 @@ def replay_judge(
     run_id: str,
     *,
     times: int = 3,
+    share: float = 1.0,
     tracking_uri: str | None = None,
     told: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Replay:
@@ -38,6 +41,7 @@ def replay_judge(
     Args:
         run_id: The MLflow run.
         times: How often each response is judged again, from 1 to 100.
+        share: Share of the responses that are judged again, above 0; which ones depends on their ids alone.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         told: Hears how many verdicts are there, of how many.
 
@@ -48,6 +52,8 @@ def replay_judge(
     """
     if not 1 <= times <= MAX_TIMES:
         raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
+    if not 0 < share <= 1:
+        raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
     store = connect(tracking_uri)
     run = find_evaluation(store, run_id)
     command = Command.of_json(read_command(store, run.run_id))
@@ -56,6 +62,8 @@ def replay_judge(
     judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
+    population = len(judged)
+    judged = sorted(judged, key=lambda row: sha256(row["id"].encode()).digest())[: ceil(share * population)]
     again, tokens = _judge(command, run.signature, judged, times, told)
     was = {row["id"]: _as_judged(row, command) for row in judged}
     made = Replay(
@@ -65,8 +73,9 @@ def replay_judge(
         score=score,
         times=times,
         rows=tuple(_replayed(row["id"], was[row["id"]], again[row["id"]], score) for row in judged),
-        left_out=len(rows) - len(judged),
+        left_out=len(rows) - population,
         usage_tokens=tokens,
+        population=population,
     )
     if made.noise is None:
         raise InconclusiveError(f"none of {made.asked} verdicts could be had; the last: {_last_failure(again)}")

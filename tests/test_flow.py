@@ -61,7 +61,7 @@ def test_the_project_takes_every_option_of_run() -> None:
     resumed by a project, which opens a new one.
     """
     main = yaml.safe_load((REPO / "MLproject").read_text())["entry_points"]["main"]
-    left_out = {"output", "target_options", "verdict_cache", "resume", "retry_errors", "redact"}
+    left_out = {"output", "target_options", "verdict_cache", "resume", "retry_errors", "redact", "replay_check"}
     options = {p.name: p.default for p in run_command.params if p.name not in left_out and "price" not in str(p.name)}
 
     assert set(main["parameters"]) == set(options)

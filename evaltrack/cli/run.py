@@ -29,6 +29,7 @@ TARGET_HELP = (
 )
 JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
 REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
+REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
 
@@ -75,6 +76,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--judge-price-out", type=float, help="USD per million output tokens of the judge.")
 @click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
 @click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
+@click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
 @click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
 @click.option(
     "--output",
@@ -83,7 +85,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
     type=click.Choice(["table", "json"]),
     help="What is printed on stdout.",
 )
-def run(golden: str, target: str, min_coverage: float, output: str, **options: Any) -> int:
+def run(golden: str, target: str, min_coverage: float, replay_check: float, output: str, **options: Any) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
 
     Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
@@ -99,8 +101,19 @@ def run(golden: str, target: str, min_coverage: float, output: str, **options: A
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
+        lines = _replayed(result, replay_check) if replay_check and result.success else []
     print_result(result, output)
+    for line in lines:
+        click.echo(line, err=output == "json")
     return end_of(result, min_coverage)
+
+
+def _replayed(result: RunResult, percent: float) -> list[str]:
+    """What judging a sample again has shown."""
+    from evaltrack.replaying import replay_judge
+    from evaltrack.report.replay_machine import replay_lines
+
+    return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100))
 
 
 def _pair(option: str) -> tuple[str, str]:

@@ -171,6 +171,18 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Aim:
+    """One target of seed 002: `improvement` is the change relative to the baseline (None where that is 0)."""
+
+    metric: str
+    aim: float
+    baseline: float
+    candidate: float
+    reached: bool
+    improvement: float | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Candidate against baseline. `reasons` says in sentences why the verdict is what it is."""
 
@@ -196,6 +208,7 @@ class Comparison:
     criteria: tuple[tuple[Checked, Checked], ...] = ()
     compare_link: str | None = None
     notes: tuple[str, ...] = ()
+    aims: tuple[Aim, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaltrack import statistics
+from evaltrack.compare.aims import aims_of
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Change, Comparison, GroupDelta, MetricDelta, Repeat, Verdict
 from evaltrack.compare.deltas import METRICS, Measure
@@ -129,6 +130,7 @@ def compare(
         causes=dict(counted.most_common()),
         criteria=checked,
         notes=known.notes,
+        aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
@@ -56,6 +57,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "ignored": list(comparison.ignored),
         "left_out": list(comparison.left_out),
         "notes": list(comparison.notes),
+        "aims": [asdict(aim) for aim in comparison.aims],
         "criteria": [
             {
                 "criterion": str(candidate.criterion),

@@ -217,6 +217,15 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
         yield f"{title}: {smallest}, a smaller one less often{few}"
 
 
+def aim_words(comparison: Comparison) -> Iterator[str]:
+    """What reasoning should reach over the baseline, and whether it does."""
+    for aim in comparison.aims:
+        change = "" if aim.improvement is None else f", {100 * aim.improvement:+.0f} % against the baseline"
+        limit = f"below {number(aim.aim)}" if aim.metric == "coupling_violation_rate" else number(aim.aim)
+        title = metric_title(aim.metric, comparison.candidate.signature.k)
+        yield f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+
+
 def left_out_words(comparison: Comparison) -> Iterator[str]:
     """What is in no number here, and why."""
     titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
@@ -224,6 +233,7 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
         allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
         yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
     yield from comparison.notes
+    yield from aim_words(comparison)
     if "pass_rate" in comparison.left_out:
         yield "whether questions pass is not compared, so none can flip"
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
