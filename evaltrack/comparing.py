@@ -11,7 +11,7 @@ from pathlib import Path
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.deltas import METRICS
 from evaltrack.compare.engine import compare
-from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.compare.gate import DEFAULT_DROPS, Gate, GateKind, parse_drops
 from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.knowing import judge_known
@@ -71,7 +71,8 @@ def compare_runs(
     if allow_flips < 0 or not 0 <= min_coverage <= 1:
         raise UsageError("allow_flips is a number from 0, min_coverage one from 0 to 1")
     drops, domain_drops = parse_drops(max_drop, METRICS)
-    rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate)
+    asked = frozenset(name for name, drop in drops.items() if DEFAULT_DROPS.get(name) != drop)
+    rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate, asked)
     criteria = parse_criteria(require, METRIC_NAMES)
     store = connect(tracking_uri)
     chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=baseline_file is not None)

@@ -26,6 +26,7 @@ from evaltrack.records import Question
 
 MAX_QUESTION_BYTES = 1 << 20
 MAX_ARRAY_BYTES = 64 << 20
+MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
 
 Entry = tuple[int, object | ValueError]
@@ -136,7 +137,18 @@ def _questions(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Quest
             except ValidationError as error:
                 problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
             else:
-                yield line, question
+                if _too_deep(question.metadata):
+                    problems.append((line, f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"))
+                else:
+                    yield line, question
+
+
+def _too_deep(value: object, depth: int = 0) -> bool:
+    """A row holds its question: what fills the 200 levels that JSON is read to would not come back from the journal."""
+    if not value or not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return depth >= MAX_DEPTH or any(_too_deep(item, depth + 1) for item in items)
 
 
 def _line_entries(path: Path) -> Iterator[Entry]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Failure, Response
+from evaltrack.records import Failure, Response, Source
 
 MARK = "[redacted]"
 
@@ -70,7 +70,20 @@ class Redactor:
         """The response with every text in it redacted; the same object where nothing matches."""
         if all(self.text(text) == text for text in _texts(response)):
             return response
-        return Response.model_validate(self._all(response.model_dump()))
+        sources = response.sources
+        return response.model_copy(
+            update={
+                "answer": self._all(response.answer),
+                "sources": None if sources is None else tuple(map(self._source, sources)),
+                "tool_calls": tuple(
+                    call.model_copy(update={"arguments": self._all(call.arguments)}) for call in response.tool_calls
+                ),
+            }
+        )
+
+    def _source(self, source: Source) -> Source:
+        """The source; its id stays as it is, as it is what is scored."""
+        return source.model_copy(update={name: self._all(getattr(source, name)) for name in ("title", "url", "text")})
 
     def failure(self, failure: Failure) -> Failure:
         """The failure with its message redacted."""
@@ -91,7 +104,6 @@ def _texts(response: Response) -> Iterator[str]:
     if response.answer:
         yield response.answer
     for source in response.sources or ():
-        yield from filter(None, (source.text, source.chunk_id, source.title, source.url))
+        yield from filter(None, (source.text, source.title, source.url))
     for call in response.tool_calls:
-        yield call.name
         yield json.dumps(call.arguments, ensure_ascii=False, default=str)

@@ -14,6 +14,8 @@ from evaltrack.tracking.reader import EvaluationRun, read_command
 from evaltrack.tracking.store import Store
 
 MAX_REPEATS = 100
+REPLAYS = 100
+"""Trials that `evaltrack.replaying` may have numbered before."""
 
 
 def asking_again(
@@ -58,7 +60,7 @@ def _repeat(plan: Plan, digests: Mapping[str, str], times: int) -> dict[str, Rep
     def take(row: Row) -> None:
         outcomes[row.question.id].append(row.passed)
 
-    first = plan.settings.trials + 1
+    first = plan.settings.trials + 1 + REPLAYS  # not those of a replay, whose verdicts are paid for already
     plan.ask(take, questions=questions, trials=range(first, first + times))
     return {
         key: Repeat(times, passed=sum(o is True for o in outcomes[key]), failed=sum(o is False for o in outcomes[key]))

@@ -92,8 +92,8 @@ class Replay:
         """Half the width of the band in which the difference of two runs' means lies by the judge's scatter alone.
 
         95 % of such differences: 1.96 * sqrt(2 * variance of one run's mean), from the scatter of each response's own
-        scores (unbiased variance over the run's score and the replayed ones); a sample speaks for the `population`. None
-        where no response was judged twice.
+        scores (unbiased variance over the run's score and the replayed ones); a sample speaks for the `population`.
+        None where no response was judged twice.
         """
         variances = [_variance([row.score, *row.measured]) for row in self.rows if row.measured]
         if not variances:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from hashlib import sha256
 from math import ceil
 
@@ -62,8 +63,7 @@ def replay_judge(
     judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
-    population = len(judged)
-    judged = sorted(judged, key=lambda row: sha256(row["id"].encode()).digest())[: ceil(share * population)]
+    population, judged = len(judged), _sample(judged, share)
     again, tokens = _judge(command, run.signature, judged, times, told)
     was = {row["id"]: _as_judged(row, command) for row in judged}
     made = Replay(
@@ -84,6 +84,14 @@ def replay_judge(
     metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
     note_noise(store, run.run_id, JudgeNoise(metric, made.noise, times, made.judge, made.judge_prompt))
     return made
+
+
+def _sample(rows: Sequence[FlatRow], share: float) -> list[FlatRow]:
+    """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
+    wanted = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
+    drawn = sorted((row["id"] for row in rows), key=lambda key: sha256(key.encode()).digest())[:wanted]
+    kept = set(drawn)
+    return [row for row in rows if row["id"] in kept]
 
 
 def _judge(

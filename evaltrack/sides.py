@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, Side
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Signature
+from evaltrack.records.base import Count
 from evaltrack.report.machine import RUN_SCHEMA
 from evaltrack.table import FlatRow, schema
 from evaltrack.tracking.baselines import get_baseline
@@ -97,6 +98,15 @@ def _measured(path: Path) -> list[str]:
     return [name for name in LIGHT_COLUMNS if name in filled]
 
 
+class _Totals(BaseModel):
+    """What a saved run says of its questions, as far as it is shown."""
+
+    model_config = ConfigDict(strict=True)
+
+    num_questions: Count | None = None
+    num_errors: Count = 0
+
+
 def side_of_file(path: Path) -> Side:
     """A saved `evaltrack run --output json` as one side.
 
@@ -110,14 +120,22 @@ def side_of_file(path: Path) -> Side:
         if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
             raise UsageError(f"{path}: is no {RUN_SCHEMA}; save one with: evaltrack run GOLDEN --output json > {path}")
         signature = Signature.model_validate(saved["signature"])
-        totals = saved.get("totals", {})
-        asked, failed = totals.get("num_questions", len(saved["rows"])), totals.get("num_errors", 0)
-        info = RunInfo(None, path.name, signature, None, asked, failed)
-        return side_of_rows(info, [_packed(row) for row in saved["rows"]])
+        rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
+        asked = len(rows) if totals.num_questions is None else totals.num_questions
+        info = RunInfo(None, path.name, signature, None, asked, totals.num_errors)
+        return side_of_rows(info, [_packed(row) for row in rows])
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, ValidationError, pa.ArrowException) as error:
+    except RecursionError:
+        raise UsageError(f"{path}: is damaged: it is nested too deep") from None
+    except (ValueError, KeyError, TypeError, OverflowError, ValidationError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+
+
+def _list_of_objects(rows: object) -> list[dict[str, Any]]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
+        raise TypeError("`rows` is no list of objects with an `id`")
+    return rows
 
 
 def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:

@@ -71,23 +71,19 @@ def test_a_warning_is_acknowledged_without_one(store_uri: str, tmp_path: Path) -
     assert accept_question(run.run_id, "warning", "Read.", tracking_uri=store_uri).why == "Read."
 
 
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("hard", "question `hard` is a hard fail (HF1); nothing bypasses one"),
-        ("pass", "question `pass` passed; there is nothing to accept"),
-        ("silent", "question `silent` was not measured; there is nothing to accept"),
-        ("unknown", "run {run} has no question `unknown`"),
-    ],
-)
-def test_what_cannot_be_accepted_is_refused_whatever_the_reason(
-    store_uri: str, tmp_path: Path, key: str, message: str
-) -> None:
+def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, tmp_path: Path) -> None:
     """And nothing is recorded."""
     run = reasoning_run(tmp_path, store_uri)
-    with pytest.raises(UsageError) as refused:
-        accept_question(run.run_id, key, "I say so.", tracking_uri=store_uri)
-    assert str(refused.value) == message.format(run=run.run_id)
+    refusals = {
+        "hard": "question `hard` is a hard fail (HF1); nothing bypasses one",
+        "pass": "question `pass` passed; there is nothing to accept",
+        "silent": "question `silent` was not measured; there is nothing to accept",
+        "unknown": f"run {run.run_id} has no question `unknown`",
+    }
+    for key, message in refusals.items():
+        with pytest.raises(UsageError) as refused:
+            accept_question(run.run_id, key, "I say so.", tracking_uri=store_uri)
+        assert str(refused.value) == message
     assert judge_notes(connect(store_uri), run.run_id).accepted == {}
 
 

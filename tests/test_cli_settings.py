@@ -9,8 +9,10 @@ import click
 import pytest
 
 from evaltrack.cli.compare import compare
+from evaltrack.cli.golden import golden
 from evaltrack.cli.run import run
-from evaltrack.cli.settings import in_lists, read_settings
+from evaltrack.cli.settings import check_settings, in_lists, read_settings
+from evaltrack.errors import UsageError
 
 from .conftest import evaltrack
 
@@ -69,3 +71,71 @@ def test_the_command_line_reads_it(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "none.jsonl" in ended.stderr
     assert "iterable" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("evaltrack.toml", "a = " + "[" * 100_000, "is not TOML that can be read: it is nested too deep"),
+        ("evaltrack.toml", b"[run]\nk = '\xff'", "is not TOML: 'utf-8' codec can't decode"),
+        (
+            "evaltrack.toml",
+            "a." * 100_000,
+            "is longer than 131,072 bytes; write the settings to a short evaltrack.toml",
+        ),
+        ("pyproject.toml", "tool = 1 # [tool.evaltrack]\n[x]", None),
+        ("pyproject.toml", "[tool]\nevaltrack = 5 # [tool.evaltrack]", "`evaltrack` is no table; write"),
+        ("pyproject.toml", "[tool]\nevaltrack = [1] # [tool.evaltrack]", "`evaltrack` is no table; write"),
+    ],
+)
+def test_files_that_hold_something_else(tmp_path: Path, name: str, text: str | bytes, message: str | None) -> None:
+    """Whatever stands in the place of a table, or in the file, is told as that, and never a traceback."""
+    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    if message is None:
+        assert read_settings(tmp_path) == {}
+        return
+    with pytest.raises(UsageError) as caught:
+        read_settings(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {message}")
+
+
+def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
+    """Some editors write one."""
+    (tmp_path / "evaltrack.toml").write_bytes(b"\xef\xbb\xbf[run]\nk = 3\n")
+    assert read_settings(tmp_path) == {"run": {"k": 3}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[golden]\nlint = 5\n", "`golden.lint` is no table; write its options under [golden.lint]"),
+        ("[golden.lnt]\nstrict = true\n", "`golden` has no command `lnt`; did you mean `lint`?"),
+        ("[golden.lint]\nstrikt = true\n", "`golden.lint` has no option `strikt`; did you mean `strict`?"),
+    ],
+)
+def test_tables_below_a_group_are_checked(tmp_path: Path, text: str, message: str) -> None:
+    """A command below a group has a table with options that it knows."""
+    (tmp_path / "evaltrack.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        check_settings(read_settings(tmp_path), ["golden"], golden)
+    assert str(caught.value) == f"settings: {message}"
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [("[1]", "a list"), ("{a = 1}", "a table"), ("inf", "not finite"), ("1e999", "not finite"), ("nan", "not finite")],
+)
+def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> None:
+    """An option takes one plain value, one that can be repeated a list of them."""
+    for name in ("k", "judge"):
+        written = f"[{value}]" if name == "judge" else value
+        (tmp_path / "evaltrack.toml").write_text(f"[run]\n{name} = {written}\n")
+        with pytest.raises(UsageError) as caught:
+            check_settings(read_settings(tmp_path), ["run"], run)
+        assert str(caught.value) == f"settings: `run.{name}` is {what}; write a text, a number, true or false"
+
+
+def test_hyphens_below_a_group(tmp_path: Path) -> None:
+    """An option may be written as on the command line there too."""
+    (tmp_path / "evaltrack.toml").write_text("[golden.lint]\nan-option = 1\n")
+    assert read_settings(tmp_path) == {"golden": {"lint": {"an_option": 1}}}

@@ -50,10 +50,11 @@ def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path
     assert step("Evaluate", tmp_path, GOLDEN=str(path), TARGET="recorded:now.jsonl", OPTIONS="", **uri).returncode == 0
     compared = step("Compare", tmp_path, BASELINE="baseline.json", OPTIONS="--allow-flips 0", **uri)
     assert compared.returncode == 0, compared.stderr
-    assert (tmp_path / "output").read_text() == f"code={code}\n"
+    assert (tmp_path / "output").read_text() == f"code=0\ncode=0\ncode={code}\n"  # two evaluations, one comparison
     assert (tmp_path / "summary").read_text().startswith("<!-- evaltrack:small -->")
     assert ("::error" in compared.stdout + compared.stderr) == (code == 1)
-    assert step("Gate", tmp_path, CODE=str(code)).returncode == code
+    assert step("Gate", tmp_path, RUN="0", CODE=str(code)).returncode == code
+    assert step("Gate", tmp_path, RUN="1", CODE="0").returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -698,3 +698,13 @@ def test_line_numbers_of_lines_and_arrays_agree(
     if any("is not JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
         return
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(("opened", "closed"), [('{"a":', "}"), ("[", "]")])
+def test_metadata_too_deep_to_be_kept(tmp_path: Path, opened: str, closed: str) -> None:
+    """What JSON still reads but a row that holds it would not is refused; a hundred levels are taken."""
+    line = '{"id": 1, "question": "Why?", "metadata": {"m": %s1%s}}'
+    bad = write(tmp_path, line % (opened * 150, closed * 150))
+    assert problems(bad) == ["1: `metadata` is nested deeper than 100; make it flatter"]
+    good = write(tmp_path, line % (opened * 99, closed * 99))
+    assert ids(open_golden(good)) == ["1"]

@@ -320,28 +320,32 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "named"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
-def test_what_cannot_be_is_repaired_once_and_the_repair_names_it(changes: dict[str, Any], named: str) -> None:
-    """The model sees its reply and what was wrong with it; what it says then counts."""
+def test_what_cannot_be_is_repaired_once_and_then_an_error(changes: dict[str, Any], named: str) -> None:
+    """The model sees its reply and what was wrong with it; what it says then counts, or is an error, never a score."""
     wrong = reply(**changes)
-    with serving(wrong, reply()) as server:
-        assert observed_by().hypotheses == 3
-    first, second = (body["messages"] for body in server.bodies)
+
+    async def twice() -> list[Any]:
+        judge = ReasoningJudge(LLM("gpt-4o-mini"), JUDGE)
+        asked = [judge(QUESTION, Response(answer=ANSWER)) for _ in range(2)]
+        found = [(await asyncio.gather(each, return_exceptions=True))[0] for each in asked]
+        await judge.aclose()
+        return found
+
+    with serving(wrong, reply(), wrong, wrong) as server:
+        repaired, failed = asyncio.run(twice())
+    assert server.calls == 4
+    first, second = (body["messages"] for body in server.bodies[:2])
     assert second[:3] == [*first, {"role": "assistant", "content": wrong}]
     assert second[3]["role"] == "user"
     assert second[3]["content"].startswith("That cannot be read: ")
     assert named in second[3]["content"]
+    assert repaired.observed.hypotheses == 3
 
-
-@pytest.mark.parametrize(("changes", "named"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
-def test_what_cannot_be_is_an_error_after_one_repair_and_never_a_score(changes: dict[str, Any], named: str) -> None:
-    """Two calls, no third; both are in what it cost."""
-    with serving(reply(**changes)) as server, pytest.raises(UnreadableVerdictError) as error:
-        verdict_on()
-    assert server.calls == 2
-    assert str(error.value).count(named) == 2
-    assert "; after one repair attempt: " in str(error.value)
-    assert error.value.usage is not None
-    assert error.value.usage.total_tokens == 60
+    assert isinstance(failed, UnreadableVerdictError)
+    assert str(failed).count(named) == 2
+    assert "; after one repair attempt: " in str(failed)
+    assert failed.usage is not None
+    assert failed.usage.total_tokens == 60
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from evaltrack.tracking.reader import EvaluationRun, find_evaluation
 from evaltrack.tracking.store import Store, connect
 
 from .compared import K, found, question, side
-from .judging import cli, golden_set, labels_file
+from .judging import cli, golden_set, labels_file, store_in
 
 NOBODY = (
     "the judge's agreement is not known (evaltrack judge agree), 0.6 is required: its scores inform and do not block"
@@ -53,17 +54,34 @@ def judged_run(
     return run_eval(golden, target=target, judge=f"recorded:{verdicts}", tracking_uri=uri, traces="off")
 
 
-@pytest.fixture
-def store(store_uri: str) -> Store:
-    return connect(store_uri)
+@dataclass(frozen=True)
+class Pair:
+    """A candidate and its baseline, in their store."""
+
+    store: Store
+    candidate: EvaluationRun
+    baseline: EvaluationRun
+
+
+@pytest.fixture(scope="module")
+def both(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Two runs by one judge; the candidate's answers are others, and one of four fell."""
+    folder = tmp_path_factory.mktemp("knowing")
+    with store_in(folder, empty_database) as uri:
+        before = judged_run(folder / "before", uri, dict.fromkeys("abcd", 0.9))
+        after = judged_run(folder / "after", uri, {**dict.fromkeys("abc", 0.9), "d": 0.3}, answer="No.")
+        store = connect(uri)
+        yield Pair(store, find_evaluation(store, after.run_id), find_evaluation(store, before.run_id))
 
 
 @pytest.fixture
-def runs(store: Store, tmp_path: Path) -> tuple[EvaluationRun, EvaluationRun]:
-    """Candidate and baseline, by one judge; the candidate's answers are others, and one of four fell."""
-    before = judged_run(tmp_path / "before", store.uri, dict.fromkeys("abcd", 0.9))
-    after = judged_run(tmp_path / "after", store.uri, {**dict.fromkeys("abc", 0.9), "d": 0.3}, answer="No.")
-    return find_evaluation(store, after.run_id), find_evaluation(store, before.run_id)
+def pair(both: Pair) -> Iterator[Pair]:
+    """The two runs, of which nothing is known; afterwards neither."""
+    yield both
+    for run in (both.candidate, both.baseline):
+        for name in both.store.client.get_run(run.run_id).data.tags:
+            if name in (NOISE, AGREEMENT) or name.startswith(ACCEPTED):
+                both.store.client.delete_tag(run.run_id, name)
 
 
 def noise(half_width: float, judge: str = "model", prompt: str = "") -> JudgeNoise:
@@ -77,32 +95,28 @@ def agreement(kappa: float, judge: str = "model", prompt: str = "") -> JudgeAgre
 # What the tags say
 
 
-def test_nothing_is_known_of_a_judge_that_nobody_looked_at(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
-) -> None:
+def test_nothing_is_known_of_a_judge_that_nobody_looked_at(pair: Pair) -> None:
     """It is trusted unless more is asked for."""
-    assert judge_known(store, *runs, None) == JudgeKnown()
+    assert judge_known(pair.store, pair.candidate, pair.baseline, None) == JudgeKnown()
 
 
-def test_the_noise_is_that_of_the_candidates_judge(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
     """From either run, from the candidate's if both were replayed."""
-    candidate, baseline = runs
+    store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_noise(store, baseline.run_id, noise(0.2))
-    assert judge_known(store, *runs, None).noise == {"judge_score": 0.2}
+    assert judge_known(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.2}
     assert judge_known(store, candidate, None, None).noise == {}
     note_noise(store, candidate.run_id, noise(0.1))
-    assert judge_known(store, *runs, None).noise == {"judge_score": 0.1}
+    assert judge_known(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.1}
 
 
 @pytest.mark.parametrize("other", [("another model", ""), ("model", "0123")])
-def test_what_was_found_of_another_judge_or_prompt_says_nothing(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun], other: tuple[str, str]
-) -> None:
+def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, other: tuple[str, str]) -> None:
     """Neither its noise nor its agreement."""
-    candidate, baseline = runs
+    store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_noise(store, candidate.run_id, noise(0.1, *other))
     note_agreement(store, baseline.run_id, agreement(0.9, *other))
-    assert judge_known(store, *runs, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
 
 
 @pytest.mark.parametrize(
@@ -110,82 +124,77 @@ def test_what_was_found_of_another_judge_or_prompt_says_nothing(
     [(0.5994, False, (BELOW,)), (0.6, True, ()), (0.7, True, ()), (-0.2, False, None)],
 )
 def test_a_judge_is_trusted_from_the_agreement_that_is_required(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun], kappa: float, trusted: bool, notes: tuple[str, ...] | None
+    pair: Pair, kappa: float, trusted: bool, notes: tuple[str, ...] | None
 ) -> None:
     """Exactly that is enough; measured on either run."""
-    note_agreement(store, runs[1].run_id, agreement(kappa))
-    known = judge_known(store, *runs, 0.6)
+    note_agreement(pair.store, pair.baseline.run_id, agreement(kappa))
+    known = judge_known(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.trusted is trusted
     assert notes is None or known.notes == notes
-    assert judge_known(store, *runs, None).trusted
+    assert judge_known(pair.store, pair.candidate, pair.baseline, None).trusted
 
 
-def test_the_candidates_own_agreement_comes_first(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+def test_the_candidates_own_agreement_comes_first(pair: Pair) -> None:
     """It is the newer one."""
-    note_agreement(store, runs[1].run_id, agreement(0.9))
-    note_agreement(store, runs[0].run_id, agreement(0.1))
-    assert not judge_known(store, *runs, 0.6).trusted
+    note_agreement(pair.store, pair.baseline.run_id, agreement(0.9))
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.1))
+    assert not judge_known(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
-def test_without_a_judge_there_is_nobody_to_mistrust(store: Store, tmp_path: Path) -> None:
+def test_without_a_judge_there_is_nobody_to_mistrust(store_uri: str, tmp_path: Path) -> None:
     """No score of a run without a judge is one of a judge."""
     golden, target = golden_set(tmp_path, {"a": "Yes."}, expected_chunks=["x"])
-    made = run_eval(golden, target=target, judge="none", tracking_uri=store.uri, traces="off")
+    made = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
+    store = connect(store_uri)
     assert judge_known(store, find_evaluation(store, made.run_id), None, 0.6) == JudgeKnown()
 
 
-def test_accepted_questions_are_told_with_who_when_and_why(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_accepted_questions_are_told_with_who_when_and_why(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the candidate alone, also where the judge is not trusted."""
-    candidate, baseline = runs
+    store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     monkeypatch.setenv("LOGNAME", "ada")
     day = note_accepted(store, candidate.run_id, "d", None, "Right.").at[:10]
     note_accepted(store, candidate.run_id, "c", 2, "")
     note_accepted(store, baseline.run_id, "a", None, "Was so.")
     said = {"d": f"accepted by ada, {day}: Right.", "c": f"accepted by ada, {day}"}
-    assert judge_known(store, *runs, None).accepted == said
-    assert judge_known(store, *runs, 0.6).accepted == said
+    assert judge_known(pair.store, pair.candidate, pair.baseline, None).accepted == said
+    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6).accepted == said
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "no JSON", "[]", "null", "7", '{"kappa": 1}', '{"kappa": "high", "n": 1, "other": "p", "judge": "m"}'],
 )
-def test_what_somebody_else_wrote_under_these_names_is_passed_over(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun], text: str
-) -> None:
+def test_what_somebody_else_wrote_under_these_names_is_passed_over(pair: Pair, text: str) -> None:
     """It is no error, and nothing is taken from it."""
     for name in (NOISE, AGREEMENT, f"{ACCEPTED}x"):
-        store.client.set_tag(runs[0].run_id, name, text)
-    notes = judge_notes(store, runs[0].run_id)
+        pair.store.client.set_tag(pair.candidate.run_id, name, text)
+    notes = judge_notes(pair.store, pair.candidate.run_id)
     assert (notes.noise, notes.agreement, notes.accepted) == (None, None, {})
-    assert judge_known(store, *runs, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
 
 
 # What that decides
 
 
-def compared(runs: tuple[EvaluationRun, EvaluationRun], uri: str, **options: Any) -> Comparison:
-    return compare_runs(runs[0].run_id, runs[1].run_id, tracking_uri=uri, **options)
+def compared(pair: Pair, **options: Any) -> Comparison:
+    return compare_runs(pair.candidate.run_id, pair.baseline.run_id, tracking_uri=pair.store.uri, **options)
 
 
-def test_below_the_required_agreement_the_judge_informs_and_does_not_block(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
-) -> None:
+def test_below_the_required_agreement_the_judge_informs_and_does_not_block(pair: Pair) -> None:
     """Flip and drop are there, and said to inform only; from that agreement on they are a regression."""
     drop = {"max_drop": ["judge_score=0.01"]}
-    assert compared(runs, store.uri, **drop).exit_code == 1
-    unknown = compared(runs, store.uri, require_agreement=0.6, **drop)
+    assert compared(pair, **drop).exit_code == 1
+    unknown = compared(pair, require_agreement=0.6, **drop)
     assert (unknown.verdict, unknown.exit_code, unknown.notes) == ("ok", 0, (NOBODY,))
-    note_agreement(store, runs[0].run_id, agreement(0.5994))
-    below = compared(runs, store.uri, require_agreement=0.6, **drop)
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.5994))
+    below = compared(pair, require_agreement=0.6, **drop)
     assert (below.verdict, below.reasons, below.notes) == ("ok", ("no regression",), (BELOW,))
     assert [(flip.id, flip.by_judge, flip.informs, flip.counts) for flip in below.flips] == [("d", True, True, False)]
     metrics = {metric.name: metric for metric in below.metrics}
     assert (metrics["judge_score"].delta, metrics["judge_score"].regressed) == (pytest.approx(-0.15), False)
-    note_agreement(store, runs[0].run_id, agreement(0.6))
-    above = compared(runs, store.uri, require_agreement=0.6, **drop)
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.6))
+    above = compared(pair, require_agreement=0.6, **drop)
     assert (above.verdict, above.notes) == ("regression", ())
     assert above.reasons == (
         "judge_score went from 0.900 to 0.750, 16.7 % worse (tolerated: 0.01)",
@@ -194,12 +203,10 @@ def test_below_the_required_agreement_the_judge_informs_and_does_not_block(
     assert [(flip.by_judge, flip.informs, flip.counts) for flip in above.flips] == [(True, False, True)]
 
 
-def test_every_rendering_says_that_the_judge_only_informs(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun]
-) -> None:
+def test_every_rendering_says_that_the_judge_only_informs(pair: Pair) -> None:
     """And why: terminal, Markdown, JSON."""
-    note_agreement(store, runs[0].run_id, agreement(0.5994))
-    made = compared(runs, store.uri, require_agreement=0.6)
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.5994))
+    made = compared(pair, require_agreement=0.6)
     shown = comparison_text(made, 200)
     assert BELOW in shown
     assert "d (small): pass to fail, answer_changed [informs only]" in shown
@@ -210,11 +217,11 @@ def test_every_rendering_says_that_the_judge_only_informs(
     assert printed["notes"] == [BELOW]
     (flip,) = printed["flips"]
     assert (flip["by_judge"], flip["informs"], flip["counts"]) == (True, True, False)
-    kept = mlflow.artifacts.load_dict(f"runs:/{runs[0].run_id}/comparison.json")
+    kept = mlflow.artifacts.load_dict(f"runs:/{pair.candidate.run_id}/comparison.json")
     assert kept["notes"] == [BELOW]
 
 
-def test_a_measured_agreement_opens_the_gate(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+def test_a_measured_agreement_opens_the_gate(pair: Pair) -> None:
     """From `judge agree` to `compare`: labels with which the judge agrees, and labels with which it does not."""
     same = labels_file(
         Path("same.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.9, 0.9, 0.9, 0.2), strict=True)]
@@ -223,20 +230,25 @@ def test_a_measured_agreement_opens_the_gate(store: Store, runs: tuple[Evaluatio
         Path("other.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.2, 0.9, 0.2, 0.9), strict=True)]
     )
     for labels, verdict in ((other, "ok"), (same, "regression")):
-        made = judges_agreement(runs[0].run_id, labels=labels, resamples=10, tracking_uri=store.uri)
+        made = judges_agreement(pair.candidate.run_id, labels=labels, resamples=10, tracking_uri=pair.store.uri)
         assert made.kappa is not None
         assert (made.kappa >= 0.6) == (verdict == "regression")
-        assert compared(runs, store.uri, require_agreement=0.6).verdict == verdict
+        assert compared(pair, require_agreement=0.6).verdict == verdict
 
 
-def test_the_command_line(
-    store: Store, runs: tuple[EvaluationRun, EvaluationRun], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
     """`compare --require-agreement`: 0 where the judge is not trusted, 1 where it is, 2 for what is no kappa."""
-    asked = ("compare", runs[0].run_id, "--baseline-run", runs[1].run_id, "--no-log", "--require-agreement")
+    asked = (
+        "compare",
+        pair.candidate.run_id,
+        "--baseline-run",
+        pair.baseline.run_id,
+        "--no-log",
+        "--require-agreement",
+    )
     assert cli(*asked, "0.6") == 0
     assert NOBODY in capsys.readouterr().out.replace("\n", " ")
-    note_agreement(store, runs[0].run_id, agreement(0.8))
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.8))
     assert cli(*asked, "0.6") == 1
     assert cli(*asked, "2") == 2
     assert "2.0 is not in the range -1<=x<=1" in capsys.readouterr().err
@@ -347,8 +359,8 @@ def test_retrieval_rules_hold_whoever_judges() -> None:
     assert made.reasons == ("mrr went from 1.000 to 0.333, 66.7 % worse (tolerated: 10 %)",)
 
 
-def test_an_agreement_off_the_scale_is_never_reached(store: Store, runs: tuple[EvaluationRun, EvaluationRun]) -> None:
+def test_an_agreement_off_the_scale_is_never_reached(pair: Pair) -> None:
     """A kappa is at most 1."""
-    note_agreement(store, runs[0].run_id, agreement(1.0))
-    assert compared(runs, store.uri, require_agreement=1.0, log=False).verdict == "regression"
-    assert compared(runs, store.uri, require_agreement=1.01, log=False).verdict == "ok"
+    note_agreement(pair.store, pair.candidate.run_id, agreement(1.0))
+    assert compared(pair, require_agreement=1.0, log=False).verdict == "regression"
+    assert compared(pair, require_agreement=1.01, log=False).verdict == "ok"

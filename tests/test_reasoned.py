@@ -314,7 +314,7 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     made = compare_runs(other.run_id, plain.run_id, ignore=["weights"], tracking_uri=store_uri, log=False)
     assert {"reasoning_score", "pass_rate"} <= set(made.left_out)
     assert {metric.name for metric in made.metrics} >= {"hypotheses", "crux"}
-    assert (made.flips, made.verdict) == ((), "ok")
+    assert (made.flips, made.verdict) == ((), "unknown")
 
 
 def test_other_weights_of_the_same_numbers_are_the_same(store_uri: str, tmp_path: Path) -> None:
@@ -396,7 +396,6 @@ def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> 
     assert (row["tier_3"], row["tier_2"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
 
 
-@pytest.mark.xfail(strict=True, reason="judge/verdicts.jsonl leaves out what was observed (report/reasoning.py)")
 def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
     store_uri: str, tmp_path: Path, showcase: Showcase
 ) -> None:

@@ -105,3 +105,14 @@ def test_each_form_has_its_sign() -> None:
     """What is looked for first stands in every example of the form."""
     for text in EXAMPLES.values():
         assert any(sign in text for sign in KEYS)
+
+
+@pytest.mark.parametrize("pattern", ["text", ".", "[a-z]+"])
+def test_a_pattern_that_hits_everything_breaks_nothing(pattern: str) -> None:
+    """Names of fields stay, and so do the ids that are scored."""
+    response = Response(answer="text", sources=(Source(chunk_id="text", text="text", title="t", score=0.5),))
+    redacted = Redactor([pattern]).response(response)
+    assert redacted.sources is not None
+    assert (redacted.sources[0].chunk_id, redacted.sources[0].score) == ("text", 0.5)
+    assert redacted.answer is not None
+    assert MARK in redacted.answer

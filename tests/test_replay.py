@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist, variance
 
@@ -31,6 +32,14 @@ def test_the_noise_is_that_of_a_difference_of_two_means() -> None:
     made = replay(row("a", 70, 71, 72), row("b", 50, 52, 54))
     assert made.noise == pytest.approx(Z * sqrt(2 * (1 + 4) / 2**2))
     assert made.noise == pytest.approx(3.0990, abs=1e-4)
+
+
+def test_a_sample_speaks_for_all() -> None:
+    """Its mean variance is taken for everybody's: with four times as many responses the noise is half."""
+    found = replay(row("a", 70, 71, 72), row("b", 50, 52, 54))
+    assert found.noise is not None
+    assert replace(found, population=8).noise == pytest.approx(found.noise / 2)
+    assert replace(found, population=2).noise == found.noise
 
 
 def test_a_judge_that_always_says_the_same_has_no_noise() -> None:

@@ -206,6 +206,42 @@ def test_told_hears_of_every_verdict(store_uri: str, tmp_path: Path) -> None:
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
+    """Rounded up, always the same ones, in their order; the noise is that of a run of them all."""
+    answers = [f"Answer {key}." for key in "abcdefghij"]
+    with serving(behaviour=graded({answer: [7, 7.2, 7.2] for answer in answers})) as server:
+        run = judged_run(tmp_path, store_uri, answers)
+        some = replay_judge(run.run_id, times=1, share=0.3, tracking_uri=store_uri)
+        assert server.calls == 10 + 3
+        more = replay_judge(run.run_id, times=1, share=0.31, tracking_uri=store_uri)
+        every = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    ids = [[row.id for row in made.rows] for made in (some, more, every)]
+    assert [len(each) for each in ids] == [3, 4, 10]
+    assert set(ids[0]) < set(ids[1]) < set(ids[2])
+    assert [each == sorted(each) for each in ids] == [True, True, True]
+    assert (some.population, some.left_out) == (10, 0)
+    assert some.noise == every.noise == pytest.approx(Z * sqrt(2 * 2 / 10))
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.01])
+def test_a_share_has_bounds(store_uri: str, share: float) -> None:
+    """Above 0, up to 1."""
+    with pytest.raises(UsageError, match=f"share is {share}; write a number above 0, up to 1"):
+        replay_judge("nothing", share=share, tracking_uri=store_uri)
+
+
+def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run --replay-check 50` judges half of the responses once more, and says how far the scores lay apart."""
+    golden, target = golden_set(tmp_path, {"a": "Answer a.", "b": "Answer b."})
+    asked = ("run", golden, "-t", target, "--judge", JUDGE, "--rubric", "reasoning", "--traces", "off")
+    with serving(behaviour=graded({"Answer": [7, 7, 7.2]})) as server:
+        assert cli(*asked, "--replay-check", "50") == 0
+    assert server.calls == 3
+    shown = capsys.readouterr().out
+    assert "openai:gpt-4o-mini: 1 response judged once again, 30 tokens" in shown
+    assert "mean spread of a response: 2.000" in shown
+
+
 # Other judges, rubrics and settings
 
 

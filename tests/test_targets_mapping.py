@@ -385,3 +385,30 @@ def test_jmespath_is_not_imported_before_it_is_needed() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert ended.stdout.split() == ["False"]
+
+
+# What jmespath itself does not expect
+
+
+def test_a_comparison_that_python_refuses() -> None:
+    """A number and a text cannot be compared: that is an invalid response, with the expression that asked for it."""
+    expression = compile_expression("http", "sources", "docs[?score > `1`]")
+    with pytest.raises(InvalidResponseError) as caught:
+        expression.find({"docs": [{"score": "2"}]})
+    assert str(caught.value) == (
+        "sources: `docs[?score > `1`]`: '>' not supported between instances of 'str' and 'int'"
+    )
+
+
+def test_an_expression_that_fails_on_anything() -> None:
+    """What fails on an empty object too is no fault of the program: it is said when it is used."""
+    expression = compile_expression("http", "answer", "`1` > 'a'")
+    with pytest.raises(InvalidResponseError):
+        expression.find({})
+
+
+@pytest.mark.parametrize("text", ["(" * 5000, "!" * 5000 + "a", "[" * 5000])
+def test_an_expression_nested_beyond_measure(text: str) -> None:
+    """Brackets by the thousand are no JMESPath, and no fault of the program."""
+    with pytest.raises(UsageError, match="JMESPath"):
+        compile_expression("http", "answer", text)

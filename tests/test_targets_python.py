@@ -17,6 +17,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target
+from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import function_target, import_function, open_python
 from evaltrack.targets.responses import InvalidResponseError
 
@@ -412,3 +413,26 @@ def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
     """A sync function that hands on a coroutine, as some decorators do, is a target like any other."""
     code = "async def inner(q): return q\ndef ask(q): return inner(q)"
     assert ask(open_python(f"{module(code)}:ask", {})).answer == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("x" * (MAX_BYTES + 1), "is 16,777,217 characters long; return at most 16,777,216"),
+        ([Source(chunk_id="a", text="x" * MAX_BYTES, title="t")], "is 16,777,217 characters long; return at most"),
+        (Response(answer="x" * MAX_BYTES, sources=(Source(title="t"),)), "is 16,777,217 characters long; return at"),
+        (["a"] * 10_001, "sources: has 10,001 items; return at most 10,000"),
+        (("a",) * 10_001, "sources: has 10,001 items; return at most 10,000"),
+        ({"tool_calls": ["a"] * 10_001}, "tool_calls: has 10,001 items; return at most 10,000"),
+    ],
+)
+def test_too_much_is_refused(returned: object, message: str) -> None:
+    """A function is held to the bounds of a server: its rows wait for others in memory."""
+    with pytest.raises(InvalidResponseError) as caught:
+        ask(function_target(lambda _question: returned))
+    assert str(caught.value).startswith(message)
+
+
+def test_as_much_as_allowed() -> None:
+    """A response of exactly the greatest length is taken."""
+    assert len(ask(function_target(lambda _question: "x" * MAX_BYTES)).answer or "") == MAX_BYTES

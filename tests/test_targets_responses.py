@@ -243,3 +243,46 @@ def test_text_can_be_encoded(value: Any) -> None:
     """A text that UTF-8 cannot hold (half of a surrogate pair) is an invalid response."""
     with pytest.raises(InvalidResponseError):
         as_response(value)
+
+
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"x": object()}, "holds object, which is not JSON"),
+        ({"x": b"text"}, "holds bytes, which is not JSON"),
+        ({"x": {1, 2}}, "holds set, which is not JSON"),
+        ({"x": ["\ud800"]}, "holds half of a surrogate pair, which is no text"),
+        ({"\udfff": 1}, "holds half of a surrogate pair, which is no text"),
+        ({"x": (float("nan"),)}, "holds a number that is not finite"),
+        ({"x": 10**5000}, "holds a whole number of more than 4,096 bits"),
+        ({"x": nested(150)}, "is nested deeper than 100"),
+    ],
+)
+def test_arguments_that_no_row_can_hold(arguments: dict[str, object], message: str) -> None:
+    """What cannot be written to the journal, or not be read from it again, is an invalid response, not a broken run."""
+    call = {"tool_calls": [{"name": "search", "arguments": arguments}]}
+    with pytest.raises(InvalidResponseError) as caught:
+        as_response(call)
+    assert str(caught.value) == f"tool_calls.0.arguments: {message}"
+    with pytest.raises(InvalidResponseError):
+        as_response(Response(tool_calls=(ToolCall(name="search", arguments=arguments),)))
+
+
+def test_arguments_nested_beyond_all_measure() -> None:
+    """Python's own limit of recursion is told as what it means."""
+    with pytest.raises(InvalidResponseError, match=r"^is nested too deep$"):
+        as_response({"tool_calls": [{"name": "search", "arguments": {"x": nested(100_000)}}]})
+
+
+def test_arguments_that_a_row_gives_back() -> None:
+    """As deep, long and odd as arguments may be, a row with them comes back from JSON."""
+    arguments = {"x": nested(90), "n": 2**4000, "t": "\0 \u202e", "f": 1e308, "none": None, "b": True}
+    response = as_response({"tool_calls": [{"name": "search", "arguments": arguments}]})
+    assert Response.model_validate_json(response.model_dump_json()) == response

@@ -62,6 +62,7 @@ def show(golden: str, experiment: str, output: str) -> None:
     from evaltrack.tracking.baselines import get_baseline
 
     store, experiment_id = _where(experiment)
+    golden = _name_of(golden)
     found = get_baseline(store, experiment_id, golden)
     if found is None:
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
@@ -86,7 +87,7 @@ def history(golden: str, experiment: str, output: str) -> None:
     """List the runs that were once the baseline of GOLDEN, the last first."""
     from evaltrack.tracking.baselines import baseline_history
 
-    _print(baseline_history(*_where(experiment), golden), output)
+    _print(baseline_history(*_where(experiment), _name_of(golden)), output)
 
 
 @baseline.command()
@@ -96,8 +97,16 @@ def clear(golden: str, experiment: str) -> None:
     """Take the baseline of GOLDEN away; the run stays."""
     from evaltrack.tracking.baselines import clear_baseline
 
+    golden = _name_of(golden)
     clear_baseline(*_where(experiment), golden)
     click.echo(f"{golden} has no baseline any more")
+
+
+def _name_of(golden: str) -> str:
+    """The golden set's name, of which the path of its file may be given too."""
+    from pathlib import Path
+
+    return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
 
 
 def _where(experiment: str) -> tuple[Store, str]:

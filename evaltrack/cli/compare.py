@@ -40,7 +40,9 @@ AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`eva
     help="Decide by thresholds and flips, by statistics, or only where both agree.",
 )
 @click.option("--ignore", multiple=True, help="Part that may differ, e.g. judge; metrics it affects are left out.")
-@click.option("--require", default="", help="Hold both runs against criteria: minimum, target, good, or bounds.")
+@click.option(
+    "--require", default="", help="Show criteria for both runs: minimum, target, good, or bounds; informs only."
+)
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
 @click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")
 @click.option(

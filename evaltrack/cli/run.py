@@ -101,10 +101,10 @@ def run(golden: str, target: str, min_coverage: float, replay_check: float, outp
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
-        lines = _replayed(result, replay_check) if replay_check and result.success else []
     print_result(result, output)
-    for line in lines:
-        click.echo(line, err=output == "json")
+    if replay_check and result.success:
+        for line in _replayed(result, replay_check):
+            click.echo(line, err=output == "json")
     return end_of(result, min_coverage)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
 from evaltrack.errors import UsageError
+
+MAX_BYTES = 1 << 17
+"""Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
 
 
 def read_settings(folder: Path = Path()) -> dict[str, Any]:
@@ -21,8 +25,9 @@ def read_settings(folder: Path = Path()) -> dict[str, Any]:
     own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
     if own.is_file():
         return _tables(own, _toml(own))
-    if project.is_file() and b"[tool.evaltrack" in project.read_bytes():
-        return _tables(project, _toml(project).get("tool", {}).get("evaltrack", {}))
+    if project.is_file() and b"[tool.evaltrack" in _content(project):
+        tool = _toml(project).get("tool", {})
+        return _tables(project, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
     return {}
 
 
@@ -35,10 +40,28 @@ def check_settings(settings: Mapping[str, Any], commands: Collection[str], comma
     for table in settings:
         if table not in commands:
             raise UsageError(f"settings: there is no command `{table}`; {_nearest(table, commands)}")
-    known = {str(parameter.name) for parameter in command.params}
-    for name in settings.get(command.name or "", {}):
-        if known and name not in known and not isinstance(command, click.Group):
-            raise UsageError(f"settings: `{command.name}` has no option `{name}`; {_nearest(name, known)}")
+    _check_options(str(command.name), settings.get(command.name or "", {}), command)
+
+
+def _check_options(called: str, options: Mapping[str, Any], command: click.Command) -> None:
+    """Refuse what is neither an option of the command nor, below a group, a table of one of its commands."""
+    if isinstance(command, click.Group):
+        for name, below in options.items():
+            if name not in command.commands:
+                raise UsageError(f"settings: `{called}` has no command `{name}`; {_nearest(name, command.commands)}")
+            if not isinstance(below, dict):
+                raise UsageError(f"settings: `{called}.{name}` is no table; write its options under [{called}.{name}]")
+            _check_options(f"{called}.{name}", below, command.commands[name])
+        return
+    known = {str(parameter.name): parameter for parameter in command.params}
+    for name, value in options.items():
+        if known and name not in known:
+            raise UsageError(f"settings: `{called}` has no option `{name}`; {_nearest(name, known)}")
+        repeatable = bool(getattr(known.get(name), "multiple", False))
+        for each in value if repeatable and isinstance(value, list) else [value]:
+            if isinstance(each, list | dict) or (isinstance(each, float) and not isfinite(each)):
+                what = "a list" if isinstance(each, list) else "a table" if isinstance(each, dict) else "not finite"
+                raise UsageError(f"settings: `{called}.{name}` is {what}; write a text, a number, true or false")
 
 
 def in_lists(settings: Mapping[str, Any], command: click.Command) -> dict[str, Any]:
@@ -61,16 +84,36 @@ def _nearest(name: str, known: Collection[str]) -> str:
 def _toml(path: Path) -> dict[str, Any]:
     import tomllib
 
+    content = _content(path)
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except ValueError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is not TOML that can be read: it is nested too deep") from None
 
 
-def _tables(path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _tables(path: Path, settings: object) -> dict[str, Any]:
+    if not isinstance(settings, dict):
+        raise UsageError(f"{path}: `evaltrack` is no table; write [tool.evaltrack.run] above the settings of a command")
     for command, options in settings.items():
         if not isinstance(options, dict):
             raise UsageError(f"{path}: `{command}` stands outside of a table; write it under its command, e.g. [run]")
+    return {command: _underscored(options) for command, options in settings.items()}
+
+
+def _underscored(options: dict[str, Any]) -> dict[str, Any]:
+    """Options as click names them, below the commands of a group too."""
     return {
-        command: {name.replace("-", "_"): v for name, v in options.items()} for command, options in settings.items()
+        name.replace("-", "_"): _underscored(value) if isinstance(value, dict) else value
+        for name, value in options.items()
     }

@@ -40,7 +40,17 @@ def causes_of(before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
         found.append(Cause("judge_failed", error))
     else:
         found += _verdict(before, after, same_answer=not found)
-    return found or [Cause("unknown", "nothing that the rows hold differs")]
+    return found or [Cause("unknown", _nothing(before, after))]
+
+
+def _nothing(before: FlatRow, after: FlatRow) -> str:
+    """That nothing differs; of several trials a row shows one, and says how many passed."""
+    told = [
+        f"{side} {row['passes']} of {row['trials']} trials passed"
+        for side, row in (("before", before), ("now", after))
+        if row.get("trials")
+    ]
+    return ", ".join(told) if told else "nothing that the rows hold differs"
 
 
 def _texts(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:

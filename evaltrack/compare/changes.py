@@ -21,12 +21,15 @@ MAX_CAUSES = 20_000
 
 SHOWN_DROPS = 100
 
+MAX_UNCHANGED = 10_000
+"""Questions that did not change and are still listed; a file with more test cases is read by nobody."""
+
 
 class Changes:
     """The questions that flipped, dropped or got lost, each with its cause."""
 
     def __init__(self, paired: Paired, k: int, *, count_flips: bool = True) -> None:
-        self._k = k
+        self._k, self.counted = k, count_flips
         frame = paired.frame
         lost = frame["passed_b"].notna() & frame["passed_c"].isna()
         none = lost & False
@@ -45,6 +48,7 @@ class Changes:
         wanted = [key for ids in parts.values() for key in ids][:MAX_CAUSES]
         before, after = paired.baseline.rows(set(wanted)), paired.candidate.rows(set(wanted))
         whole = set(wanted[:WHOLE_ROWS])
+        self.unchanged = _unchanged(frame[~(flips | fixes | lost | dropped)])
         light = frame.set_index("id")
         self.flips, self.lost, self.drops, self.fixes = (
             tuple(self._change(key, light.loc[key], before.get(key), after.get(key), key in whole) for key in ids)
@@ -77,6 +81,16 @@ class Changes:
         )
 
 
+def _unchanged(frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
+    """Id, domain and outcome of the questions that neither changed nor dropped; none where they are very many."""
+    if len(frame) > MAX_UNCHANGED:
+        return ()
+    columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
+    return tuple(
+        (str(key), str(domain), _outcome(passed, error)) for key, domain, passed, error in zip(*columns, strict=True)
+    )
+
+
 def _lower(light: Any) -> Iterator[tuple[str, float, float]]:
     for name in ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score"):
         was, now = light.get(f"{name}_b"), light.get(f"{name}_c")
@@ -102,6 +116,10 @@ def _label(value: Any) -> str | None:
 
 
 def _outcome(passed: Any, error: Any) -> Outcome:
+    import pandas as pd
+
     if isinstance(error, str):
         return "error"
-    return "not measured" if passed is None or passed != passed else "pass" if passed else "fail"  # noqa: PLR0124 - NaN
+    if passed is None or passed is pd.NA or passed != passed:  # noqa: PLR0124 - NaN
+        return "not measured"
+    return "pass" if passed else "fail"

@@ -209,6 +209,7 @@ class Comparison:
     compare_link: str | None = None
     notes: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
+    unchanged: tuple[tuple[str, str, Outcome], ...] = ()
 
     @property
     def exit_code(self) -> int:

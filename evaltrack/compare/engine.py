@@ -7,7 +7,7 @@ questions are paired in memory while only the few that changed are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,6 +103,7 @@ def compare(
     groups = tuple(measure.groups(paired.frame))
     changes = Changes(paired, candidate.info.signature.k, count_flips="pass_rate" not in left_out)
     changes.flips = tuple(known.applied(flip) for flip in _repeated(changes.flips, again))
+    metrics = tuple(_without_gone(metrics, changes, measure, paired, gate))
     p_value = statistics.mcnemar_exact(len(changes.flips), len(changes.fixes))
     verdict, reasons = _verdict(gate, metrics, groups, changes, p_value)
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
@@ -130,6 +131,7 @@ def compare(
         causes=dict(counted.most_common()),
         criteria=checked,
         notes=known.notes,
+        unchanged=changes.unchanged,
         aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
     )
 
@@ -139,6 +141,19 @@ def _repeated(flips: tuple[Change, ...], again: Again | None) -> tuple[Change, .
         return flips
     repeats = again([flip.id for flip in flips])
     return tuple(replace(flip, repeat=repeats.get(flip.id)) for flip in flips)
+
+
+def _without_gone(
+    metrics: Sequence[MetricDelta], changes: Changes, measure: Measure, paired: Paired, gate: Gate
+) -> Iterator[MetricDelta]:
+    """The metrics; what is a regression only by questions that passed every time they were asked again is none."""
+    gone = [flip.id for flip in changes.flips if flip.repeat is not None and flip.repeat.kind == "gone"]
+    if not gone:
+        yield from metrics
+        return
+    others = paired.frame[~paired.frame["id"].isin(gone)]
+    still = {m.name for m in measure.deltas(others, gate.drops) if m.regressed}
+    yield from (replace(metric, regressed=metric.regressed and metric.name in still) for metric in metrics)
 
 
 def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
@@ -175,9 +190,27 @@ def _verdict(
         unsure.append(f"{lost} {were} measured in the baseline, and not in the candidate")
     if not metrics:
         unsure.append("no metric was measured on both sides")
+    unsure += _no_rule(gate, metrics, groups, changes)
     if worse:
         return "regression", (*worse, *unsure)
     return ("unknown", tuple(unsure)) if unsure else ("ok", ("no regression",))
+
+
+def _no_rule(
+    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], changes: Changes
+) -> Iterator[str]:
+    """Rules that were asked for and could not be applied: that is never a pass."""
+    measured = {metric.name for metric in metrics}
+    for name in sorted(gate.asked - measured):
+        yield f"{name} has a rule and was not measured on both sides"
+    for group in groups:
+        if group.kind == "domain":
+            there = {metric.name for metric in group.metrics}
+            for name in sorted(set(gate.domain_drops.get(group.name, ())) - there):
+                yield f"{name} has a rule for {group.name} and was not measured there on both sides"
+    ruled = any(metric.threshold for metric in metrics) or any(m.threshold for g in groups for m in g.metrics)
+    if metrics and not ruled and not changes.counted and gate.drops:
+        yield "no rule of the gate could be applied: what they are about is not compared"
 
 
 def _metric_reason(metric: MetricDelta, where: str) -> str:

@@ -25,6 +25,8 @@ GateKind = Literal["rules", "significant", "both"]
 class Gate:
     """What counts as a regression. `drops` are for the whole set, `domain_drops` for one domain.
 
+    `asked` names the metrics whose rule was asked for: one that was not measured is no pass.
+
     `kind`: `rules` decides by thresholds and flips; `significant` by intervals and McNemar's p; `both` wants both.
     """
 
@@ -33,6 +35,7 @@ class Gate:
     allow_flips: int = 0
     min_coverage: float = 1.0
     kind: GateKind = "rules"
+    asked: frozenset[str] = frozenset()
 
     def without(self, metrics: Collection[str]) -> Gate:
         """The same rules, none of them for these metrics."""
@@ -41,7 +44,7 @@ class Gate:
             domain: {name: drop for name, drop in drops.items() if name not in metrics}
             for domain, drops in self.domain_drops.items()
         }
-        return replace(self, drops=kept, domain_drops=domains)
+        return replace(self, drops=kept, domain_drops=domains, asked=self.asked - set(metrics))
 
     def regressed(self, metric: MetricDelta, higher_is_better: bool) -> bool:
         """Whether the metric, which carries its threshold, is a regression."""

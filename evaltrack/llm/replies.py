@@ -58,7 +58,7 @@ def _completion(body: bytes) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
     """The completion, its first choice and that one's message."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AnswerError(f"the server answered with something else than JSON: {_start(body)}") from None
     try:
         choice = value["choices"][0]

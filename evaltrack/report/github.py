@@ -25,13 +25,12 @@ def annotations(comparison: Comparison) -> Iterator[str]:
     """
     failed = comparison.verdict == "regression"
     verdict = [] if comparison.verdict == "ok" else [_verdict(comparison)]
-    flips = [_question(change) for change in comparison.flips[:SHOWN]]
-    lost = [_question(change) for change in comparison.lost[:SHOWN]]
-    errors = verdict + flips if failed else []
-    warnings = lost if failed else verdict + flips + lost
-    found = len(comparison.flips), len(comparison.lost)
-    yield from _commands("error", errors, len(verdict) + found[0] if failed else 0)
-    yield from _commands("warning", warnings, found[1] if failed else len(verdict) + sum(found))
+    blocking = [change for change in comparison.flips if change.counts and failed]
+    others = [change for change in comparison.flips if not (change.counts and failed)]
+    errors = [*verdict, *map(_question, blocking[:SHOWN])] if failed else []
+    warnings = [*([] if failed else verdict), *map(_question, (*others[:SHOWN], *comparison.lost[:SHOWN]))]
+    yield from _commands("error", errors, len(verdict) + len(blocking) if failed else 0)
+    yield from _commands("warning", warnings, len(others) + len(comparison.lost) + (0 if failed else len(verdict)))
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
-from evaltrack.compare.comparison import Change, Comparison, MetricDelta, Outcome
+from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.comparison_words import (
     cause_words,
     change_words,
@@ -18,22 +18,18 @@ from evaltrack.report.comparison_words import (
 from evaltrack.report.words import metric_title
 
 
-def comparison_junit(comparison: Comparison, unchanged: Iterable[tuple[str, str, Outcome]] = ()) -> str:
+def comparison_junit(comparison: Comparison) -> str:
     """The XML document, one test case for each rule of the gate and for each question.
 
-    A flip is a failure with its cause; a lost question an error; an edited, added or removed one is skipped, as it was
-    not compared. A question that fails on both sides is skipped too: it is no regression. Names of cases are the
-    questions' ids and their classes the domains, so that a test history follows a question from run to run. Of foreign
-    text, what cannot be shown (and XML forbids) is a space.
-
-    Args:
-        comparison: What is shown.
-        unchanged: Id, domain and outcome of questions that the comparison does not hold, as they have not changed.
+    A flip that counts is a failure with its cause, another one is skipped; a lost question an error; an edited, added
+    or removed one is skipped, as it was not compared. A question that fails on both sides is skipped too: it is no
+    regression. Names of cases are the questions' ids and their classes the domains, so that a test history follows a
+    question from run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
     """
     golden = clip(comparison.candidate.signature.golden, 80)
     root = ET.Element("testsuites", name=f"evaltrack {golden}")
     _suite(root, "gate", _rules(comparison))
-    _suite(root, golden, _questions(comparison, unchanged))
+    _suite(root, golden, _questions(comparison))
     totals = [suite.attrib for suite in root]
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(total[name]) for total in totals)))
@@ -69,10 +65,10 @@ def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
     return _case("gate", name, "failure" if metric.regressed else "", metric_words(metric, k), ())
 
 
-def _questions(comparison: Comparison, unchanged: Iterable[tuple[str, str, Outcome]]) -> Iterator[ET.Element]:
+def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden = clip(comparison.candidate.signature.golden, 80)
-    for change in comparison.flips:
-        yield _changed(change, "failure")
+    for change in comparison.flips:  # one that does not block must not turn a green gate red
+        yield _changed(change, "failure" if change.counts and comparison.verdict == "regression" else "skipped")
     for change in comparison.lost:
         yield _changed(change, "error")
     for change in comparison.fixes:
@@ -82,7 +78,7 @@ def _questions(comparison: Comparison, unchanged: Iterable[tuple[str, str, Outco
     for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
         for each in ids:
             yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
-    for each, domain, outcome in unchanged:
+    for each, domain, outcome in comparison.unchanged:
         tag = "" if outcome == "pass" else "skipped"
         yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from evaltrack.report.markdown import plain
 from evaltrack.table import FlatRow
@@ -22,6 +23,7 @@ def verdict_lines(rows: Iterable[FlatRow], judge: str | None = None) -> Iterator
             if judge is not None and verdict["judge"] != judge:
                 continue
             kept = {name: verdict[name] for name in FIELDS if verdict[name] is not None}
+            kept |= json.loads(verdict["observed"]) if verdict.get("observed") else {}
             yield json.dumps({"id": row["id"], **kept}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -46,11 +48,26 @@ def reasoning_page(rows: Iterable[FlatRow]) -> Iterator[str]:
 def _order(row: FlatRow) -> tuple[int, float]:
     if row["error"]:
         return 0, 0.0
-    return (1 if row["passed"] is False else 2), row["overall_score"] if row["overall_score"] is not None else 1.0
+    score = row["overall_score"] if row["reasoning_score"] is None else row["reasoning_score"]
+    return (1 if row["passed"] is False else 2), score if score is not None else 1.0
 
 
 def _said(row: FlatRow, verdict: FlatRow) -> str:
+    if verdict.get("observed"):
+        return _observed(row, json.loads(verdict["observed"]))
     if row["expected"] == []:
         return "declined" if verdict["declined"] else "**did not decline**"
     names = ("overall_score", "accuracy", "completeness", "relevance")
     return ", ".join(f"{name} {verdict[name]:.2f}" for name in names if verdict[name] is not None)
+
+
+def _observed(row: FlatRow, observed: dict[str, Any]) -> str:
+    """The score and what led to it, in a line."""
+    parts = [f"{observed['hypotheses']} hypotheses, {observed['shifts']} shifts", f"crux {observed['crux_treatment']}"]
+    parts.append(f"uncertainty {observed['uncertainty_treatment']}")
+    if observed["confidence"] is not None:
+        parts.append(f"{observed['confidence']:g} % sure")
+    if row["reasoning_score"] is not None:
+        fails = f" ({', '.join(row['hard_fails'])})" if row["hard_fails"] else ""
+        parts.insert(0, f"score {row['reasoning_score']:g}, tier {row['tier']}{fails}")
+    return ", ".join(parts)

@@ -105,8 +105,12 @@ def criterion_words(checked: Checked) -> str:
 
 def missed_words(row: Row, k: int) -> str:
     """What was expected and what came instead, for a question that did not pass."""
-    if row.reasoned is not None:
-        return _reasoned_words(row, row.reasoned)
+    if row.tally is not None and row.tally.measured > 1:
+        return f"passed {row.tally.passed} of {row.tally.measured} trials"
+    return _reasoned_words(row, row.reasoned) if row.reasoned is not None else _answer_words(row, k)
+
+
+def _answer_words(row: Row, k: int) -> str:
     if row.question.negative:
         return "answered, but should have declined"
     if row.response is not None and row.response.declined:

@@ -46,6 +46,9 @@ EXCERPT_BYTES = 8000
 SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
 FIELDS = ("answer", "sources", *SOURCE_FIELDS, "prompt_tokens", "completion_tokens", "tool_calls", "abstained")
 
+ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What jmespath lets through: ``a > b`` of a number and a text, or brackets a thousand deep."""
+
 _REQUIRED = {"answer": "''", "sources": "`[]`", "chunk_id": "'none'", "title": "''"}
 """What must be found where it is mapped, and what an expression may give instead where it can be missing."""
 
@@ -73,8 +76,8 @@ class Expression:
             raise InvalidResponseError(
                 f"{place}: `{self.text}`: {error.function_name}() does not take {error.actual_type}"
             ) from None
-        except JMESPathError as error:
-            raise InvalidResponseError(f"{place}: `{self.text}`: {error}") from None
+        except (JMESPathError, *ODD) as error:
+            raise InvalidResponseError(f"{place}: `{self.text}`: {_first_line(error)}") from None
         if found is None and self.name in _REQUIRED:
             cure = f"{self.text} || {_REQUIRED[self.name]}"
             raise InvalidResponseError(f"{place}: `{self.text}` finds nothing; where it may be missing, write `{cure}`")
@@ -95,11 +98,13 @@ def compile_expression(kind: str, name: str, text: str) -> Expression:
         parsed = jmespath.compile(text)
     except JMESPathError as error:
         raise UsageError(f"{kind} target: {name} is `{text}`, which is not JMESPath; {hint}\n{error}") from None
+    except ODD as error:
+        raise UsageError(f"{kind} target: {name} is not JMESPath: {_first_line(error)}; {hint}") from None
     try:
         parsed.search({})
     except (ArityError, UnknownFunctionError) as error:
         raise UsageError(f"{kind} target: {name} is `{text}`: {error}; {hint}") from None
-    except JMESPathError:
+    except (JMESPathError, *ODD):
         pass  # an empty object is not what it is for
     return Expression(name, text, parsed.search)
 
@@ -125,6 +130,10 @@ def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, 
     if len(text) <= limit:
         return text
     return "…" + text[1 - limit :] if end else text[: limit - 1] + "…"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:EXCERPT]
 
 
 class ResponseReader:
@@ -155,7 +164,7 @@ class ResponseReader:
         Raises:
             InvalidResponseError: it cannot be read as one.
         """
-        return as_response(_bounded(self._mapped(value) if self._expressions else value))
+        return as_response(bounded(self._mapped(value) if self._expressions else value))
 
     def _mapped(self, value: object) -> dict[str, Any]:
         own = value if isinstance(value, dict) else {"sources": value} if isinstance(value, list) else {}
@@ -173,7 +182,7 @@ class ResponseReader:
         if len(missing) == 1:
             raise InvalidResponseError(f"usage: has no {missing[0]}; map both numbers of tokens or neither")
         if isinstance(fields["sources"], list):
-            sources = _bounded(fields["sources"])
+            sources = bounded(fields["sources"])
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         own_counts = self._expressions.keys().isdisjoint(usage)
         told = told_parts(usage_fields) if own_counts else {}
@@ -194,10 +203,14 @@ class ResponseReader:
         return default if expression is None else expression.find(value, place)
 
 
-def _bounded(value: Any) -> Any:
-    """The value as it is, unless one of its lists is longer than `MAX_ITEMS`."""
+def bounded(value: Any) -> Any:
+    """The value as it is.
+
+    Raises:
+        InvalidResponseError: one of its lists is longer than `MAX_ITEMS`.
+    """
     lists = {"sources": value.get("sources"), "tool_calls": value.get("tool_calls")} if isinstance(value, dict) else {}
     for name, items in (lists or {"sources": value}).items():
-        if isinstance(items, list) and len(items) > MAX_ITEMS:
+        if isinstance(items, list | tuple) and len(items) > MAX_ITEMS:
             raise InvalidResponseError(f"{name}: has {len(items):,} items; return at most {MAX_ITEMS:,}")
     return value

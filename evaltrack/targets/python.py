@@ -2,7 +2,8 @@
 
 The function is called with the question's text and k: ``def ask(question: str, k: int)``. One that takes a single
 argument is called without k; one whose first parameter is annotated `Question` gets the whole record. It may return a
-`Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer.
+`Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any other target,
+of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.responses import as_response
+from evaltrack.targets.mapping import MAX_BYTES, bounded
+from evaltrack.targets.responses import InvalidResponseError, as_response
 
 
 def open_python(place: str, settings: dict[str, str]) -> Target:
@@ -68,9 +70,18 @@ def function_target(function: Callable[..., Any]) -> Target:
     async def ask(question: Question, k: int, /) -> Response:
         first = question if whole_record else question.question
         returned = await (call(first, k) if takes_k else call(first))
-        return as_response(await returned if inspect.isawaitable(returned) else returned)
+        return _small_enough(as_response(bounded(await returned if inspect.isawaitable(returned) else returned)))
 
     return ask
+
+
+def _small_enough(response: Response) -> Response:
+    """Rows wait for each other in memory, a thousand at a time: what is longer than a server may send is refused."""
+    texts = [response.answer, *(text for each in response.sources or () for text in (each.text, each.title, each.url))]
+    length = sum(len(text) for text in texts if text)
+    if length > MAX_BYTES:
+        raise InvalidResponseError(f"is {length:,} characters long; return at most {MAX_BYTES:,}")
+    return response
 
 
 def _shape(function: Callable[..., Any]) -> tuple[bool, bool]:

@@ -9,15 +9,23 @@ object, as models write them now and then, are kept as a text under `UNREAD`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from math import isfinite
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.records import Response, Source, ToolCall, Usage
+from evaltrack.records.base import storable
 
 UNREAD = "unread"
 """The name under which arguments of a tool stand that are no JSON object."""
+
+MAX_DEPTH = 100
+"""Objects and lists within each other in the arguments of a tool; readers of JSON give up at 200, rows included."""
+
+MAX_BITS = 4096
+"""Of a whole number there: some 1,200 digits, where Python stops writing them at 4,300."""
 
 DETAILS = {"cached_tokens": "prompt_tokens_details", "reasoning_tokens": "completion_tokens_details"}
 USAGE_KEYS = (*Usage.model_fields, "total_tokens", *DETAILS.values())
@@ -36,16 +44,25 @@ def as_response(value: object) -> Response:
         InvalidResponseError: it has another form; the message says which.
     """
     try:
-        if isinstance(value, Response):
-            return value
-        if isinstance(value, str):
-            return Response(answer=value)
-        if isinstance(value, Mapping):
-            return _from_mapping(value)
-        if isinstance(value, list | tuple):
-            return Response(sources=tuple(as_source(item) for item in value))
+        response = _read(value)
+        for place, call in enumerate(response.tool_calls):
+            _storable(call.arguments, f"tool_calls.{place}.arguments")
     except ValidationError as error:
         raise InvalidResponseError(_explain(error)) from None
+    except RecursionError:
+        raise InvalidResponseError("is nested too deep") from None
+    return response
+
+
+def _read(value: object) -> Response:
+    if isinstance(value, Response):
+        return value
+    if isinstance(value, str):
+        return Response(answer=value)
+    if isinstance(value, Mapping):
+        return _from_mapping(value)
+    if isinstance(value, list | tuple):
+        return Response(sources=tuple(as_source(item) for item in value))
     raise InvalidResponseError(
         f"is {type(value).__name__}; return an answer, a list of sources, a mapping or a Response"
     )
@@ -116,6 +133,37 @@ def _tool_call(place: int, value: object) -> object:
     if isinstance(call.get("arguments"), str):
         call["arguments"] = _arguments(call["arguments"])
     return call
+
+
+def _storable(value: object, place: str, depth: int = 0) -> None:
+    """Refuse arguments that JSON cannot hold, or not give back: a row with them could not be kept."""
+    if depth > MAX_DEPTH:
+        raise InvalidResponseError(f"{place}: is nested deeper than {MAX_DEPTH}")
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            _storable(name, place, depth + 1)
+            _storable(item, place, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _storable(item, place, depth + 1)
+    elif what := _unstorable(value):
+        raise InvalidResponseError(f"{place}: holds {what}")
+
+
+def _unstorable(value: object) -> str:
+    """What JSON cannot hold or not give back, where a single value is that."""
+    if isinstance(value, str):
+        try:
+            storable(value.replace("\0", ""))
+        except ValueError as error:
+            return str(error).removeprefix("holds ")
+    elif isinstance(value, int):
+        return f"a whole number of more than {MAX_BITS:,} bits" if value.bit_length() > MAX_BITS else ""
+    elif isinstance(value, float):
+        return "" if isfinite(value) else "a number that is not finite"
+    elif value is not None:
+        return f"{type(value).__name__}, which is not JSON"
+    return ""
 
 
 def _arguments(text: str) -> dict[str, Any]:

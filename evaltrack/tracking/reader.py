@@ -53,7 +53,7 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
 
 
 def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> EvaluationRun | None:
-    """The evaluation that started last and is FINISHED, of one golden set or of any; `but` leaves one run out.
+    """The evaluation that ended last and is FINISHED, of one golden set or of any; `but` leaves one run out.
 
     Raises:
         TrackingError: the store does not answer.
@@ -64,7 +64,7 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
             [experiment_id],
             f"{wanted} AND attributes.status = 'FINISHED'",
             max_results=2,
-            order_by=["attributes.start_time DESC"],
+            order_by=["attributes.end_time DESC"],
         )
     ids = [run.info.run_id for run in found if run.info.run_id != but]
     return find_evaluation(store, ids[0]) if ids else None

@@ -1,0 +1,42 @@
+"""The fuzzing of all readers in a small form; `scripts/fuzz.py` runs it at length."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from .conftest import REPO
+
+
+def fuzz(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(REPO / "scripts" / "fuzz.py"), *map(str, arguments)]
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=120)
+
+
+def test_every_reader_expects_what_it_is_given(tmp_path: Path) -> None:
+    """Five seconds of damaged and hostile input: no undocumented exception, no hang, no traceback."""
+    ended = fuzz("--seconds", "5", "--seed", "1", "--keep", tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    *told, last = ended.stdout.splitlines()
+    assert len(told) == 17
+    figures = re.fullmatch(r"([\d,]+) bytes fed in ([\d,]+) inputs: 0 findings", last)
+    assert figures, last
+    assert int(figures[1].replace(",", "")) > 100_000
+
+
+def test_an_input_that_was_kept_is_fed_again(tmp_path: Path) -> None:
+    """`--replay` knows from the file's name who reads it."""
+    path = tmp_path / "01 completion"
+    path.write_bytes(b"[" * 100_000)
+    ended = fuzz("--replay", path)
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("AnswerError: the server answered with something else than JSON")
+
+
+def test_what_it_is_for_is_told() -> None:
+    """`--help` names the options."""
+    ended = fuzz("--help")
+    assert ended.returncode == 0
+    assert all(option in ended.stdout for option in ("--seconds", "--seed", "--keep", "--replay"))

@@ -1,0 +1,33 @@
+"""The soak in a small form; `scripts/soak.py` runs it at length."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from .conftest import REPO
+
+
+def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(REPO / "scripts" / "soak.py"), *arguments]
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300)
+
+
+def test_a_target_and_a_server_that_fail_lose_no_row(server: str) -> None:
+    """2,000 questions, one in twenty with a fault: every row is in MLflow, as it must be, and memory stays flat."""
+    port = server.rpartition(":")[2]
+    ended = soak("--questions", "2000", "--seed", "1", "--mlflow-faults", "0.1", "--server", port)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    told = dict(re.findall(r"^(.+?)  +(.+)$", ended.stdout, re.MULTILINE))
+    assert told["rows lost"] == "0"
+    faults, errors = (int(told[name].split()[0]) for name in ("target's faults", "error rows"))
+    assert 60 < errors <= faults < 150
+    assert int(told["MLflow's faults"].split()[0]) > 0
+
+
+def test_what_it_is_for_is_told() -> None:
+    """`--help` names the options."""
+    ended = soak("--help")
+    assert ended.returncode == 0
+    assert all(option in ended.stdout for option in ("--questions", "--faults", "--mlflow-faults", "--seed"))
