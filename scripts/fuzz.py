@@ -412,6 +412,8 @@ def made_object(chance: Random, depth: int = 0) -> Any:
         Path("a"),
     ]
     kind = chance.random()
+    if not depth and kind < 0.4:  # arguments are the one place that holds anything
+        return {"tool_calls": [{"name": "t", "arguments": {"x": made_object(chance, 3)}}]}
     if depth > 4 or kind < 0.25:
         return chance.choice([*VALUES, *odd])
     if kind < 0.3:

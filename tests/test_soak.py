@@ -17,7 +17,7 @@ def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_target_and_a_server_that_fail_lose_no_row(server: str) -> None:
     """2,000 questions, one in twenty with a fault: every row is in MLflow, as it must be, and memory stays flat."""
     port = server.rpartition(":")[2]
-    ended = soak("--questions", "2000", "--seed", "1", "--mlflow-faults", "0.1", "--server", port)
+    ended = soak("--questions", "2000", "--seed", "1", "--mlflow-faults", "0.04", "--server", port)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     told = dict(re.findall(r"^(.+?)  +(.+)$", ended.stdout, re.MULTILINE))
     assert told["rows lost"] == "0"
