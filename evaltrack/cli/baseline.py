@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.output import output_option
+
 if TYPE_CHECKING:
     from evaltrack.tracking.baselines import Baseline
     from evaltrack.tracking.store import Store
@@ -19,13 +21,7 @@ Examples:
 """
 
 EXPERIMENT = click.option("--experiment", default="", help="MLflow experiment.  [default: MLflow's own]")
-OUTPUT = click.option(
-    "--output",
-    default="table",
-    show_default=True,
-    type=click.Choice(["table", "json"]),
-    help="What is printed on stdout.",
-)
+OUTPUT = output_option()
 
 
 @click.group()

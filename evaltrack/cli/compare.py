@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from evaltrack.cli.output import output_option
+
 EXAMPLES = """\b
 Examples:
   evaltrack compare                                  newest run against the baseline of its golden set
@@ -49,13 +51,7 @@ AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`eva
     "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .md, .json, .xml, .txt."
 )
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
-@click.option(
-    "--output",
-    default="table",
-    show_default=True,
-    type=click.Choice(["table", "json", "markdown"]),
-    help="What is printed on stdout.",
-)
+@output_option("markdown")
 def compare(
     run: str, baseline_run: str, baseline: str, files: tuple[str, ...], github: bool, output: str, **options: Any
 ) -> int:

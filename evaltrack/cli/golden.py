@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.output import output_option
 from evaltrack.errors import GoldenError
 
 if TYPE_CHECKING:
@@ -100,13 +101,7 @@ def _thin_domains(stats: GoldenStats) -> Iterator[str]:
 
 @golden.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--output",
-    default="table",
-    show_default=True,
-    type=click.Choice(["table", "json"]),
-    help="What is printed on stdout.",
-)
+@output_option()
 def stats(files: tuple[str, ...], output: str) -> None:
     """Count questions, negatives, domains, difficulties and categories of the golden sets FILES."""
     from evaltrack.golden import open_golden

@@ -8,6 +8,8 @@ from contextlib import redirect_stdout
 
 import click
 
+from evaltrack.cli.output import output_option
+
 REPLAY_EXAMPLES = """\b
 Examples:
   evaltrack judge replay 4488541a...             judge the stored responses three times more
@@ -23,13 +25,7 @@ Examples:
   evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
 """
 
-OUTPUT = click.option(
-    "--output",
-    default="table",
-    show_default=True,
-    type=click.Choice(["table", "json"]),
-    help="What is printed on stdout.",
-)
+OUTPUT = output_option()
 
 
 @click.group()

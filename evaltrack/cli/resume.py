@@ -7,6 +7,8 @@ from contextlib import redirect_stdout
 
 import click
 
+from evaltrack.cli.output import output_option
+
 EXAMPLES = """\b
 Examples:
   evaltrack resume 4488541a...                    asks what is left, and logs everything
@@ -17,13 +19,7 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("run")
 @click.option("--retry-errors", is_flag=True, help="Ask the failed questions again, too.")
-@click.option(
-    "--output",
-    default="table",
-    show_default=True,
-    type=click.Choice(["table", "json"]),
-    help="What is printed on stdout.",
-)
+@output_option()
 def resume(run: str, retry_errors: bool, output: str) -> int:
     """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
 
