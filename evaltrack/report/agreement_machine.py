@@ -18,12 +18,12 @@ AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10
 
 TITLES = {
-    "mean_absolute_difference": "mean difference",
-    "share_within": "within tolerance",
+    "mean_absolute_difference": "diff",
+    "share_within": "within",
     "bias": "bias",
     "quadratic_kappa": "kappa (quadratic)",
     "alpha_interval": "alpha",
-    "spearman": "Spearman",
+    "spearman": "rho",
     "accuracy": "equal",
     "cohen_kappa": "kappa",
     "alpha_nominal": "alpha",
@@ -83,21 +83,23 @@ def _table(measures: Any) -> Any:
     from rich.table import Table
 
     names = list(next(iter(measures.values())).figures)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("measure")
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("measure", no_wrap=True)
     for title in ("n", *(TITLES[name] for name in names)):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for name, agreement in measures.items():
         if agreement.n:
-            table.add_row(name, str(agreement.n), *(_cell(agreement.figures[each]) for each in names))
+            table.add_row(name, str(agreement.n), *(_cell(agreement.figures[each], each) for each in names))
     return table
 
 
-def _cell(figure: Figure) -> str:
+def _cell(figure: Figure, name: str) -> str:
+    """The figure; kappa with its interval, for which the others have no room: the JSON holds them all."""
     if figure.value is None:
         return "–"
-    interval = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
-    return f"{figure.value:.3f}{interval}"
+    if "kappa" not in name or figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}"
+    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
 
 
 def _notes(agreement: JudgesAgreement) -> Iterator[str]:
