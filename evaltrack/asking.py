@@ -33,6 +33,9 @@ Counter = Callable[[Sequence[str]], Tokens]
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
 
+CHAIN_LIMIT = 100
+"""Errors looked at for what was being waited for."""
+
 
 @dataclass(frozen=True)
 class Asking:
@@ -157,11 +160,14 @@ async def _within(
 
 def _waited_for(outcome: object) -> str:
     """What was being waited for when the time was up, as the notes of what was broken off tell."""
-    error, notes = outcome if isinstance(outcome, BaseException) else None, list[str]()
-    while error is not None:
-        notes += getattr(error, "__notes__", ())
+    error = outcome if isinstance(outcome, BaseException) else None
+    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be a ring
+        if error is None:
+            break
+        if notes := getattr(error, "__notes__", ()):
+            return f"; {notes[0]}"
         error = error.__cause__ or error.__context__
-    return f"; {notes[0]}" if notes else ""
+    return ""
 
 
 def _usage_of(outcome: object) -> Usage | None:

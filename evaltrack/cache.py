@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 import threading
 import time
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from evaltrack.places import own_folder
 from evaltrack.records import Verdict
 
 FILE = "verdicts.sqlite"
@@ -21,16 +20,7 @@ BUSY_SECONDS = 30.0
 
 def cache_folder() -> Path:
     """`EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
-    own = os.environ.get("EVALTRACK_CACHE_DIR")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "evaltrack"
-
-
-def _home() -> Path:
-    """The user's folder, or the one for temporary files where a container's user has none."""
-    try:
-        return Path.home()
-    except RuntimeError:
-        return Path(tempfile.gettempdir())
+    return own_folder("EVALTRACK_CACHE_DIR", "XDG_CACHE_HOME", ".cache")
 
 
 class VerdictCache:

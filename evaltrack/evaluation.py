@@ -122,6 +122,8 @@ class _Evaluation:
                 close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
             except BaseException as error:
                 self._give_up(error, stop)
+                if (told := self._resumable(error)) is not error:
+                    raise told from error
                 raise
         if stopped is not None:
             raise self._resumable(stopped)
@@ -129,14 +131,13 @@ class _Evaluation:
         return result
 
     def _give_up(self, error: BaseException, stop: Stop) -> None:
-        """End the run if the store still answers, and say how to go on."""
+        """End the run if the store still answers."""
         stop.log_from_now_on()
         try:
             with impatient():
                 close_run(self.store, self.run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         except TrackingError:
             pass  # what failed before says more
-        raise self._resumable(error) from error
 
     def _resumable(self, error: BaseException) -> BaseException:
         """The error, with the way to go on where there is one."""

@@ -9,9 +9,7 @@ that is checked when read.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -23,6 +21,7 @@ from zlib import crc32
 from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
+from evaltrack.places import own_folder
 from evaltrack.records import Question, Row
 
 ENDING = ".sqlite"
@@ -46,14 +45,7 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 
 def state_folder() -> Path:
     """`EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder (`XDG_STATE_HOME`, else `~/.local/state`)."""
-    own = os.environ.get("EVALTRACK_STATE_DIR")
-    if own:
-        return Path(own)
-    try:
-        home = Path.home()
-    except RuntimeError:  # a container's user has none
-        home = Path(tempfile.gettempdir())
-    return Path(os.environ.get("XDG_STATE_HOME") or home / ".local/state") / "evaltrack"
+    return own_folder("EVALTRACK_STATE_DIR", "XDG_STATE_HOME", ".local/state")
 
 
 class BusyError(UsageError):

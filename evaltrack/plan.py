@@ -5,7 +5,7 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from evaltrack.judges import chosen, open_judge
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.redaction import Redactor
 from evaltrack.result import METRICS
-from evaltrack.run import Memory, evaluate, run_to_end
+from evaltrack.run import Memory, evaluate, take_all
 from evaltrack.settings import Settings
 from evaltrack.targets import default_target, open_target
 
@@ -70,6 +70,7 @@ class Plan:
     criteria: tuple[Criterion, ...]
     signature: Signature
     cache: VerdictCache | None
+    redactor: Redactor
 
     @property
     def settings(self) -> Settings:
@@ -110,8 +111,8 @@ class Plan:
         """Ask all questions, or those given, and hand each row on; target and judges are closed at the end."""
         settings = self.settings
 
-        async def ask() -> None:
-            rows = evaluate(
+        def asking() -> AsyncGenerator[Row]:
+            return evaluate(
                 self.golden if questions is None else questions,
                 self.target,
                 rules=settings.rules,
@@ -120,21 +121,13 @@ class Plan:
                 trials=trials or range(1, settings.trials + 1),
                 memory=memory,
                 stop=stop,
-                redactor=Redactor(settings.redact),
+                redactor=self.redactor,
                 concurrency=settings.concurrency,
                 timeout=settings.timeout,
                 judge_timeout=settings.judge_timeout,
             )
-            try:
-                async for row in rows:
-                    take(row)
-            finally:
-                await rows.aclose()
-                for opened in (self.target, *self.judges):
-                    if close := getattr(opened, "aclose", None):
-                        await close()
 
-        run_to_end(ask)
+        take_all(asking, take, (self.target, *self.judges))
 
 
 @contextmanager
@@ -148,7 +141,7 @@ def planned(
     """
     settings.check()
     criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
-    Redactor(settings.redact)
+    redactor = Redactor(settings.redact)
     golden = open_golden(golden_path)
     if evaluation_json:
         _check_writable(Path(evaluation_json))
@@ -168,7 +161,7 @@ def planned(
         _check_names(judges)
         signature = _signature(golden, named, judges, settings)
         command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
-        yield Plan(command, golden, asked, judges, criteria, signature, cache)
+        yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
     finally:
         if cache is not None:
             cache.close()

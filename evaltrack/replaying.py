@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from fractions import Fraction
 from hashlib import sha256
 from math import ceil
@@ -16,7 +16,7 @@ from evaltrack.records import Judge, Question, Response, Row, Signature
 from evaltrack.replay import Replay, Replayed
 from evaltrack.report.replay_machine import replay_json
 from evaltrack.revived import question_of, response_of, verdicts_of
-from evaltrack.run import evaluate, run_to_end
+from evaltrack.run import evaluate, take_all
 from evaltrack.scores import Measured, measure
 from evaltrack.settings import Settings
 from evaltrack.table import FlatRow
@@ -139,9 +139,15 @@ def _ask(
     async def stored(question: Question, _k: int, /) -> Response:
         return responses[question.id]
 
-    async def ask() -> None:
+    def take(row: Row) -> None:
         nonlocal done, tokens
-        judging = evaluate(
+        found[row.question.id].append(row)
+        tokens += _paid(row)
+        done += 1
+        told(done, times * len(rows))
+
+    def judging() -> AsyncGenerator[Row]:
+        return evaluate(
             map(question_of, rows),
             stored,
             rules=settings.rules,
@@ -150,19 +156,8 @@ def _ask(
             concurrency=settings.concurrency,
             judge_timeout=settings.judge_timeout,
         )
-        try:
-            async for row in judging:
-                found[row.question.id].append(row)
-                tokens += _paid(row)
-                done += 1
-                told(done, times * len(rows))
-        finally:
-            await judging.aclose()
-            for judge in judges:
-                if close := getattr(judge, "aclose", None):
-                    await close()
 
-    run_to_end(ask)
+    take_all(judging, take, judges)
     return found, tokens
 
 

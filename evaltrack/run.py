@@ -163,6 +163,25 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
         _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
 
+def take_all(
+    asking: Callable[[], AsyncGenerator[Row]], take: Callable[[Row], object], opened: Iterable[object]
+) -> None:
+    """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may."""
+
+    async def work() -> None:
+        rows = asking()
+        try:
+            async for row in rows:
+                take(row)
+        finally:
+            await rows.aclose()
+            for each in opened:
+                if close := getattr(each, "aclose", None):
+                    await close()
+
+    run_to_end(work)
+
+
 def run_to_end(work: Callable[[], Any]) -> None:
     """`asyncio.run`, also where a loop is already running (a notebook): then in a thread of its own."""
     try:

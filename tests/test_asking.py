@@ -181,6 +181,23 @@ def test_an_error_because_of_the_deadline_is_a_timeout() -> None:
     assert str(row.failure) == "target_timeout: no response within 0.02 s"
 
 
+def test_an_error_that_is_its_own_cause_ends_nothing_but_its_question() -> None:
+    """At the deadline the causes are looked through for what was being waited for, and may go round in a ring."""
+
+    async def target(_question: Question, _k: int) -> Response:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            first, second = OSError("first"), OSError("second")
+            first.__cause__, second.__cause__ = second, first
+            raise first  # noqa: B904 - the ring is its cause
+        raise AssertionError
+
+    (row,) = rows(questions(1), target, timeout=0.02)
+
+    assert str(row.failure) == "target_timeout: no response within 0.02 s"
+
+
 def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
     """A sync function cannot be stopped; what it returns later goes nowhere, and the next question is answered."""
     late, returned = threading.Event(), threading.Event()

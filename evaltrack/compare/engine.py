@@ -152,7 +152,7 @@ def _without_gone(
         yield from metrics
         return
     others = paired.frame[~paired.frame["id"].isin(gone)]
-    still = {m.name for m in measure.deltas(others, gate.drops) if m.regressed}
+    still = {m.name for m in measure.deltas(others, gate.drops, gate.drops) if m.regressed}
     yield from (replace(metric, regressed=metric.regressed and metric.name in still) for metric in metrics)
 
 
