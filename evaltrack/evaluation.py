@@ -31,7 +31,7 @@ from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Ledger, Summary
 from evaltrack.tracking.reader import read_rows
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect, impatient
 from evaltrack.tracking.writer import RunWriter
 from evaltrack.trials import Gathering
@@ -78,22 +78,17 @@ def _open(
 ) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
-    tags = {**plan.tags(), JOURNAL_TAG: journal.name}
-    data = Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden))
+    told = Description(
+        name=run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+        params=plan.params(),
+        tags={**plan.tags(), JOURNAL_TAG: journal.name},
+        data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
+        command=plan.command.as_json(),
+    )
     if choice.run_id:
-        return reopen_run(
-            store, choice.run_id, params=plan.params(), tags=tags, data=data, command=plan.command.as_json()
-        )
+        return reopen_run(store, choice.run_id, told)
     try:
-        return open_run(
-            store,
-            experiment=experiment,
-            name=run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
-            params=plan.params(),
-            tags=tags,
-            data=data,
-            command=plan.command.as_json(),
-        )
+        return open_run(store, experiment, told)
     except BaseException:
         journal.remove()
         raise

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from evaltrack.compare.comparison import CauseKind, Comparison, MetricDelta, Threshold
 from evaltrack.errors import UsageError
+from evaltrack.report import comparison_notes
 from evaltrack.report import comparison_words as words
 from evaltrack.report.comparison_files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison_machine import comparison_json
@@ -190,7 +191,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
     """The smallest drop it would show; that it is a larger one below 30 questions; or that it cannot be told."""
     large = replace(RECALL, n=300, detectable=0.0412)
     made = comparison(metrics=(large, replace(RECALL, n=1, detectable=None), TOKENS))
-    assert list(words.detectable_words(made)) == [
+    assert list(comparison_notes.detectable_words(made)) == [
         "Recall@3: 300 questions would show a true drop of 0.041 or more in 4 of 5 such comparisons, "
         "a smaller one less often",
         "Recall@3: how small a drop 1 question would show cannot be told, as all changed alike",
@@ -216,7 +217,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
 )
 def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:
     """Ignored parts, metrics, questions; nothing where nothing was."""
-    assert list(words.left_out_words(quiet(**fields))) == notes
+    assert list(comparison_notes.left_out_words(quiet(**fields))) == notes
 
 
 def test_a_question_whose_row_was_not_read_has_no_text() -> None:

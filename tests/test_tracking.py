@@ -11,7 +11,7 @@ from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.records import Question, Row
 from evaltrack.tracking.reader import read_rows
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, OpenRun, close_run, open_run
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason, without_password
 from evaltrack.tracking.traces import count_traces
 from evaltrack.tracking.writer import RunWriter, metric_name
@@ -23,7 +23,7 @@ DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
 
 def opened(store: Store, **params: str) -> OpenRun:
     """A new run on the store."""
-    return open_run(store, experiment=None, name="n", params=params, tags={JOURNAL_TAG: "j"}, data=DATA, command={})
+    return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA, {}))
 
 
 def row(position: int) -> Row:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
     VERDICTS,
     answers,
@@ -14,7 +15,6 @@ from evaltrack.report.comparison_words import (
     change_words,
     clip,
     criteria_words,
-    detectable_words,
     drop_words,
     dropped_words,
     flips_words,
@@ -22,7 +22,6 @@ from evaltrack.report.comparison_words import (
     group_flips,
     group_words,
     interval_words,
-    left_out_words,
     ranked_sources,
     reason_words,
     shown_groups,
@@ -103,7 +102,7 @@ def _head(comparison: Comparison) -> Iterator[str]:
     yield f"\n{inert(flips_words(comparison))}\n"
     for pair in comparison.criteria:
         yield f"- {inert(criteria_words(pair))}"
-    for note in (*left_out_words(comparison), *detectable_words(comparison)):
+    for note in note_words(comparison):
         yield f"- {inert(note, 300)}"
     if shown_groups(comparison)[0]:
         yield "\n".join(_groups(comparison))

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
     answers,
     cause_summary,
@@ -20,7 +21,6 @@ from evaltrack.report.comparison_words import (
     change_words,
     clip,
     criteria_words,
-    detectable_words,
     dropped_words,
     flips_words,
     group_cell,
@@ -28,7 +28,6 @@ from evaltrack.report.comparison_words import (
     group_regressed,
     group_words,
     interval_words,
-    left_out_words,
     piece_words,
     reason_words,
     shown_groups,
@@ -65,7 +64,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         _more(console, len(groups), SHOWN_GROUPS, "groups", len(groups))
     for pair in comparison.criteria:
         _line(console, criteria_words(pair), {True: "green", False: "bold red", None: "yellow"}[pair[1].met])
-    for note in (*left_out_words(comparison), *detectable_words(comparison)):
+    for note in note_words(comparison):
         _line(console, note, "dim")
     _print_changes(comparison, console)
     if comparison.compare_link:

@@ -31,9 +31,6 @@ SCANNED = 10_000
 
 SHOWN_REASONS = 20
 
-SMALL = 30
-"""Questions below which the normal approximation behind `detectable` promises too much."""
-
 
 def clip(text: str | None, limit: int = 160) -> str:
     """Foreign text on one line, bounded; quick also for texts of megabytes."""
@@ -197,51 +194,6 @@ def criteria_words(pair: tuple[Checked, Checked]) -> str:
     verdict = {True: "met", False: "missed", None: "not measured"}[baseline.met]
     value = "" if baseline.value is None else f" ({number(baseline.value)})"
     return f"{criterion_words(candidate)}; baseline: {verdict}{value}"
-
-
-def detectable_words(comparison: Comparison) -> Iterator[str]:
-    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof."""
-    k = comparison.candidate.signature.k
-    for metric in comparison.metrics:
-        if metric.noise is not None:
-            beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
-            yield f"{metric_title(metric.name, k)}: {beyond} the noise of the judge, which is {number(metric.noise)}"
-    ruled = [metric for metric in comparison.metrics if metric.threshold]
-    for metric in ruled:
-        title, asked = metric_title(metric.name, k), count(metric.n, "question")
-        if metric.detectable is None:
-            yield f"{title}: how small a drop {asked} would show cannot be told, as all changed alike"
-            continue
-        few = f"; below {SMALL} questions, likely only a larger one" if metric.n < SMALL else ""
-        smallest = f"{asked} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
-        yield f"{title}: {smallest}, a smaller one less often{few}"
-
-
-def aim_words(comparison: Comparison) -> Iterator[str]:
-    """What reasoning should reach over the baseline, and whether it does."""
-    for aim in comparison.aims:
-        change = "" if aim.improvement is None else f", {100 * aim.improvement:+.0f} % against the baseline"
-        limit = f"below {number(aim.aim)}" if aim.metric == "coupling_violation_rate" else number(aim.aim)
-        title = metric_title(aim.metric, comparison.candidate.signature.k)
-        yield f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
-
-
-def left_out_words(comparison: Comparison) -> Iterator[str]:
-    """What is in no number here, and why."""
-    titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
-    if titles or comparison.ignored:
-        allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
-        yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
-    yield from comparison.notes
-    yield from aim_words(comparison)
-    if "pass_rate" in comparison.left_out:
-        yield "whether questions pass is not compared, so none can flip"
-    apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
-    if any(apart.values()):
-        yield f"questions in no number here: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
-    for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
-        if run.num_errors:
-            yield f"{whose}: {run.num_errors:,} of {count(run.num_questions, 'question')} failed"
 
 
 def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:

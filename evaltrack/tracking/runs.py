@@ -47,16 +47,18 @@ class Dataset:
     questions: int
 
 
-def open_run(
-    store: Store,
-    *,
-    experiment: str | None,
-    name: str,
-    params: Mapping[str, str],
-    tags: Mapping[str, str],
-    data: Dataset,
-    command: Mapping[str, Any],
-) -> OpenRun:
+@dataclass(frozen=True)
+class Description:
+    """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal."""
+
+    name: str
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    data: Dataset
+    command: Mapping[str, Any]
+
+
+def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun:
     """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
 
     Raises:
@@ -72,12 +74,12 @@ def open_run(
         with tracking_errors("creating a run"):
             from mlflow.tracking.context.registry import resolve_tags
 
-            own = {**resolve_tags(), JOURNAL_TAG: tags[JOURNAL_TAG]}  # from its first moment, should we be killed
-            run = store.client.create_run(chosen.experiment_id, run_name=name, tags=own)
+            own = {**resolve_tags(), JOURNAL_TAG: told.tags[JOURNAL_TAG]}  # from its first moment, should we be killed
+            run = store.client.create_run(chosen.experiment_id, run_name=told.name, tags=own)
     try:
-        _describe(store, run, name, params, tags, data)
+        _describe(store, run, told)
         with tracking_errors(f"logging {COMMAND}"):
-            store.client.log_dict(run.info.run_id, dict(command), COMMAND)
+            store.client.log_dict(run.info.run_id, dict(told.command), COMMAND)
     except BaseException:
         close_run(store, run.info.run_id, "FAILED")
         raise
@@ -115,15 +117,7 @@ def is_there(store: Store, run_id: str) -> bool:
     return True
 
 
-def reopen_run(
-    store: Store,
-    run_id: str,
-    *,
-    params: Mapping[str, str],
-    tags: Mapping[str, str],
-    data: Dataset,
-    command: Mapping[str, Any],
-) -> OpenRun:
+def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
     """A run that was broken off, RUNNING again: what it lacks is logged, its traces are taken back.
 
     Raises:
@@ -131,14 +125,14 @@ def reopen_run(
     """
     run = find_run(store, run_id)
     info, logged = run.info, run.data
-    missing = {name: value for name, value in params.items() if name not in logged.params}
+    missing = {name: value for name, value in told.params.items() if name not in logged.params}
     with tracking_errors("resuming the run"):
         store.client.update_run(run_id, status="RUNNING")
-        store.client.log_batch(run_id, params=_params(missing), tags=run_tags(tags))
+        store.client.log_batch(run_id, params=_params(missing), tags=run_tags(told.tags))
         named = run.inputs.dataset_inputs if run.inputs else ()
-        if not any(each.dataset.digest == data.digest[:36] for each in named):
-            _log_dataset(store, run_id, data)
-        store.client.log_dict(run_id, dict(command), COMMAND)
+        if not any(each.dataset.digest == told.data.digest[:36] for each in named):
+            _log_dataset(store, run_id, told.data)
+        store.client.log_dict(run_id, dict(told.command), COMMAND)
         earlier = store.client.get_metric_history(run_id, "num_questions")
     forget_traces(store, info.experiment_id, run_id)
     step = 1 + max((metric.step for metric in earlier), default=-1)
@@ -172,22 +166,20 @@ def _log_dataset(store: Store, run_id: str, data: Dataset) -> None:
     store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
 
 
-def _describe(
-    store: Store, run: Run, name: str, params: Mapping[str, str], tags: Mapping[str, str], data: Dataset
-) -> None:
+def _describe(store: Store, run: Run, told: Description) -> None:
     run_id, logged = run.info.run_id, run.data.params
     own = {
         (f"evaltrack.{key}" if key in logged else key): value
-        for key, value in params.items()
+        for key, value in told.params.items()
         if logged.get(key) != value
     }
     with tracking_errors("logging params and tags"):
         store.client.log_batch(
             run_id,
             params=_params(own),
-            tags=run_tags({**tags, "mlflow.runName": name}),
+            tags=run_tags({**told.tags, "mlflow.runName": told.name}),
         )
-        _log_dataset(store, run_id, data)
+        _log_dataset(store, run_id, told.data)
 
 
 def close_run(store: Store, run_id: str, status: Status) -> None:
