@@ -27,6 +27,7 @@ from mlflow.tracking._tracking_service.utils import _artifact_repos_cache
 
 from evaltrack import RunResult, resume_run, run_eval
 from evaltrack.cli import _run
+from evaltrack.errors import TrackingError
 from evaltrack.journal import Journal
 from evaltrack.resuming import KEPT_DAYS, journal_named, journals, remove_old
 from evaltrack.table import read_table
@@ -952,3 +953,32 @@ def test_a_server_that_is_gone_for_good(
     assert set(served.asked.values()) == {1}
     check_served(mlflow_server, "gone", reference)
     assert served.journals() == []
+
+
+def test_artifacts_that_cannot_be_logged_lose_nothing(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that takes no files any more ends the run with the way to go on, and that way leads to all of it."""
+    (tmp_path / "golden.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["c"]}\n')
+    (tmp_path / "spoiling.py").write_text(
+        "from pathlib import Path\n"
+        "def ask(question, k):\n"
+        "    with Path('asked').open('a') as file:\n"
+        "        file.write('x')\n"
+        "    for folder in Path().rglob('artifacts'):\n"
+        "        if folder.is_dir() and not Path('spoilt').exists():\n"
+        "            folder.rename('away')\n"
+        "            folder.touch()\n"
+        "            Path('spoilt').write_text(str(folder))\n"
+        "    return {'sources': ['c']}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TrackingError, match="no finished row is lost, go on with: evaltrack resume ") as caught:
+        run_eval(tmp_path / "golden.jsonl", target="python:spoiling:ask", experiment="spoilt", tracking_uri=store_uri)
+    spoilt = Path(Path("spoilt").read_text())
+    spoilt.unlink()
+    Path("away").rename(spoilt)
+
+    result = resume_run(str(caught.value).rpartition(" ")[2], tracking_uri=store_uri)
+
+    assert (result.status, len(result.rows), Path("asked").read_text()) == ("FINISHED", 1, "x")
