@@ -11,7 +11,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evaltrack.asking import Asking, Counter
@@ -75,7 +75,7 @@ async def evaluate(
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))
     try:
-        while (rows := await loop.finished_rows()) is not None:
+        while rows := await loop.finished_rows():
             for row in rows:
                 yield row
         for worker in workers:
@@ -84,7 +84,6 @@ async def evaluate(
     finally:
         loop.stopping = True
         await _cancel({whole, *workers})
-        loop.keep_the_rest()
 
 
 @dataclass
@@ -95,63 +94,38 @@ class _Loop:
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[tuple[int, Question, int]]
-    finished: asyncio.Queue[_Done | None]
+    finished: asyncio.Queue[Row | None]
     stopping: bool = False
-    broken: bool = False
-    waiting: list[_Done] = field(default_factory=list)
 
     async def work(self) -> None:
         for position, question, trial in self.numbered:
             if self.stopping or self.stop():
                 return
-            done = await self._done(position, question, trial)
-            try:
-                await self.finished.put(done)
-            except asyncio.CancelledError:
-                self.waiting.append(done)
-                raise
+            await self.finished.put(await self._row(position, question, trial))
 
     async def end_with(self, workers: Sequence[asyncio.Task[None]]) -> None:
         """Mark the end once all workers are done, or one failed."""
         await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
         await self.finished.put(None)
 
-    async def finished_rows(self) -> list[Row] | None:
-        """All rows finished by now, at least one, kept in memory; None once nothing more will come."""
+    async def finished_rows(self) -> list[Row]:
+        """All rows finished by now, at least one; none once nothing more will come."""
         batch = [await self.finished.get()]
         while batch[-1] is not None and not self.finished.empty():
             batch.append(self.finished.get_nowait())
         if batch[-1] is None and len(batch) > 1:
             self.finished.put_nowait(batch.pop())  # found again by the next call
-        done = [each for each in batch if each is not None]
-        self._keep(done)
-        return [each.row for each in done] or None
+        return [row for row in batch if row is not None]
 
-    def keep_the_rest(self) -> None:
-        """Keep what finished while the loop was being stopped: it may have been paid for."""
-        rest = [self.finished.get_nowait() for _ in range(self.finished.qsize())]
-        self._keep([*(each for each in rest if each is not None), *self.waiting])
-
-    async def _done(self, position: int, question: Question, trial: int) -> _Done:
+    async def _row(self, position: int, question: Question, trial: int) -> Row:
+        """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
         known = self.memory.recall(question, trial) if self.memory else None
         if known is not None:  # under the place and the labels that its question has now
-            return _Done(known.model_copy(update={"position": position, "question": question}), fresh=False)
-        return _Done(await self.asking.row(position, question, trial), fresh=True)
-
-    def _keep(self, done: Sequence[_Done]) -> None:
-        fresh = [each.row for each in done if each.fresh]
-        if self.memory and fresh and not self.broken:
-            self.broken = True  # one that fails is not tried again while we end
-            self.memory.keep(fresh)  # a transaction of less than a millisecond: no thread is worth it
-            self.broken = False
-
-
-@dataclass(frozen=True)
-class _Done:
-    """A row, and whether it is new."""
-
-    row: Row
-    fresh: bool
+            return known.model_copy(update={"position": position, "question": question})
+        row = await self.asking.row(position, question, trial)
+        if self.memory:
+            self.memory.keep([row])  # at once: nothing can come between a row and its safety
+        return row
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
