@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
+    from evaltrack.reporting import report_html as report_html
     from evaltrack.result import RunResult as RunResult
 
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "Verdict": "evaltrack.records",
     "compare_runs": "evaltrack.comparing",
     "open_golden": "evaltrack.golden",
+    "report_html": "evaltrack.reporting",
     "resume_run": "evaltrack.api",
     "run_eval": "evaltrack.api",
 }

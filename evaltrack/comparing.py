@@ -18,9 +18,11 @@ from evaltrack.knowing import judge_known
 from evaltrack.repeating import asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
-from evaltrack.tracking.comparisons import log_comparison
+from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
+from evaltrack.tracking.history import run_history
 from evaltrack.tracking.store import connect
 
 
@@ -84,9 +86,10 @@ def compare_runs(
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     if other and other.experiment_id == chosen.experiment_id:
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
+    made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
         deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics}
         tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
-        texts = {"comparison.md": comparison_markdown(made)}
+        texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
         log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
     return made

@@ -11,20 +11,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+from evaltrack.artifacts import log_reports
 from evaltrack.criteria import check_criteria
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
 from evaltrack.plan import Plan, planned
 from evaltrack.progress import Progress, Silent
 from evaltrack.records import Row
-from evaltrack.report.evaluation_json import evaluation_json
-from evaltrack.report.machine import run_summary
-from evaltrack.report.markdown import run_note
-from evaltrack.report.pictures import calibration_svg, dimensions_svg
-from evaltrack.report.reasoning import reasoning_page, verdict_lines
 from evaltrack.result import RunResult
 from evaltrack.resuming import Choice, choose_run, kept_of
 from evaltrack.settings import Settings
@@ -158,29 +153,9 @@ class _Evaluation:
             stop.log_from_now_on()
             result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked))
             writer.log_rows(self.progress.note)
-            self._log_reports(writer, result)
+            log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
         return result, stopped
-
-    def _log_reports(self, writer: RunWriter, result: RunResult) -> None:
-        plan = self.plan
-        golden_path = str(plan.golden.path)
-        writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
-        if plan.judges:
-            for number, judge in enumerate(plan.judges, start=1):
-                one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
-                writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
-            writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
-        if "reasoning_score" in result.metrics:
-            writer.log_text("pictures/dimensions.svg", [dimensions_svg(result.metrics, result.counts)])
-            writer.log_text("pictures/calibration.svg", [calibration_svg(writer.rows())])
-        metrics = result.logged_metrics(held=self.run.held)
-        writer.log_summary(metrics, run_summary(result), run_note(result), plan.tags(result.signature))
-        if plan.command.evaluation_json is not None:
-            path = Path(plan.command.evaluation_json)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("w", encoding="utf-8") as file:
-                file.writelines(evaluation_json(result, golden_path, writer.rows()))
 
     def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings

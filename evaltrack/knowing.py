@@ -20,12 +20,12 @@ def judge_known(
     noises = [found for notes in reversed(sides) if (found := notes.noise) and _is_of(found, candidate)]
     noise = {found.metric: found.half_width for found in noises}  # the candidate's own, where both have one
     if least_agreement is None or candidate.signature.judge == "none":
-        return JudgeKnown(noise, accepted=_accepted(sides[0]))
+        return JudgeKnown(noise, accepted=accepted_words(sides[0]))
     kappa = next((a.kappa for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
     trusted = kappa is not None and kappa >= least_agreement
     shown = "is not known (evaltrack judge agree)" if kappa is None else f"is {kappa:.3f}"
     told = f"the judge's agreement {shown}, {least_agreement:g} is required: its scores inform and do not block"
-    return JudgeKnown(noise, trusted, _accepted(sides[0]), () if trusted else (told,))
+    return JudgeKnown(noise, trusted, accepted_words(sides[0]), () if trusted else (told,))
 
 
 def _is_of(noted: object, run: EvaluationRun) -> bool:
@@ -34,7 +34,8 @@ def _is_of(noted: object, run: EvaluationRun) -> bool:
     return was == (run.signature.judge, run.signature.judge_prompt)
 
 
-def _accepted(notes: JudgeNotes) -> dict[str, str]:
+def accepted_words(notes: JudgeNotes) -> dict[str, str]:
+    """Who accepted which question in spite of its outcome, and why, by its id."""
     return {key: _words(each) for key, each in notes.accepted.items()}
 
 

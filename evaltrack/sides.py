@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.comparison import RunInfo
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, Side
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.machine import RUN_SCHEMA
-from evaltrack.table import FlatRow, schema
+from evaltrack.table import FlatRow, read_table, schema
 from evaltrack.tracking.baselines import get_baseline
 from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, choose_experiment
@@ -80,8 +82,29 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
         return {row["id"]: row for row in table.to_pylist()}
 
     link = store.run_link(run.experiment_id, run.run_id)
-    info = RunInfo(run.run_id, run.name, run.signature, link, run.num_questions, run.num_errors)
-    return Side(info, _frame(pq.read_table(path, columns=_measured(path))), rows)
+    info = RunInfo(
+        run_id=run.run_id,
+        name=run.name,
+        signature=run.signature,
+        link=link,
+        num_questions=run.num_questions,
+        num_errors=run.num_errors,
+        traces=run.traces,
+        trace_link=store.trace_link(run.experiment_id, run.run_id),
+    )
+    return Side(info, _frame(pq.read_table(path, columns=_measured(path))), rows, partial(_brief, path))
+
+
+BRIEF_COLUMNS = [
+    *("id", "question", "answer", "domain", "difficulty", "category", "passed", "error", "by_title", "expected"),
+    *SHOWN_SCORES,
+    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
+]
+
+
+def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
+    """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
+    return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
 
 
 def _measured(path: Path) -> list[str]:
@@ -144,7 +167,12 @@ def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
 
     held = {row["id"]: row for row in rows}
     table = pa.Table.from_pylist(rows, schema=schema()).select(LIGHT_COLUMNS)
-    return Side(info, _frame(table), lambda ids: {key: held[key] for key in ids if key in held})
+    return Side(
+        info,
+        _frame(table),
+        rows=lambda ids: {key: held[key] for key in ids if key in held},
+        brief=lambda ids: [row for row in rows if row["id"] in ids],
+    )
 
 
 def _packed(row: dict[str, Any]) -> FlatRow:

@@ -152,6 +152,24 @@ def detectable_drop(sd: float | None, n: int, *, power: float = 0.8, confidence:
     return (quantile((1 + confidence) / 2) + quantile(power)) * sd / sqrt(n)
 
 
+def share_interval(share: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `n` yes-or-no outcomes, in [0, 1] (Wilson 1927, score interval).
+
+    Args:
+        share: What was observed, in [0, 1].
+        n: Over how many outcomes, at least 1.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    if not 0 <= share <= 1 or n < 1:
+        raise ValueError(f"a share of {share} over {n} outcomes; it lies in [0, 1], over at least 1")
+    z = 1.959963984540054
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def mcnemar_exact(b: int, c: int) -> float:
     """McNemar's exact two-sided p: were a flip as likely either way, how likely is a split at least as uneven as this.
 

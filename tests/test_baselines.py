@@ -215,3 +215,11 @@ def test_an_edited_golden_set_compares_what_stayed(store_uri: str, tmp_path: Pat
     made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False)
 
     assert (made.verdict, made.edited, made.num_common) == ("ok", ("b",), 2)
+
+
+def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """A server promotes for whoever is signed in; a tag that was cut in two could not be read again."""
+    store = connect(store_uri)
+    made = set_baseline(store, find_evaluation(store, runs["same"].run_id), "\x01" * 6000, by="ann")
+    assert get_baseline(store, "0", "small") == made
+    assert (made.by, set(made.reason)) == ("ann", {"\x01"})

@@ -391,13 +391,13 @@ def test_the_suffix_chooses_the_form(tmp_path: Path, suffix: str) -> None:
     assert path.read_bytes() == FORMS[suffix.lower()](comparison()).encode()
 
 
-@pytest.mark.parametrize("name", ["report.html", "report", ".md"])
+@pytest.mark.parametrize("name", ["report.docx", "report", ".md"])
 def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, name: str) -> None:
     """Before anything is written."""
     path = tmp_path / name
     with pytest.raises(UsageError) as raised:
         form_of(path)
-    assert str(raised.value) == f"{path}: cannot tell the form; end the name in one of .md, .json, .xml, .txt"
+    assert str(raised.value) == f"{path}: cannot tell the form; end the name in one of .md, .json, .xml, .txt, .html"
     with pytest.raises(UsageError):
         write_comparison(comparison(), path)
     assert not path.exists()

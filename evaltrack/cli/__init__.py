@@ -20,9 +20,11 @@ COMMANDS = {
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
+    "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
+    "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
 """Each command's home and short help, so that `--help` imports none of them."""

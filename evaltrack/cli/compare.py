@@ -18,7 +18,7 @@ Examples:
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
   evaltrack compare --repeat-flips 5                 ask what flipped again: real, flaky or gone
-  evaltrack compare -o report.md -o result.json -o junit.xml
+  evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
 REPEAT_HELP = "Ask each question that went from pass to fail N more times; what passes every time is no regression."
@@ -48,7 +48,7 @@ AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`eva
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
 @click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")
 @click.option(
-    "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .md, .json, .xml, .txt."
+    "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .html, .md, .json, .xml, .txt."
 )
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
 @output_option("markdown")

@@ -55,13 +55,13 @@ def _nothing(before: FlatRow, after: FlatRow) -> str:
 
 def _texts(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
     """Sources returned on both sides, among the first k on one, whose text is another now; the expected ones first."""
-    old, new = _by_key(before), _by_key(after)
-    expected = set(_expected(before))
+    old, new = by_key(before), by_key(after)
+    expected = set(expected_keys(before))
     shared = [key for key in old if key in new and min(old[key][0], new[key][0]) <= k]
     for key in sorted(shared, key=lambda key: key not in expected):
         was, now = old[key][1]["text_digest"], new[key][1]["text_digest"]
         if was and now and was != now:
-            shown = _shown(new[key][1], before)
+            shown = source_name(new[key][1], before)
             url = new[key][1]["url"]
             detail = f"the text of `{shown}` changed"
             yield Cause("source_text_changed", detail, shown, old[key][0], new[key][0], link=url)
@@ -70,9 +70,9 @@ def _texts(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
 
 def _retrieval(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
     """Expected sources that were among the first k and are lost, or stand lower now; those lost first."""
-    old, new = _by_key(before), _by_key(after)
+    old, new = by_key(before), by_key(after)
     found: list[Cause] = []
-    for key in _expected(before):
+    for key in expected_keys(before):
         if key not in old or old[key][0] > k:
             continue
         rank, source = old[key]
@@ -80,15 +80,15 @@ def _retrieval(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
         if now is not None and now <= rank:
             continue
         pusher = _displacer(new, old, rank, key)
-        shown = _shown(source, before)
-        by = f"; `{_shown(pusher, before)}` took its place" if pusher else ""
+        shown = source_name(source, before)
+        by = f"; `{source_name(pusher, before)}` took its place" if pusher else ""
         if now is None:
             detail = f"`{shown}` (rank {rank}) is no longer returned{by}"
         else:
             beyond = f", beyond the first {k}" if now > k else ""
             detail = f"`{shown}` fell from rank {rank} to {now}{beyond}{by}"
         kind: CauseKind = "source_lost" if now is None else "source_demoted"
-        displaced_by = _shown(pusher, before) if pusher else None
+        displaced_by = source_name(pusher, before) if pusher else None
         found.append(Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source)["url"]))
     found.sort(key=lambda cause: (ORDER.index(cause.kind), cause.rank_before or 0))
     yield from found
@@ -129,7 +129,7 @@ def _declined(row: FlatRow) -> bool:
     return bool(row["abstained"]) or row["sources"] == []
 
 
-def _by_key(row: FlatRow) -> Ranked:
+def by_key(row: FlatRow) -> Ranked:
     """Each source returned, by the key it is compared by, with its first rank among distinct keys."""
     found: Ranked = {}
     for place, source in enumerate(row["sources"] or ()):
@@ -144,12 +144,13 @@ def _key(source: dict[str, Any], row: FlatRow) -> str | None:
     return chunk_id
 
 
-def _expected(row: FlatRow) -> list[str]:
+def expected_keys(row: FlatRow) -> list[str]:
+    """What is expected of the question, as sources are compared."""
     expected = row["expected"] or []
     return [title_key(title) for title in expected] if row["by_title"] else list(expected)
 
 
-def _shown(source: dict[str, Any], row: FlatRow) -> str:
+def source_name(source: dict[str, Any], row: FlatRow) -> str:
     """The source's name for people."""
     name: str | None = (source["title"] if row["by_title"] else source["chunk_id"]) or source["title"]
     return name or "?"

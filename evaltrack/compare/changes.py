@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WHOLE_ROWS = 200
-"""Changes that carry the rows of both sides."""
+"""Changes that carry the rows of both sides with the texts of their sources."""
+
+CARRIED_ROWS = 2000
+"""Changes that carry rows at all."""
 
 MAX_CAUSES = 20_000
 """Changed questions whose causes are looked for; past that the rules have long decided."""
@@ -23,6 +26,9 @@ SHOWN_DROPS = 100
 
 MAX_UNCHANGED = 10_000
 """Questions that did not change and are still listed; a file with more test cases is read by nobody."""
+
+SAMPLED = 2000
+"""Questions that did not change and are still shown, where there are more than `MAX_UNCHANGED`."""
 
 
 class Changes:
@@ -47,11 +53,14 @@ class Changes:
         }
         wanted = [key for ids in parts.values() for key in ids][:MAX_CAUSES]
         before, after = paired.baseline.rows(set(wanted)), paired.candidate.rows(set(wanted))
-        whole = set(wanted[:WHOLE_ROWS])
-        self.unchanged = _unchanged(frame[~(flips | fixes | lost | dropped)])
+        carried = {key: place < WHOLE_ROWS for place, key in enumerate(wanted[:CARRIED_ROWS])}
+        same = frame[~(flips | fixes | lost | dropped)]
+        self.num_same, self.unchanged = len(same), _unchanged(same)
+        sample = same["id"] if len(same) <= MAX_UNCHANGED else same["id"][:SAMPLED]
+        self.same = tuple(paired.candidate.brief(set(sample)))
         light = frame.set_index("id")
         self.flips, self.lost, self.drops, self.fixes = (
-            tuple(self._change(key, light.loc[key], before.get(key), after.get(key), key in whole) for key in ids)
+            tuple(self._change(key, light.loc[key], before.get(key), after.get(key), carried.get(key)) for key in ids)
             for ids in parts.values()
         )
 
@@ -59,7 +68,10 @@ class Changes:
         lower = [frame[f"{name}_c"] < frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
         return lower[0].fillna(False) | lower[1].fillna(False)
 
-    def _change(self, key: str, light: Any, before: FlatRow | None, after: FlatRow | None, whole: bool) -> Change:
+    def _change(
+        self, key: str, light: Any, before: FlatRow | None, after: FlatRow | None, whole: bool | None
+    ) -> Change:
+        """The change; it carries both rows whole, without the texts of sources, or (`whole` is None) not at all."""
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
         else:
@@ -75,10 +87,17 @@ class Changes:
             cause=causes[0],
             also=tuple(causes[1:]),
             dropped=tuple(_lower(light)),
-            before=before if whole else None,
-            after=after if whole else None,
+            before=_carried(before, whole),
+            after=_carried(after, whole),
             by_judge=_by_judge(before, after),
         )
+
+
+def _carried(row: FlatRow | None, whole: bool | None) -> FlatRow | None:
+    if row is None or whole or whole is None:
+        return row if whole else None
+    sources = None if row["sources"] is None else [source | {"text": None} for source in row["sources"]]
+    return row | {"sources": sources}
 
 
 def _unchanged(frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from evaltrack.criteria import Checked
 from evaltrack.records import Signature
 from evaltrack.table import FlatRow
+
+if TYPE_CHECKING:
+    from evaltrack.tracking.history import PastRun
+    from evaltrack.tracking.traces import Traced
 
 CauseKind = Literal[
     "golden_edited",
@@ -34,7 +38,10 @@ Verdict = Literal["ok", "regression", "unknown"]
 
 @dataclass(frozen=True)
 class RunInfo:
-    """One side of a comparison. `run_id` is None for a saved file."""
+    """One side of a comparison. `run_id` is None for a saved file.
+
+    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there.
+    """
 
     run_id: str | None
     name: str
@@ -42,6 +49,8 @@ class RunInfo:
     link: str | None = None
     num_questions: int = 0
     num_errors: int = 0
+    traces: Traced = "off"
+    trace_link: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,12 @@ class Aim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Candidate against baseline. `reasons` says in sentences why the verdict is what it is."""
+    """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
+
+    Of the `num_same` questions that neither changed nor dropped, `unchanged` names all where they are not too many, and
+    `same` holds the candidate's rows without texts of sources, of very many a sample. `history` is the last runs of the
+    golden set, newest first.
+    """
 
     baseline: RunInfo
     candidate: RunInfo
@@ -210,6 +224,9 @@ class Comparison:
     notes: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
     unchanged: tuple[tuple[str, str, Outcome], ...] = ()
+    num_same: int = 0
+    same: tuple[FlatRow, ...] = ()
+    history: tuple[PastRun, ...] = ()
 
     @property
     def exit_code(self) -> int:

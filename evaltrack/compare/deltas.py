@@ -79,7 +79,7 @@ class Measure:
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *drops}
                 lost, won = int(flipped(part, was=True).sum()), int(flipped(part, was=False).sum())
-                metrics = tuple(self.deltas(part, drops, names, intervals=kind == "domain"))
+                metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
                 p_value = statistics.mcnemar_exact(lost, won)
                 found.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
             corrected = statistics.holm({group.name: group.p_value for group in found})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,21 @@ ALWAYS = (
 LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, *(score.name for score in SCORES if score.compared))))
 """What is read of every question; the rest only of those that changed. Scores that nobody measured are left out."""
 
+SHOWN_SCORES = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
+"""Scores that people are shown of a question that did not change."""
+
 
 @dataclass(frozen=True)
 class Side:
-    """One run, ready to be compared: who it is, its light columns, and whole rows by id."""
+    """One run, ready to be compared: who it is, its light columns, and its rows by id.
+
+    `rows` gives them whole, `brief` without the texts of sources, in the order of the golden set.
+    """
 
     info: RunInfo
     columns: pd.DataFrame
     rows: Callable[[Collection[str]], Mapping[str, FlatRow]]
+    brief: Callable[[Collection[str]], Iterable[FlatRow]]
 
 
 class NotComparableError(InconclusiveError):

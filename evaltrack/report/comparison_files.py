@@ -11,6 +11,7 @@ from evaltrack.errors import UsageError
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.comparison_terminal import comparison_text
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.junit import comparison_junit
 
 
@@ -24,8 +25,9 @@ FORMS: dict[str, Callable[[Comparison], str]] = {
     ".json": json_text,
     ".xml": comparison_junit,
     ".txt": comparison_text,
+    ".html": comparison_html,
 }
-"""The rendering for each suffix: GitHub-flavoured Markdown, JSON, JUnit XML, and text as a terminal shows it."""
+"""The rendering for each suffix: Markdown, JSON, JUnit XML, text as a terminal shows it, and a page."""
 
 
 def form_of(path: Path | str) -> Callable[[Comparison], str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from evaltrack.report.comparison_words import clip
 from evaltrack.report.words import (
     GROUP_METRICS,
     cost_words,
@@ -16,16 +17,38 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
+from evaltrack.report.worst import worst_domains
 from evaltrack.result import METRICS, RunResult
+from evaltrack.summary import LEVELS
+from evaltrack.tracking.writer import ROWS, TABLE, TABLE_ROWS
 
 SHOWN = 10
+"""Questions of a kind, and domains."""
+
+NOTE_LIMIT = 7900
+"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything."""
 
 
-def run_note(result: RunResult) -> str:
-    """A short report: what was evaluated, the metrics with their counts, the groups, the first misses and errors."""
-    return (
-        "\n".join([*_head(result), "", *_metrics(result), *_groups(result), *_misses(result), *_errors(result)]) + "\n"
-    )
+def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
+    """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
+    worst domains, the first misses and errors.
+
+    Args:
+        result: The run.
+        pictures: File names of those that the run's folder `pictures` holds.
+    """
+    lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_groups(result)]
+    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT)
+
+
+def _within(lines: Iterable[str], limit: int) -> str:
+    """The lines that fit, whole, and a last one that says so where some do not."""
+    note, rest = "", "\n… more stands in the report\n"
+    for line in lines:
+        if len(note) + len(line) + 1 > limit - len(rest):
+            return note + rest
+        note += f"{line}\n"
+    return note
 
 
 def plain(text: str, limit: int = 160) -> str:
@@ -35,24 +58,71 @@ def plain(text: str, limit: int = 160) -> str:
     return re.sub(r"^(\d+)\.", r"\1\\.", line)
 
 
+def _text(text: str, limit: int = 160) -> str:
+    """As `plain`, for MLflow's descriptions, which show a backslash before a colon or an at sign, and make a link of
+    what begins with ``www``.
+    """
+    line = re.sub(r"\\:(?=\s|$)", ":", plain(text, limit)).replace("\\:", "&#58;").replace("\\@", "&#64;")
+    return re.sub(r"(?i)\b(www)\.", r"\1&#46;", line)
+
+
+def _title(result: RunResult) -> Iterator[str]:
+    signature = result.signature
+    yield f"### {_text(signature.golden)}: {_passed(result)}, k = {signature.k}"
+    if result.status == "KILLED":
+        yield "\n**Stopped before the end: these are the questions that were done.**"
+
+
 def _head(result: RunResult) -> Iterator[str]:
+    """Who was asked, who judged, and what is worth knowing."""
     totals, signature = result.totals, result.signature
-    yield f"### evaltrack: {plain(signature.golden)}, k = {signature.k}"
     yield ""
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
-    yield f"Target `{signature.target.replace('`', '')}` on {asked}."
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}` on {asked}."
     if totals["num_errors"]:
         yield f"**{totals['num_errors']} of them failed and are in no mean.**"
     yield ""
-    yield plain(judge_words(result), 400)
+    yield _text(judge_words(result), 400)
     if cost := cost_words(result):
         yield f"\nCost: {cost}."
     for note in result.notes:
-        yield f"\n{plain(note, 400)}"
+        yield f"\n{_text(note, 400)}"
     for checked in result.criteria:
-        yield f"\n- {plain(criterion_words(checked))}"
-    if result.status == "KILLED":
-        yield "**Stopped before the end: these are the questions that were done.**"
+        yield f"\n- {_text(criterion_words(checked))}"
+
+
+def _passed(result: RunResult) -> str:
+    """How many questions passed, of how many that could."""
+    asked = result.totals["num_questions"]
+    if "pass_rate" not in result.metrics:
+        return f"none of {asked:,} questions could pass or fail"
+    measured = result.counts["pass_rate"]
+    passed = round(result.metrics["pass_rate"] * measured)
+    missing = f" ({asked - measured:,} more could not be measured)" if asked > measured else ""
+    return f"{passed:,} of {measured:,} questions passed{missing}"
+
+
+def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
+    """Where to read on, relative to MLflow's UI, so that it is right under whatever address that is read."""
+    here = f"#/experiments/{result.experiment_id}"
+    files = f"{here}/runs/{result.run_id}/artifacts"
+    yield ""
+    yield " · ".join(
+        (
+            f"[Report]({files}/report.html)",
+            f"[All questions]({files}/{_table(result)})",
+            f"[Compare with other runs]({here}/evaluation-runs?selectedRunUuid={result.run_id})",
+        )
+    )
+    titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
+    if titles:
+        drawn = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
+        yield f"\nPictures: {drawn}"
+
+
+def _table(result: RunResult) -> str:
+    """The artifact that holds every question: MLflow's table, or above its limit the file."""
+    return TABLE if result.totals["num_questions"] <= TABLE_ROWS else ROWS
 
 
 def _metrics(result: RunResult) -> Iterator[str]:
@@ -70,34 +140,40 @@ def _metrics(result: RunResult) -> Iterator[str]:
 
 
 def _groups(result: RunResult) -> Iterator[str]:
+    """The worst domains, and the difficulties."""
     names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
     if not names:
         return
     yield ""
     yield "| group | " + " | ".join(metric_title(n, result.signature.k) for n in names) + " |"
     yield "| --- |" + " ---: |" * len(names)
-    for group, metrics in result.groups.items():
+    domains = worst_domains(result.groups)
+    levels = [(name, means) for name, means in result.groups.items() if name in LEVELS]
+    for group, metrics in (*domains[:SHOWN], *levels):
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
-        yield f"| {plain(group)} | " + " | ".join(cells) + " |"
+        yield f"| {_text(clip(group))} | " + " | ".join(cells) + " |"
+    if len(domains) > SHOWN:
+        yield f"\nThe {SHOWN} worst of {len(domains):,} domains; `summary.json` holds them all."
 
 
 def _misses(result: RunResult) -> Iterator[str]:
     if result.missed:
         yield from ("", "**Did not pass**", "")
     for row in result.missed[:SHOWN]:
-        why = plain(missed_words(row, result.signature.k))
-        yield f"- {plain(row.question.id)}: {plain(row.question.question)} ({why})"
-    yield from _more(len(result.missed))
+        why = _text(missed_words(row, result.signature.k))
+        yield f"- {_text(row.question.id)}: {_text(row.question.question)} ({why})"
+    yield from _more(result, len(result.missed))
 
 
 def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
         yield from ("", "**Failed**", "")
     for row in result.errors[:SHOWN]:
-        yield f"- {plain(row.question.id)}: {plain(str(row.failure))}"
-    yield from _more(len(result.errors))
+        yield f"- {_text(row.question.id)}: {_text(str(row.failure))}"
+    yield from _more(result, len(result.errors))
 
 
-def _more(found: int) -> Iterator[str]:
+def _more(result: RunResult, found: int) -> Iterator[str]:
     if found > SHOWN:
-        yield "- … the table `per_question.json` holds them all"
+        kind = "table" if _table(result) == TABLE else "file"
+        yield f"- … the {kind} `{_table(result)}` holds them all"

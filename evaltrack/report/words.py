@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from evaltrack.criteria import Checked
 from evaltrack.reasoned import DIMENSIONS, MODES
-from evaltrack.records import Reasoned, Row
+from evaltrack.records import Row
 from evaltrack.result import RunResult
 from evaltrack.rubric import TIERS
+from evaltrack.table import FlatRow, flatten
 
 METRIC_TITLES = {
     "recall_at_k": "Recall@{k}",
@@ -105,31 +106,36 @@ def criterion_words(checked: Checked) -> str:
 
 def missed_words(row: Row, k: int) -> str:
     """What was expected and what came instead, for a question that did not pass."""
-    if row.tally is not None and row.tally.measured > 1:
-        return f"passed {row.tally.passed} of {row.tally.measured} trials"
-    return _reasoned_words(row, row.reasoned) if row.reasoned is not None else _answer_words(row, k)
+    return failed_words(flatten(row, k), k, row.question.expected_tools)
 
 
-def _answer_words(row: Row, k: int) -> str:
-    if row.question.negative:
+def failed_words(row: FlatRow, k: int, expected_tools: Iterable[str] = ()) -> str:
+    """The same of a row from the table, which does not hold the tools that were expected."""
+    if (row["trials"] or 0) > 1:
+        return f"passed {row['passes']} of {row['trials']} trials"
+    return _reasoned_words(row) if row["reasoning_score"] is not None else _answer_words(row, k, expected_tools)
+
+
+def _answer_words(row: FlatRow, k: int, expected_tools: Iterable[str]) -> str:
+    if row["expected"] == []:
         return "answered, but should have declined"
-    if row.response is not None and row.response.declined:
+    if row["abstained"] or row["sources"] == []:
         return "declined, but has an answer"
-    judged = row.scores.get("overall_score")
-    found = row.scores.get("hit", not row.question.expected)  # where no source is expected none is missing
-    if found and row.scores.get("tools_called", 1) == 1 and judged is not None:
-        return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
+    judged = row["overall_score"]
+    found = not row["expected"] if row["hit"] is None else row["hit"]  # where no source is expected none is missing
+    if found and row["tools_called"] in (None, 1) and judged is not None:
+        return f"judged {number(judged)}: {row['verdicts'][0]['reasoning']}"
     if found:
-        called = {call.name for call in row.response.tool_calls} if row.response else set()
-        return "not called: " + ", ".join(tool for tool in row.question.expected_tools if tool not in called)
-    return f"not in the first {k}: " + ", ".join(row.question.expected or ())
+        missing = [tool for tool in expected_tools if tool not in (row["tool_calls"] or ())]
+        return f"not called: {', '.join(missing)}" if missing else "an expected tool was not called"
+    return f"not in the first {k}: " + ", ".join(row["expected"] or ())
 
 
-def _reasoned_words(row: Row, reasoned: Reasoned) -> str:
+def _reasoned_words(row: FlatRow) -> str:
     """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    parts = [f"scored {row.scores['reasoning_score']:.0f}, {TIERS[reasoned.tier].label}"]
-    if reasoned.hard_fails:
-        parts.append(", ".join(reasoned.hard_fails))
-    elif reasoned.penalty:
-        parts.append(f"-{reasoned.penalty} for a claim {reasoned.coupling_gap} above what it earned")
+    parts = [f"scored {row['reasoning_score']:.0f}, {TIERS[row['tier']].label}"]
+    if row["hard_fails"]:
+        parts.append(", ".join(row["hard_fails"]))
+    elif row["penalty"]:
+        parts.append(f"-{row['penalty']} for a claim {row['coupling_gap']} above what it earned")
     return "; ".join(parts)

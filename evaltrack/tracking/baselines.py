@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import getpass
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from evaltrack.errors import UsageError
@@ -18,6 +18,8 @@ from evaltrack.tracking.store import Store, tracking_errors
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
 HISTORY = 100
+LIMIT = 5000
+"""Characters of a tag that every store takes."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,12 @@ class Baseline:
     reason: str = ""
 
 
-def set_baseline(store: Store, run: EvaluationRun, reason: str = "", *, force: bool = False) -> Baseline:
-    """Make a run the baseline of its golden set in its experiment.
+def set_baseline(
+    store: Store, run: EvaluationRun, reason: str = "", *, force: bool = False, by: str | None = None
+) -> Baseline:
+    """Make a run the baseline of its golden set in its experiment; `by` is who does it, else this process's user.
+
+    A reason that is longer than the tag can hold is cut.
 
     Raises:
         UsageError: the run is not FINISHED or not fully measured, and `force` is not given.
@@ -44,11 +50,14 @@ def set_baseline(store: Store, run: EvaluationRun, reason: str = "", *, force: b
         failed = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} failed"
         raise UsageError(f"{failed}; a baseline should be fully measured (--force insists)")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    made = Baseline(run.signature.golden, run.run_id, getpass.getuser(), now, reason)
-    text = json.dumps(asdict(made), ensure_ascii=False)
+    made = Baseline(run.signature.golden, run.run_id, getpass.getuser() if by is None else by, now, reason)
+    text = _written(made)
+    while len(text) > LIMIT and made.reason:
+        made = replace(made, reason=made.reason[: len(made.reason) // 2])
+        text = _written(made)
     with tracking_errors("setting the baseline"):
-        store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text[:5000])
-        store.client.set_tag(run.run_id, PROMOTED, text[:5000])
+        store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text)
+        store.client.set_tag(run.run_id, PROMOTED, text)
     return made
 
 
@@ -99,6 +108,10 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
         )
     found = [_read(run.data.tags[PROMOTED]) for run in runs]
     return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)
+
+
+def _written(made: Baseline) -> str:
+    return json.dumps(asdict(made), ensure_ascii=False)
 
 
 def _read(text: str) -> Baseline | None:

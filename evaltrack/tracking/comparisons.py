@@ -10,6 +10,8 @@ from evaltrack.tracking.runs import TAG_LIMIT
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.writer import metric_name
 
+COMPARISON_PAGE = "comparison.html"
+
 
 def log_comparison(
     store: Store,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from evaltrack.records import Signature
 from evaltrack.table import FlatRow, read_table
 from evaltrack.tracking.runs import COMMAND
 from evaltrack.tracking.store import Store, find_run, tracking_errors
-from evaltrack.tracking.writer import ROWS
+from evaltrack.tracking.traces import TRACES_TAG, Traced
+from evaltrack.tracking.writer import ROWS, SUMMARY
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class EvaluationRun:
     signature: Signature
     num_questions: int
     num_errors: int
+    traces: Traced = "off"
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -47,9 +49,11 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
         signature = Signature.model_validate_json(text)
     except ValidationError:
         raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again") from None
-    totals = [int(run.data.metrics.get(name, 0)) for name in ("num_questions", "num_errors")]
+    asked, failed = (int(run.data.metrics.get(name, 0)) for name in ("num_questions", "num_errors"))
     info = run.info
-    return EvaluationRun(info.run_id, info.experiment_id, info.run_name or info.run_id, info.status, signature, *totals)
+    named, told = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
+    traces: Traced = "all" if told == "all" else "failed" if told == "failed" else "off"
+    return EvaluationRun(info.run_id, info.experiment_id, named, info.status, signature, asked, failed, traces)
 
 
 def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> EvaluationRun | None:
@@ -90,14 +94,16 @@ def fetch_rows(store: Store, run_id: str, folder: Path) -> Path:
     return path
 
 
-def read_rows(store: Store, run_id: str, columns: list[str] | None = None) -> Iterator[FlatRow]:
-    """The rows of a run in the order of its golden set, streamed from its Parquet artifact.
+def read_rows(
+    store: Store, run_id: str, columns: list[str] | None = None, ids: Collection[str] | None = None
+) -> Iterator[FlatRow]:
+    """The rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
 
     Raises:
         TrackingError: the run or its rows are not there.
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        yield from read_table(fetch_rows(store, run_id, Path(folder)), columns)
+        yield from read_table(fetch_rows(store, run_id, Path(folder)), columns, ids)
 
 
 def read_command(store: Store, run_id: str) -> dict[str, Any]:
@@ -106,7 +112,20 @@ def read_command(store: Store, run_id: str) -> dict[str, Any]:
     Raises:
         TrackingError: the run does not hold it.
     """
-    with tracking_errors(f"reading {COMMAND} of run {run_id}"), tempfile.TemporaryDirectory() as folder:
-        text = Path(store.client.download_artifacts(run_id, COMMAND, folder)).read_text(encoding="utf-8")
-    command: dict[str, Any] = json.loads(text)
-    return command
+    return _read_object(store, run_id, COMMAND)
+
+
+def read_summary(store: Store, run_id: str) -> dict[str, Any]:
+    """Everything about a run but its rows, as it was when the run ended.
+
+    Raises:
+        TrackingError: the run does not hold it.
+    """
+    return _read_object(store, run_id, SUMMARY)
+
+
+def _read_object(store: Store, run_id: str, name: str) -> dict[str, Any]:
+    with tracking_errors(f"reading {name} of run {run_id}"), tempfile.TemporaryDirectory() as folder:
+        text = Path(store.client.download_artifacts(run_id, name, folder)).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -35,6 +35,7 @@ class OpenRun:
     step: int = 0
     resumed: bool = False
     held: frozenset[str] = frozenset()
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
     except BaseException:
         close_run(store, run.info.run_id, "FAILED")
         raise
-    return OpenRun(run.info.run_id, run.info.experiment_id)
+    return OpenRun(run.info.run_id, run.info.experiment_id, name=told.name)
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:
@@ -136,7 +137,9 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
         earlier = store.client.get_metric_history(run_id, "num_questions")
     forget_traces(store, info.experiment_id, run_id)
     step = 1 + max((metric.step for metric in earlier), default=-1)
-    return OpenRun(run_id, info.experiment_id, step, resumed=True, held=frozenset(logged.metrics))
+    return OpenRun(
+        run_id, info.experiment_id, step, resumed=True, held=frozenset(logged.metrics), name=info.run_name or told.name
+    )
 
 
 def _params(params: Mapping[str, str]) -> list[Param]:

@@ -48,6 +48,10 @@ class Store:
         """The run's page in MLflow's UI."""
         return f"{self.ui}#/experiments/{experiment_id}/runs/{run_id}"
 
+    def trace_link(self, experiment_id: str, run_id: str) -> str:
+        """Where a trace of the run is shown; its id follows."""
+        return f"{self.run_link(experiment_id, run_id)}/traces?selectedEvaluationId="
+
     def compare_link(self, experiment_id: str, run_id: str, baseline_run_id: str) -> str:
         """MLflow's own view of two runs, question by question."""
         query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"

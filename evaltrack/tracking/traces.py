@@ -7,17 +7,22 @@ synchronous, because MLflow's asynchronous exporter drops traces silently once a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.table import FlatRow
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment, Span, TraceInfo
+
+Traced = Literal["all", "failed", "off"]
+TRACES_TAG = "evaltrack.traces"
+"""Which questions of a run have a trace."""
 
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
@@ -51,7 +56,7 @@ def write_traces(
         for batch in batched(rows, SPAN_BATCH):
             spans: list[Span] = []
             for row in batch:
-                trace_id = f"tr-{secrets.token_hex(16)}"
+                trace_id = trace_id_of(run_id, row["id"])
                 inputs = {"question": row["question"]}
                 if row["question"] in repeated:
                     inputs["id"] = row["id"]
@@ -61,6 +66,16 @@ def write_traces(
             done += len(batch)
             told(done)
     return done
+
+
+def trace_id_of(run_id: str, question_id: str) -> str:
+    """The trace of a question in a run: always the same, so that a report can link to it."""
+    return f"tr-{hashlib.sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
+
+
+def has_trace(traced: Traced, row: FlatRow) -> bool:
+    """Whether the question has a trace where `traced` of them have one."""
+    return traced == "all" or (traced == "failed" and (bool(row["error"]) or row["passed"] is False))
 
 
 def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:

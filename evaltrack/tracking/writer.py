@@ -10,7 +10,7 @@ import itertools
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,11 +20,13 @@ from evaltrack.scores import OF_TRIALS, REASONING_SCORES
 from evaltrack.table import FlatRow, TableWriter, count_rows, read_table
 from evaltrack.tracking.runs import OpenRun, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.traces import count_traces, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
 
 ROWS = "per_question.parquet"
 TRIALS = "trials.parquet"
 TABLE = "per_question.json"
+SUMMARY = "summary.json"
+REPORT = "report.html"
 TABLE_ROWS = 20_000
 """Rows up to which MLflow's artifact view gets its JSON table; above it browsers give up."""
 
@@ -60,9 +62,9 @@ class RunWriter:
         if self._trials is not None:
             self._trials.add(row)
 
-    def rows(self) -> Iterator[FlatRow]:
-        """The rows written, in order; after `log_rows`."""
-        return read_table(self._file)
+    def rows(self, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
+        """The rows written, in order, or of these ids alone; after `log_rows`."""
+        return read_table(self._file, columns, ids)
 
     def log_rows(self, told: Told) -> None:
         """Log rows and table, read the rows back and compare their count.
@@ -108,7 +110,7 @@ class RunWriter:
         with tracking_errors("logging the metrics"):
             described = run_tags({**tags, "mlflow.note.content": note})
             self._store.client.log_batch(self._run_id, metrics=entities, tags=described)
-            self._store.client.log_dict(self._run_id, summary, "summary.json")
+            self._store.client.log_dict(self._run_id, summary, SUMMARY)
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
@@ -132,18 +134,24 @@ class RunWriter:
                 f"MLflow holds {stored} rows of run {self._run_id}, but {self._table.rows} were evaluated"
             )
 
+    def traced(self, traces: TraceChoice) -> Traced:
+        """Which questions get a trace; after `log_rows`."""
+        if traces == "auto":
+            return "all" if self._table.rows <= TRACED_QUESTIONS else "off"
+        return traces
+
     def log_traces(self, traces: TraceChoice, told: Told, stopped: Callable[[], bool] = lambda: False) -> None:
         """Write the chosen traces, and compare their count with what the store then holds; after `log_rows`.
 
         Raises:
             TrackingError: the store refused, or does not hold what was written.
         """
-        total = self._table.rows
-        if traces == "off" or (traces == "auto" and total > TRACED_QUESTIONS):
+        total, traced = self._table.rows, self.traced(traces)
+        if traced == "off":
             return
         asked = Counter(row["question"] for row in read_table(self._file, ["question"]))
         repeated = {text for text, times in asked.items() if times > 1}
-        chosen = (row for row in self.rows() if traces != "failed" or row["error"] or row["passed"] is False)
+        chosen = (row for row in self.rows() if has_trace(traced, row))
         rows = itertools.takewhile(lambda _: not stopped(), chosen)
         before = count_traces(self._store, self._experiment_id, self._run_id)
         written = write_traces(
@@ -157,6 +165,8 @@ class RunWriter:
         stored = count_traces(self._store, self._experiment_id, self._run_id) - before
         if stored != written:
             raise TrackingError(f"MLflow holds {stored} traces of run {self._run_id}, but {written} were written")
+        with tracking_errors("noting which questions have a trace"):
+            self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
 
 def metric_name(name: str) -> str:

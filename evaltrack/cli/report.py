@@ -1,0 +1,43 @@
+"""`evaltrack report`: the page of a run or of a comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  evaltrack report -o report.html                                newest run
+  evaltrack report 4488541a -o report.html                       a certain run
+  evaltrack report --baseline-run 9d02c7f1 -o drift.html         newest run against another
+  evaltrack report --baseline baseline.json -o drift.html        against a saved `evaltrack run --output json`
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("run", default="")
+@click.option("--baseline-run", default="", help="MLflow run id to compare with; the page then shows what changed.")
+@click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` to compare with.")
+@click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
+@click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
+def report(run: str, baseline_run: str, baseline: str, experiment: str, output_file: str) -> None:
+    """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
+
+    It works offline and asks nothing of anybody. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
+    the verdict: `evaltrack compare` is the gate.
+    """
+    from evaltrack.errors import UsageError
+    from evaltrack.reporting import report_html
+
+    if output_file != "-" and not Path(output_file).absolute().parent.is_dir():
+        raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")
+    text = report_html(run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None)
+    if output_file == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(output_file).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{output_file}: cannot be written: {error.strerror}; name another file") from None
+    click.echo(f"{output_file} ({len(text.encode()) / 1e6:.1f} MB)", err=True)

@@ -1,0 +1,133 @@
+"""`evaltrack ui`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
+from types import FrameType
+
+import click
+
+EXAMPLES = """\b
+Examples:
+  evaltrack ui                      the store that MLflow's own settings name, at http://127.0.0.1:5000/evaltrack/
+  evaltrack ui --port 8080
+  MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
+"""
+
+GRACE = 15.0
+"""Seconds a server has to end before it is killed."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; there are no passwords.")
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+def ui(host: str, port: int) -> int:
+    """Serve MLflow's UI on this machine, with evaltrack's page under /evaltrack; Ctrl-C ends it.
+
+    The same as `mlflow server --app-name evaltrack` on the store that MLFLOW_TRACKING_URI names.
+    """
+    uri = _database()
+    _check_free(host, port)
+    reached = _reached(host)
+    where = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
+    click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (Ctrl-C ends it)", err=True)
+    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
+    return _serve(
+        [*command, "--host", host, "--port", str(port)],
+        {**os.environ, "MLFLOW_BACKEND_STORE_URI": uri},  # not as an argument: it may hold a password
+        lambda: click.echo(f"Ready: {where}/evaltrack/ (MLflow itself: {where}/)", err=True),
+        (reached, port),
+    )
+
+
+def _reached(host: str) -> str:
+    """Where this machine reaches a server that listens on `host`, which may stand for all of its addresses."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    return host if not address.is_unspecified else "127.0.0.1" if address.version == 4 else "::1"
+
+
+def _database() -> str:
+    """The store to serve; one that a server holds is served by that server."""
+    from evaltrack.errors import UsageError
+    from evaltrack.tracking.store import connect, without_password
+
+    uri = os.environ.get("MLFLOW_TRACKING_URI", "")
+    if not uri.startswith(("http://", "https://")):
+        store = connect()
+        uri = store.uri
+        if not store.is_server:
+            return uri
+    cure = "start that server with `mlflow server --app-name evaltrack`, or name its database in MLFLOW_TRACKING_URI"
+    raise UsageError(f"the MLflow store {without_password(uri)} is a server, which shows the page itself: {cure}")
+
+
+def _check_free(host: str, port: int) -> None:
+    from evaltrack.errors import UsageError
+
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        cure = "choose another with --port or --host"
+        raise UsageError(f"nothing can listen on {host}:{port}: {error.strerror or error}; {cure}") from None
+
+
+def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
+    """Run the server in a group of its own until it ends or we are told to; nothing of it stays behind."""
+    from evaltrack.errors import TrackingError
+    from evaltrack.stopping import SIGNALS
+
+    asked: list[float] = []
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        asked.append(time.monotonic())
+
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    process = subprocess.Popen(command, env=env, stdout=2, start_new_session=True)  # noqa: S603
+    try:
+        while not asked and process.poll() is None:
+            if not _answers(address):
+                time.sleep(0.2)
+                continue
+            ready()
+            while not asked and process.poll() is None:
+                time.sleep(0.2)
+    finally:
+        _end(process)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if not asked:
+        raise TrackingError(f"mlflow server ended with code {process.returncode}; its messages above say why")
+    return 0
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    try:
+        with socket.create_connection(address, timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask the server to end, which asks its workers; then see that its whole group is gone."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

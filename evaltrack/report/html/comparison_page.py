@@ -1,0 +1,187 @@
+"""A comparison as one self-contained page: the verdict, what it rests on, and every question that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.deltas import METRICS
+from evaltrack.report.comparison_notes import note_words
+from evaltrack.report.comparison_words import (
+    VERDICTS,
+    cause_summary,
+    clip,
+    count,
+    criteria_words,
+    drop_words,
+    flips_words,
+    group_flips,
+    interval_words,
+    reason_words,
+    run_words,
+    shown_groups,
+    sides_words,
+    signed,
+)
+from evaltrack.report.html.culprits import culprits
+from evaltrack.report.html.page import document, static, templates
+from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.plots import interval_plot, reach
+from evaltrack.report.html.questions import cause_names, changed_questions
+from evaltrack.report.html.text import safe_link
+from evaltrack.report.words import low_metrics, metric_title, number
+
+KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
+FIRST = ("recall_at_k", "mrr", "pass_rate", "judge_score", "reasoning_score")
+"""Shown large; the others stand in a table below."""
+
+GROUPS = 60
+GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """The page: it works from a file, asks nothing of anybody, and shows foreign text as text."""
+    from markupsafe import Markup
+
+    golden = clip(comparison.candidate.signature.golden, 80)
+    questions = list(changed_questions(comparison))
+    body = (
+        templates()
+        .get_template("comparison.html")
+        .render(
+            made=comparison,
+            kind=KINDS[comparison.verdict],
+            verdict=VERDICTS[comparison.verdict],
+            sides=sides_words(comparison),
+            reasons=list(reason_words(comparison)),
+            summary=cause_summary(comparison),
+            flips=flips_words(comparison),
+            figures=[_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
+            others=[_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
+            criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+            hints=list(_hints(comparison)),
+            culprits=culprits(comparison),
+            groups=[group for group in _groups(comparison) if group["first"]],
+            more_groups=[group for group in _groups(comparison) if not group["first"]],
+            group_titles=[metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
+            notes=[clip(note, 400) for note in note_words(comparison)],
+            runs=[(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
+            compare_link=safe_link(comparison.compare_link),
+            past=past_lines(comparison.history, comparison.candidate.signature),
+            listed=_listed(comparison, len(questions)),
+            first_changes=[
+                (clip(flip.id, 80), clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:50]
+            ],
+            markup=Markup,
+        )
+    )
+    return document(
+        f"{VERDICTS[comparison.verdict]}: {golden}", body, script=static("report.js"), data=_data(comparison, questions)
+    )
+
+
+def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "k": _k(comparison),
+        "compared": True,
+        "labels": ["Baseline", "Candidate"],
+        "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
+        "causes": cause_names(question.get("cause", "") for question in questions),
+        "questions": questions,
+    }
+
+
+def _k(comparison: Comparison) -> int:
+    return comparison.candidate.signature.k
+
+
+def _runs(comparison: Comparison) -> Iterator[tuple[str, Any]]:
+    yield "Baseline", comparison.baseline
+    yield "Candidate", comparison.candidate
+
+
+def _hints(comparison: Comparison) -> Iterator[str]:
+    return low_metrics({metric.name: metric.candidate for metric in comparison.metrics}, _k(comparison))
+
+
+def _figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:
+    higher = METRICS[metric.name].higher_is_better
+    return {
+        "title": metric_title(metric.name, _k(comparison)),
+        "was": number(metric.baseline),
+        "now": number(metric.candidate),
+        "delta": signed(metric.delta) if metric.delta else "no change",
+        "share": drop_words(metric).strip(),
+        "way": _way(metric),
+        "interval": interval_words(metric),
+        "plot": interval_plot(metric, reach([metric]), higher_is_better=higher) if metric.interval else "",
+        "metric": metric,
+        "tolerated": str(metric.threshold) if metric.threshold else "",
+    }
+
+
+def _way(metric: MetricDelta) -> str:
+    if not metric.delta:
+        return "same"
+    return "better" if (metric.delta > 0) == METRICS[metric.name].higher_is_better else "worse"
+
+
+def _group_metrics(comparison: Comparison) -> list[str]:
+    _, found = shown_groups(comparison)
+    return [name for name in GROUP_METRICS if name in found]
+
+
+def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Each group with a plot for each metric; one axis for all plots of a metric, the worst first."""
+    shown, _ = shown_groups(comparison)
+    names = _group_metrics(comparison)
+    most = {name: reach([m for group in shown for m in group.metrics if m.name == name]) for name in names}
+    kinds = {group.kind for group in shown}
+    first = "domain" if "domain" in kinds else "difficulty"
+    for group in sorted(shown, key=_badness)[:GROUPS]:
+        metrics = {metric.name: metric for metric in group.metrics}
+        yield {
+            "kind": group.kind,
+            "first": group.kind == first or any(metric.regressed for metric in group.metrics),
+            "name": clip(group.name, 60),
+            "n": count(group.num_questions, "question"),
+            "flips": group_flips(group),
+            "lost": group.pass_to_fail,
+            "cells": [_cell(metrics.get(name), most[name]) for name in names],
+        }
+
+
+def _badness(group: GroupDelta) -> tuple[int, bool, float]:
+    order = {"domain": 0, "difficulty": 1, "category": 2}
+    worst = min((metric.delta for metric in group.metrics), default=0.0)
+    return order[group.kind], not any(metric.regressed for metric in group.metrics), worst
+
+
+def _cell(metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
+    if metric is None:
+        return None
+    higher = METRICS[metric.name].higher_is_better
+    return {
+        "plot": interval_plot(metric, most, higher_is_better=higher),
+        "now": number(metric.candidate),
+        "delta": signed(metric.delta) if metric.delta else "=",
+        "way": _way(metric),
+        "n": metric.n,
+        "regressed": metric.regressed,
+    }
+
+
+def _listed(comparison: Comparison, listed: int) -> str:
+    """How many of the questions the page holds."""
+    changed = len(comparison.flips) + len(comparison.lost) + comparison.num_drops + len(comparison.fixes)
+    total = changed + comparison.num_same
+    if listed >= total:
+        return f"All {count(total, 'common question')}"
+    drops = f", {len(comparison.drops):,} of {comparison.num_drops:,} that only scored lower" * (
+        comparison.num_drops > len(comparison.drops)
+    )
+    same = f", {len(comparison.same):,} of {comparison.num_same:,} that are the same" * (
+        comparison.num_same > len(comparison.same)
+    )
+    return f"{listed:,} of {total:,} common questions: all that flipped or were lost{drops}{same}"

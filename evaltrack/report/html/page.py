@@ -1,0 +1,87 @@
+"""The shell of a page: everything in one file, under a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.report.html.text import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def static(name: str) -> str:
+    """A style sheet or script that stands beside this module."""
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def templates() -> Environment:
+    """The templates beside this module; whatever is put into one is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("evaltrack.report.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["foreign"] = shown
+    return made
+
+
+def document(title: str, body: str, *, script: str = "", data: object = None, forms: bool = False) -> str:
+    """A whole HTML document around `body`, which is HTML.
+
+    Args:
+        title: Of the window; escaped here.
+        body: What stands in it; foreign text in it is escaped already.
+        script: The one script that may run.
+        data: What the script reads with ``JSON.parse`` of the element `data`.
+        forms: Whether the page may send forms to where it came from.
+    """
+    style = static("report.css")
+    policy = {
+        "default-src": "'none'",
+        "style-src": _hashed(style),
+        "script-src": _hashed(script) if script else "'none'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'self'" if forms else "'none'",
+    }
+    rules = "; ".join(f"{name} {value}" for name, value in policy.items())
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta name="referrer" content="{"same-origin" if forms else "no-referrer"}">',  # forms need their Origin
+        f"<title>{escape(shown(title, 200))}</title>",
+        f"<style>{style}</style>\n</head>\n<body>",
+        body,
+    ]
+    if data is not None:
+        parts.append(f'<script type="application/json" id="data">{script_safe(data)}</script>')
+    if script:
+        parts.append(f"<script>{script}</script>")
+    return "\n".join([*parts, "</body>\n</html>\n"])
+
+
+def script_safe(data: Any) -> str:
+    """JSON that ends no script element, whatever text it holds."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hashed(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

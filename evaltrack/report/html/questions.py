@@ -1,0 +1,172 @@
+"""The questions of a report as compact objects, which its script shows; foreign text in them is fit to be shown.
+
+What is empty is left out, so that 10,000 questions stay below 15 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from evaltrack.compare.comparison import Change, Comparison, RunInfo
+from evaltrack.report.comparison_words import CAUSES, accepted_words, dropped_words, repeat_words
+from evaltrack.report.diff import condensed, word_diff
+from evaltrack.report.html.ranked import missing, ranked, source_texts
+from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.words import failed_words, metric_title, number
+from evaltrack.scores import BY_NAME
+from evaltrack.table import FlatRow
+from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
+
+Group = Literal["flip", "lost", "drop", "fix", "same", "error", "fail", "unmeasured", "pass"]
+
+WORD_DIFFS = 200
+"""Changed questions whose texts are compared word by word; of the others both answers are shown."""
+
+TEXT_BUDGET = 8_000_000
+"""Characters of answers in one report, shared by its questions."""
+
+SCORES_SHOWN = (
+    *("recall_at_k", "precision_at_k", "reciprocal_rank", "ndcg_at_k", "overall_score", "reasoning_score"),
+    *("num_tokens", "combined_score"),
+)
+
+
+def longest(questions: int) -> int:
+    """Characters kept of each answer where there are so many questions."""
+    return max(200, min(6000, TEXT_BUDGET // max(questions, 1) // 2))
+
+
+def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Each question: pass to fail first, then lost, lower, fail to pass, and those that are the same."""
+    changes: tuple[tuple[Group, Sequence[Change]], ...] = (
+        ("flip", comparison.flips),
+        ("lost", comparison.lost),
+        ("drop", comparison.drops),
+        ("fix", comparison.fixes),
+    )
+    limit, place = longest(sum(len(found) for _, found in changes) + len(comparison.same)), 0
+    for group, found in changes:
+        for change in found:
+            place += 1
+            yield _filled(_changed(change, group, comparison, limit, compared=place <= WORD_DIFFS))
+    yield from (_filled(_same(row, comparison, limit)) for row in comparison.same)
+
+
+def run_questions(
+    rows: Iterable[FlatRow], k: int, limit: int, traces: Traced, run_id: str, accepted: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Each question of one run, in the order of its rows."""
+    for row in rows:
+        trace = trace_id_of(run_id, row["id"]) if has_trace(traces, row) else None
+        why = shown(row["error"] or (failed_words(row, k) if row["passed"] is False else ""), 400)
+        told = _about(row, _outcome_group(row)) | {"detail": why, "note": accepted.get(row["id"])}
+        yield _filled(told | {"sides": [_side(row, None, k, limit, trace)]})
+
+
+def _outcome_group(row: FlatRow) -> Group:
+    if row["error"]:
+        return "error"
+    return {True: "pass", False: "fail", None: "unmeasured"}[row["passed"]]  # type: ignore[return-value]
+
+
+def _about(row: FlatRow, group: Group) -> dict[str, Any]:
+    return {
+        "id": shown(row["id"], 200),
+        "q": shown(row["question"], 1000),
+        "group": group,
+        **{name: shown(row[name], 80) for name in ("domain", "difficulty", "category")},
+    }
+
+
+def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "id": shown(change.id, 200),
+        "q": shown(change.question, 1000),
+        "group": group,
+        "domain": shown(change.domain, 80),
+        "difficulty": shown(change.difficulty, 80),
+        "category": shown(change.category, 80),
+        "was": change.was,
+        "now": change.now,
+        "cause": change.cause.kind if group != "fix" else "",
+        "detail": shown(change.cause.detail, 400),
+        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
+        "link": safe_link(change.cause.link),
+        "lower": dropped_words(change),
+        "note": shown((repeat_words(change) + accepted_words(change)).strip(" []"), 300),
+        "excused": group == "flip" and not change.counts,
+    }
+    if change.before is None or change.after is None:
+        return told
+    told |= _both_sides(change.before, change.after, comparison, limit)
+    return told | (_differences(change, change.before, change.after, limit) if compared else {})
+
+
+def _both_sides(before: FlatRow, after: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
+    k = comparison.candidate.signature.k
+    traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
+    return {"sides": [_side(before, after, k, limit, traces[0]), _side(after, before, k, limit, traces[1])]}
+
+
+def _differences(change: Change, before: FlatRow, after: FlatRow, limit: int) -> dict[str, Any]:
+    """Word by word: of the answers, and of the source whose text changed."""
+    told: dict[str, Any] = {}
+    answers = (shown(before["answer"], limit), shown(after["answer"], limit))
+    if answers[0] and answers[1] and answers[0] != answers[1]:
+        told["diff"] = word_diff(*answers)
+    if change.cause.kind == "source_text_changed":
+        texts = source_texts(before, after, change.cause.source)
+        if texts:
+            told["texts"] = list(condensed(word_diff(*(shown(text, 4000) for text in texts))))
+    return told
+
+
+def _same(row: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
+    trace = _trace(comparison.candidate, row)
+    told = _about(row, "same") | {"now": "error" if row["error"] else _outcome_group(row).replace("unmeasured", "")}
+    return told | {"sides": [_side(row, None, comparison.candidate.signature.k, limit, trace)]}
+
+
+def _trace(run: RunInfo, row: FlatRow) -> str | None:
+    return trace_id_of(run.run_id, row["id"]) if run.run_id and has_trace(run.traces, row) else None
+
+
+def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
+    return _filled(
+        {
+            "answer": shown(row["answer"], limit),
+            "declined": bool(row.get("abstained")),
+            "error": shown(row["error"], 600),
+            "sources": ranked(row, other, k),
+            "missing": missing(row),
+            "wanted": shown(row.get("expected_answer"), limit),
+            "scores": _scores(row, k),
+            "tools": [shown(tool, 80) for tool in row.get("tool_calls") or ()],
+            "verdicts": [
+                [shown(each["judge"], 80), shown(each["reasoning"], 3000)] for each in row.get("verdicts") or ()
+            ],
+            "trace": trace,
+        },
+        but=("sources",),
+    )
+
+
+def _scores(row: FlatRow, k: int) -> list[list[str]]:
+    measured = [(name, row.get(name)) for name in SCORES_SHOWN]
+    return [[_title(name, k), number(value)] for name, value in measured if value is not None]
+
+
+def _title(name: str, k: int) -> str:
+    """What a score of one question is called: its reciprocal rank is no mean of them."""
+    return "Reciprocal rank" if name == "reciprocal_rank" else metric_title(BY_NAME[name].metric, k)
+
+
+def _filled(told: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if value not in (None, "", [], False) or name in but}
+
+
+def cause_names(causes: Iterable[str]) -> dict[str, str]:
+    """What each of these causes means, for people."""
+    named = set(causes)
+    return {kind: meaning for kind, meaning in CAUSES.items() if kind in named}

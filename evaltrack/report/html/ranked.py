@@ -1,0 +1,78 @@
+"""The ranked sources of a question as its report lists them, each with where it stands on the other side."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+from evaltrack.compare.causes import by_key, expected_keys, source_name
+from evaltrack.report.html.text import safe_link, shown
+from evaltrack.table import FlatRow
+
+LISTED = 12
+"""Ranks listed at least; of those behind, and behind k, only expected sources."""
+
+NAME, SNIPPET = 160, 400
+
+
+def ranked(row: FlatRow, other: FlatRow | None, k: int) -> list[dict[str, Any]] | None:
+    """One object a source, repeats left out as in the scores; None where the target reports no sources.
+
+    It holds `rank`, `name`, and where there are: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved`
+    (its rank on the other side, 0 where it is not there) and `changed`: its text is another than on the other side.
+    """
+    if row["sources"] is None:
+        return None
+    there = by_key(other) if other is not None and other["sources"] is not None else None
+    expected = set(expected_keys(row))
+    listed = []
+    for key, (rank, source) in by_key(row).items():
+        if rank > max(k, LISTED) and key not in expected:
+            continue
+        told = {"rank": rank, **_named(source, row), "expected": key in expected}
+        if there is not None:
+            told |= {"moved": there[key][0] if key in there else 0}
+            told |= {"changed": key in there and _texts_differ(source, there[key][1])}
+        listed.append(
+            {name: value for name, value in told.items() if value is not None and value is not False and value != ""}
+        )
+    return listed
+
+
+def missing(row: FlatRow) -> list[str]:
+    """The expected sources that were not returned at all, as the golden set names them."""
+    found = by_key(row)
+    named = dict(zip(expected_keys(row), row["expected"] or (), strict=True))
+    return [shown(name, NAME) for key, name in named.items() if key not in found]
+
+
+def source_texts(before: FlatRow, after: FlatRow, name: str | None) -> tuple[str, str] | None:
+    """The texts of the source called `name` on both sides, where both kept them and they differ."""
+    texts = []
+    for row in (before, after):
+        named = (each for each in row["sources"] or () if source_name(each, row) == name)
+        texts.append(next((each.get("text") for each in named), None))
+    return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
+
+
+def _named(source: FlatRow, row: FlatRow) -> dict[str, Any]:
+    name = source_name(source, row)
+    title = source["title"] if source["title"] != name else None
+    return {
+        "name": shown(name, NAME),
+        "title": shown(title, NAME),
+        "url": safe_link(source.get("url")),
+        "score": _short(source.get("score")),
+        "text": shown(source.get("text"), SNIPPET),
+    }
+
+
+def _short(score: float | None) -> float | None:
+    """Four digits of it; None for what JSON cannot hold, which the largest floats round to."""
+    told = None if score is None else float(f"{score:.4g}")
+    return told if told is not None and isfinite(told) else None
+
+
+def _texts_differ(one: FlatRow, other: FlatRow) -> bool:
+    digests = one.get("text_digest"), other.get("text_digest")
+    return None not in digests and digests[0] != digests[1]

@@ -1,0 +1,161 @@
+"""A run as one self-contained page: how many passed, its metrics with their counts, and every question."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.report.comparison_words import clip, count
+from evaltrack.report.html.page import document, static, templates
+from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.questions import longest, run_questions
+from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.words import cost_words, criterion_words, judge_words, low_metrics, metric_title, number
+from evaltrack.result import METRICS, RunResult
+from evaltrack.statistics import share_interval
+from evaltrack.table import FlatRow
+
+if TYPE_CHECKING:
+    from evaltrack.tracking.history import PastRun
+    from evaltrack.tracking.traces import Traced
+
+FIRST = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_score")
+SHARES = frozenset({"pass_rate", "hit_rate", "negative_pass_rate"})
+GROUP_METRICS = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_score")
+
+ORDER = ("error", "fail", "unmeasured", "pass")
+LISTED = 10_000
+SAMPLED = 2_000
+"""Questions that passed and are still listed where there are more than `LISTED` in all."""
+
+
+Read = Callable[[list[str] | None, Collection[str] | None], Iterable[FlatRow]]
+"""Rows in the order of the golden set: certain columns of them, of certain ids; None is all."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a page shows of a run besides its result: its name, which traces it has, who accepted what, earlier runs."""
+
+    name: str
+    traces: Traced = "off"
+    trace_link: str | None = None
+    history: tuple[PastRun, ...] = ()
+    accepted: Mapping[str, str] = field(default_factory=dict)
+
+
+def run_html(result: RunResult, read: Read, around: Around) -> str:
+    """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
+    from markupsafe import Markup
+
+    k, totals = result.signature.k, result.totals
+    questions = _chosen(result, read, around)
+    golden = clip(result.signature.golden, 80)
+    body = (
+        templates()
+        .get_template("run.html")
+        .render(
+            result=result,
+            headline=_headline(result),
+            kind=_kind(result),
+            name=clip(around.name, 120),
+            asked=count(totals["num_questions"], "question"),
+            judge=clip(judge_words(result), 400),
+            cost=cost_words(result),
+            figures=[_figure(result, name) for name in FIRST if name in result.metrics],
+            others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
+            criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
+            hints=list(low_metrics(result.metrics, k)),
+            groups=list(_groups(result)),
+            group_titles=[metric_title(name, k) for name in _group_metrics(result)],
+            notes=[clip(note, 400) for note in result.notes],
+            link=safe_link(result.link),
+            past=past_lines(around.history, result.signature),
+            listed=_listed(len(questions), totals["num_questions"]),
+            first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
+            markup=Markup,
+        )
+    )
+    data = {
+        "k": k,
+        "compared": False,
+        "labels": [""],
+        "traces": [safe_link(around.trace_link)],
+        "causes": {},
+        "questions": questions,
+    }
+    return document(f"{_headline(result)}: {golden}", body, script=static("report.js"), data=data)
+
+
+def _chosen(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
+    """The questions of the page: those that failed, did not pass, could not be measured, and passed."""
+    accepted = {key: shown(said, 1200) for key, said in around.accepted.items()}
+    ids = None if result.totals["num_questions"] <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
+    limit = longest(LISTED if ids else result.totals["num_questions"])
+    told = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, accepted)
+    return sorted(told, key=lambda question: ORDER.index(question["group"]))
+
+
+def _listed_ids(rows: Iterable[FlatRow]) -> list[str]:
+    """Of very many questions those that did not pass, and a sample of the others."""
+    ids: dict[bool, list[str]] = defaultdict(list)
+    for row in rows:
+        passed = bool(row["passed"]) and not row["error"]
+        if len(ids[passed]) < (SAMPLED if passed else LISTED - SAMPLED):
+            ids[passed].append(row["id"])
+    return ids[False] + ids[True]
+
+
+def _headline(result: RunResult) -> str:
+    if result.status == "KILLED":
+        return "Stopped before the end"
+    if "pass_rate" not in result.metrics:
+        return "Nothing could be measured"
+    n = result.counts["pass_rate"]
+    return f"{round(result.metrics['pass_rate'] * n):,} of {count(n, 'question')} passed"
+
+
+def _kind(result: RunResult) -> str:
+    met = [checked.met for checked in result.criteria]
+    if result.status != "FINISHED" or result.totals["num_errors"] or None in met:
+        return "warn"
+    return "bad" if False in met else "ok" if met else ""
+
+
+def _figure(result: RunResult, name: str) -> dict[str, Any]:
+    value, n = result.metrics[name], result.counts[name]
+    best = result.metrics.get(f"{name}.max")
+    low, high = share_interval(value, n) if name in SHARES else (None, None)
+    return {
+        "title": metric_title(name, result.signature.k),
+        "value": number(value),
+        "n": f"{n:,}",
+        "best": None if best is None else number(best),
+        "interval": None if low is None or high is None else f"{number(low)} to {number(high)}",
+    }
+
+
+def _group_metrics(result: RunResult) -> list[str]:
+    return [name for name in GROUP_METRICS if any(name in metrics for metrics in result.groups.values())]
+
+
+def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
+    names = _group_metrics(result)
+    for group, metrics in list(result.groups.items())[:60]:
+        yield {
+            "name": clip(group, 60),
+            "cells": [_cell(name, *metrics[name]) if name in metrics else None for name in names],
+        }
+
+
+def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
+    share = mean / 100 if name == "reasoning_score" else mean
+    return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
+
+
+def _listed(listed: int, total: int) -> str:
+    if listed == total:
+        return f"All {count(total, 'question')}"
+    return f"{listed:,} of {total:,} questions: those that did not pass, and a sample of the others"

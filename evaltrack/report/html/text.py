@@ -1,0 +1,27 @@
+"""Foreign text and foreign links, fit for a page."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for tab and new line, marks that reorder what is around them, halves of surrogate pairs."""
+
+
+def shown(text: str | None, limit: int) -> str:
+    """The text in at most `limit` characters, with a replacement character for each that could do harm."""
+    text = text or ""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", cut.replace("\r\n", "\n"))
+
+
+def safe_link(url: str | None) -> str | None:
+    """The link if it is one to the web, else None: `javascript:` and its kind lead nowhere."""
+    if not url or len(url) > 2000 or _HARMFUL.search(url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return url if parts.scheme in ("http", "https") and parts.netloc else None

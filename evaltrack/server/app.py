@@ -1,0 +1,46 @@
+"""The two applications that `mlflow server --app-name` starts: `evaltrack` and `evaltrack-basic-auth`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaltrack.server.pages import pages, routes
+from evaltrack.tracking.inside import (
+    BasicAuthAccess,
+    OpenAccess,
+    bootstrap_basic_auth,
+    open_app,
+    prefixed,
+    served,
+    served_with_basic_auth,
+)
+
+
+def create_app() -> Any:
+    """MLflow's server with our pages, open to whoever reaches it: entry point `evaltrack`."""
+    app = open_app()
+    app.register_blueprint(pages(OpenAccess()), url_prefix=prefixed("/evaltrack"))
+    return served(app)
+
+
+def __getattr__(name: str) -> Any:
+    """`create_app_with_auth`, whose settings are checked when it is looked up.
+
+    `mlflow server` does so before it starts workers. Its own `basic-auth` is made ready there too: what is missing then
+    ends the command with one message, instead of workers that die and are started anew for ever.
+    """
+    if name != "create_app_with_auth":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    bootstrap_basic_auth()
+    return _create_app_with_auth
+
+
+def _create_app_with_auth() -> Any:
+    """MLflow's server with its basic authentication and our pages: entry point `evaltrack-basic-auth`.
+
+    Raises:
+        mlflow.exceptions.MlflowException: MLflow's settings of basic authentication are incomplete.
+    """
+    app = open_app()
+    app.register_blueprint(pages(BasicAuthAccess()), url_prefix=prefixed("/evaltrack"))
+    return served_with_basic_auth(app, [(prefixed(path), method) for path, method in routes()])

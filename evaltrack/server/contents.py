@@ -1,0 +1,206 @@
+"""What the pages show, read from the store in a bounded number of questions: no HTML but the small plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from evaltrack.errors import EvaltrackError
+from evaltrack.report.html.plots import sparkline
+from evaltrack.report.words import METRIC_TITLES
+from evaltrack.scores import SCORES
+from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
+from evaltrack.tracking.history import PastRun, past_run, past_runs, recent_golden_sets
+from evaltrack.tracking.inside import Access, Experiment, active_experiments
+from evaltrack.tracking.store import Store
+
+HEADLINES = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
+COLUMNS = ("recall_at_k", "precision_at_k", "mrr", "ndcg_at_k", "reasoning_score", "judge_score", "pass_rate")
+RUNS = 20
+
+_HIGHER_IS_BETTER = {score.metric: score.higher_is_better for score in SCORES}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric of a run: its mean, and how far that lies from the baseline's where the two can stand side by side."""
+
+    title: str
+    value: str = "–"
+    change: str = ""
+    tone: str = "dim"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One golden set on the first page."""
+
+    golden: str
+    baseline: Baseline | None = None
+    was: PastRun | None = None
+    newest: PastRun | None = None
+    figures: tuple[Figure, ...] = ()
+    runs: str = "0"
+    trend: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One experiment on the first page."""
+
+    experiment: Experiment
+    titles: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class History:
+    """The page of one golden set."""
+
+    golden: str
+    baseline: Baseline | None
+    was: PastRun | None
+    titles: tuple[str, ...]
+    rows: tuple[tuple[PastRun, tuple[Figure, ...]], ...]
+    older: int | None
+    trend: str
+    trend_of: str
+    past_baselines: tuple[Baseline, ...] = field(default=())
+
+    @property
+    def candidates(self) -> list[PastRun]:
+        """The runs that have ended."""
+        return [run for run, _ in self.rows if run.status not in ("RUNNING", "SCHEDULED")]
+
+    @property
+    def baselines(self) -> list[PastRun]:
+        """What can be compared with: the baseline first, also where it is older than the runs shown."""
+        others = [run for run in self.candidates if self.was is None or run.run_id != self.was.run_id]
+        return [self.was, *others] if self.was else others
+
+
+def overview(store: Store, access: Access) -> list[Group]:
+    """The experiments with evaluations that this user may read; golden sets with a baseline or a recent run.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    experiments = active_experiments(store, access)
+    names = recent_golden_sets(store, [each.experiment_id for each in experiments])
+    groups = []
+    for experiment in experiments:
+        key = experiment.experiment_id
+        tagged = [name for name in experiment.tags if name.startswith("evaltrack.baseline.")]
+        if (not names.get(key) and not tagged) or not access.may("read", key):
+            continue
+        baselines = {each.golden: each for each in list_baselines(store, key)}
+        found = sorted(names.get(key, set()) | set(baselines))
+        if found:
+            groups.append(_group(store, experiment, found, baselines))
+    return sorted(groups, key=lambda group: group.experiment.name)
+
+
+def _group(store: Store, experiment: Experiment, golden: list[str], baselines: dict[str, Baseline]) -> Group:
+    read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
+    shown = _measured([run for runs, _, _ in read for run in runs[:1]], HEADLINES) or HEADLINES[:2]
+    lines = []
+    for name, (runs, was, problem) in zip(golden, read, strict=True):
+        newest = next((run for run in runs if run.metrics), runs[0] if runs else None)
+        figures = tuple(_figure(metric, newest, was) for metric in shown)
+        told = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
+        trend, _ = _trend(runs)
+        lines.append(Line(name, baselines.get(name), was, newest, figures, told, trend, problem))
+    return Group(experiment, tuple(map(title, shown)), tuple(lines))
+
+
+def _read(
+    store: Store, experiment_id: str, golden: str, baseline: Baseline | None
+) -> tuple[list[PastRun], PastRun | None, str]:
+    """The runs, the baseline's run where it still is there, and what went wrong; one bad set leaves the page alone."""
+    try:
+        runs = past_runs(store, experiment_id, golden, RUNS)
+    except EvaltrackError as error:
+        return [], None, str(error)
+    return runs, _run_of(store, experiment_id, baseline, runs), ""
+
+
+def _run_of(store: Store, experiment_id: str, baseline: Baseline | None, runs: Sequence[PastRun]) -> PastRun | None:
+    """The run that a baseline names: of this experiment, whatever the tag says, and not deleted."""
+    if baseline is None:
+        return None
+    held = next((run for run in runs if run.run_id == baseline.run_id), None)
+    if held is not None:
+        return held
+    try:
+        found = past_run(store, baseline.run_id)
+    except EvaltrackError:
+        return None
+    return found if found.experiment_id == experiment_id else None
+
+
+def history(store: Store, experiment_id: str, golden: str, before: int | None) -> History:
+    """The history of one golden set, `RUNS` at a time.
+
+    Raises:
+        UsageError: its name cannot be searched for.
+        TrackingError: the store does not answer.
+    """
+    baseline = next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
+    runs = past_runs(store, experiment_id, golden, RUNS, before)
+    was = _run_of(store, experiment_id, baseline, runs)
+    shown = _measured(runs, COLUMNS)
+    trend, trend_of = _trend(runs)
+    rows = tuple((run, tuple(_figure(metric, run, was) for metric in shown)) for run in runs)
+    past = tuple(baseline_history(store, experiment_id, golden)) if runs else ()
+    older = runs[-1].started_at if len(runs) == RUNS else None
+    return History(golden, baseline, was, tuple(map(title, shown)), rows, older, trend, trend_of, past)
+
+
+def title(metric: str) -> str:
+    """The metric's name for people, whatever k was."""
+    return METRIC_TITLES.get(metric, metric).replace("{k}", "k")
+
+
+def _measured(runs: Sequence[PastRun], metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in metrics if any(name in run.metrics for run in runs))
+
+
+def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
+    value = run.metrics.get(metric) if run else None
+    if run is None or value is None:
+        return Figure(title(metric))
+    shown = f"{value:.1f}" if metric == "reasoning_score" else f"{value:.3f}"
+    base = was.metrics.get(metric) if was and was.run_id != run.run_id and run.like(was) else None
+    if base is None:
+        return Figure(title(metric), shown)
+    change = f"{value - base:+.1f}" if metric == "reasoning_score" else f"{value - base:+.3f}"
+    if not change.strip("+-0."):
+        return Figure(title(metric), shown, "±0")
+    better = (value > base) == _HIGHER_IS_BETTER[metric]
+    return Figure(title(metric), shown, change.replace("-", "−"), "good-text" if better else "bad-text")
+
+
+def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:
+    """A sparkline of the first headline that was measured, and its name; empty below two runs."""
+    metric = next(iter(_measured(runs, HEADLINES)), None)
+    values = [run.metrics.get(metric or "") for run in reversed(runs)]
+    known = [value for value in values if value is not None]
+    if metric is None or len(known) < 2:
+        return "", ""
+    label = f"{title(metric)} of the last {len(values)} runs, oldest first: from {known[0]:.3f} to {known[-1]:.3f}"
+    return sparkline(values, label), title(metric)
+
+
+def moment(milliseconds: int) -> str:
+    """A time for people, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def day(text: str) -> str:
+    """The moment of a promotion, which stands in a tag anybody may have written, for people."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, TypeError, OverflowError):
+        return "?"

@@ -1,0 +1,254 @@
+"""The pages under `/evaltrack`: thin views that ask who may see what, read, and fill a template.
+
+Links are relative, so that they hold under a `--static-prefix` and behind a proxy that adds one. What a page needs to
+know of the request stands in its query: the experiment that is checked, and runs that must be of that experiment.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, abort, make_response, redirect, request
+from werkzeug.exceptions import HTTPException
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
+from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.page import document
+from evaltrack.report.html.text import shown
+from evaltrack.reporting import run_report
+from evaltrack.server import contents, csrf
+from evaltrack.server.drift import drift
+from evaltrack.tracking.baselines import set_baseline
+from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, is_missing, prefixed
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation
+from evaltrack.tracking.store import Store
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+NOT_SIGNED_IN = "(not signed in)"
+REASON_LIMIT = 500
+FORM_LIMIT = 64 * 1024
+
+POLICY = "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+_log = logging.getLogger(__name__)
+_RULES = {
+    "": ("GET", "entrance"),
+    "/": ("GET", "overview"),
+    "/golden": ("GET", "golden"),
+    "/drift": ("GET", "drift"),
+    "/run": ("GET", "run"),
+    "/baseline": ("POST", "baseline"),
+}
+
+
+def routes() -> Iterator[tuple[str, str]]:
+    """Each path and method that is served."""
+    for path, (method, _) in _RULES.items():
+        for each in (method, "HEAD") if method == "GET" else (method,):
+            yield f"/evaltrack{path}", each
+
+
+def pages(access: Access) -> Blueprint:
+    """The pages as Flask takes them; `access` says who may see what."""
+    blueprint, views = Blueprint("evaltrack", __name__), _Views(access)
+    for path, (method, name) in _RULES.items():
+        blueprint.add_url_rule(path, name, getattr(views, name), methods=[method], provide_automatic_options=False)
+    blueprint.before_request(_bound)
+    blueprint.after_request(_with_headers)
+    for kind in (EvaltrackError, HTTPException, Exception):
+        blueprint.register_error_handler(kind, _explained)
+    return blueprint
+
+
+class _Views:
+    """The views, for one kind of access."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def entrance(self) -> Any:
+        """Without the slash at its end a path would be the wrong base of our links."""
+        return redirect("evaltrack/", 308)
+
+    def overview(self) -> Response:
+        """All golden sets."""
+        groups = contents.overview(_store(), self._access)
+        return _page("evaltrack", "overview.html", groups=groups, user=self._access.user)
+
+    def golden(self) -> Response:
+        """One golden set: its runs, its baselines, the forms."""
+        store = _store()
+        experiment = self._experiment(store, request.args.get("experiment_id"))
+        name, before = request.args.get("golden", ""), request.args.get("before", "")
+        if not name or not re.fullmatch(r"[0-9]{0,15}", before):
+            abort(400, "this address names no golden set, or no moment")
+        found = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
+        if not found.rows and not found.baseline and not before:
+            abort(404, f"golden set {name} has no run in this experiment")
+        token = csrf.token_of(request)
+        may_promote = self._access.may("update", experiment.experiment_id)
+        answer = _page(
+            f"{name} · evaltrack",
+            "golden.html",
+            experiment=experiment,
+            page=found,
+            token=token,
+            may_promote=may_promote,
+            user=self._access.user,
+            first=not before,
+        )
+        csrf.keep_token(request, answer, token)
+        return answer
+
+    def drift(self) -> str:
+        """A candidate against a baseline, question by question."""
+        store = _store()
+        experiment = self._experiment(store, request.args.get("experiment_id"))
+        sides = [_evaluation(store, experiment, request.args.get(name)) for name in ("candidate", "baseline")]
+        made = drift(store, sides[0], sides[1])
+        return comparison_html(made)
+
+    def run(self) -> Response:
+        """The report of one run."""
+        store = _store()
+        experiment = self._experiment(store, request.args.get("experiment_id"))
+        found = _evaluation(store, experiment, request.args.get("run_id"))
+        if found.status in ("RUNNING", "SCHEDULED"):
+            abort(409, f"run {found.name} is still {found.status}; its page comes when it has ended")
+        try:
+            return make_response(run_report(store, found))
+        except TrackingError:
+            _log.info("no page of run %s", found.run_id, exc_info=True)
+            abort(404, f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow")
+
+    def baseline(self) -> Any:
+        """Make a run the baseline, then show its golden set."""
+        refused = csrf.refusal(request)
+        if refused:
+            abort(403, f"{refused}; open the golden set's page again and press its button")
+        store = _store()
+        experiment = self._experiment(store, request.form.get("experiment_id"), "update")
+        found = _evaluation(store, experiment, request.form.get("run_id"))
+        reason = request.form.get("reason", "").strip()
+        if len(reason) > REASON_LIMIT:
+            abort(400, f"the reason is longer than {REASON_LIMIT} characters; shorten it")
+        try:
+            set_baseline(store, found, reason, by=self._access.user or NOT_SIGNED_IN)
+        except UsageError as error:
+            abort(409, str(error))
+        where = {"experiment_id": found.experiment_id, "golden": found.signature.golden}
+        return redirect(f"golden?{urlencode(where)}", 303)
+
+    def _experiment(self, store: Store, experiment_id: str | None, action: Action = "read") -> Experiment:
+        """The experiment that the request names, once this user may do that in it.
+
+        The id must be written as MLflow writes it: `007` would be looked up as 7 but checked as another.
+        """
+        if not experiment_id or not re.fullmatch(r"0|[1-9][0-9]{0,17}", experiment_id):
+            abort(400, "this address names no experiment")
+        if not self._access.may(action, experiment_id):
+            what = "read it" if action == "read" else "set its baselines (EDIT)"
+            abort(403, f"experiment {experiment_id}: you are not permitted to {what}; ask who manages it")
+        found = find_experiment(store, experiment_id)
+        if found is None:
+            abort(404, f"there is no experiment {experiment_id}, or it is deleted")
+        return found
+
+
+def _store() -> Store:
+    return inside_store(request.url_root.rstrip("/") + prefixed("/"))
+
+
+def _evaluation(store: Store, experiment: Experiment, run_id: str | None) -> EvaluationRun:
+    """The run that the request names; one of another experiment is as good as none."""
+    if not run_id or not re.fullmatch(r"[A-Za-z0-9][\w-]{0,255}", run_id, re.ASCII):
+        abort(400, "this address names no run")
+    try:
+        found = find_evaluation(store, run_id)
+    except TrackingError as error:
+        if is_missing(error):
+            _no_run(run_id)
+        raise
+    if found.experiment_id != experiment.experiment_id:
+        _no_run(run_id)
+    return found
+
+
+def _no_run(run_id: str) -> NoReturn:
+    abort(404, f"there is no run {run_id} in this experiment, or it is deleted")
+
+
+@cache
+def _templates() -> Environment:
+    """The templates beside this module; whatever is put into one is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("evaltrack.server"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"shown": shown, "moment": contents.moment, "day": contents.day}
+    made.globals |= {"reason_limit": REASON_LIMIT}
+    return made
+
+
+def _page(title: str, template: str, status: int = 200, **values: Any) -> Response:
+    body = _templates().get_template(template).render(**values)
+    return make_response(document(title, body, forms=True), status)
+
+
+def _bound() -> None:
+    request.max_content_length = FORM_LIMIT
+
+
+def _with_headers(answer: Response) -> Response:
+    for name, value in HEADERS.items():
+        answer.headers.setdefault(name, value)
+    return answer
+
+
+def _explained(error: Exception) -> Response:
+    """The page that says what went wrong, never a traceback."""
+    if isinstance(error, HTTPException):
+        status, told = error.code or 500, error.description or error.name
+    elif isinstance(error, EvaltrackError):
+        status, told = _status(error), str(error)
+    else:
+        _log.error("the page %s failed", request.path, exc_info=error)
+        status, told = 500, "this is a fault of evaltrack; the server's log holds it"
+    heading = _HEADINGS.get(status, "That did not work")
+    return _page(f"{heading} · evaltrack", "error.html", status, heading=heading, told=told)
+
+
+_HEADINGS = {
+    400: "This address is not complete",
+    403: "Not permitted",
+    404: "Not found",
+    409: "That cannot be done",
+    503: "MLflow's store does not answer",
+}
+
+
+def _status(error: EvaltrackError) -> int:
+    if isinstance(error, TrackingError):
+        return 404 if is_missing(error) else 503
+    if isinstance(error, InconclusiveError):
+        return 409
+    return 400

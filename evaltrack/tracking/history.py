@@ -1,0 +1,145 @@
+"""The runs of a golden set over time, newest first: a bounded number, ordered by start, never by a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from evaltrack.records import Signature
+from evaltrack.scores import SCORES
+from evaltrack.tracking.baselines import PROMOTED, list_baselines
+from evaltrack.tracking.reader import quoted
+from evaltrack.tracking.store import Store, find_run, tracking_errors
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+NEWEST = 200
+"""Runs of evaltrack that are looked through for the names of golden sets."""
+
+GOLDEN, VERDICT = "evaltrack.golden", "evaltrack.compare.verdict"
+_MEANS = frozenset(score.metric for score in SCORES)
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One evaluation as its history shows it.
+
+    `started_at` is in milliseconds since 1970 (UTC); `metrics` are the run's means by the names of `SCORES`, those that
+    were measured; `verdict` is that of the last comparison with the run as candidate; `promoted` says whether it ever
+    was a baseline; `asked` is the digest of the golden set and k.
+    """
+
+    run_id: str
+    name: str
+    started_at: int
+    status: str
+    user: str
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    num_questions: int = 0
+    num_errors: int = 0
+    verdict: str | None = None
+    promoted: bool = False
+    asked: tuple[str, int] | None = None
+    experiment_id: str = ""
+
+    def like(self, other: PastRun) -> bool:
+        """Whether both asked the same questions at the same cut-off, so that their means can stand side by side."""
+        return self.asked is not None and self.asked == other.asked
+
+
+def past_runs(
+    store: Store, experiment_id: str, golden: str, limit: int = 20, before: int | None = None
+) -> list[PastRun]:
+    """The runs of a golden set that started last, of any status, newest first: at most `limit`, in one question.
+
+    `before` takes those that started before that moment (milliseconds since 1970), for the next page.
+
+    Raises:
+        UsageError: the golden set's name cannot be searched for.
+        TrackingError: the store does not answer.
+    """
+    wanted = f"tags.`{GOLDEN}` = '{quoted(golden)}'"
+    if before is not None:
+        wanted += f" AND attributes.start_time < {int(before)}"
+    return [_past_run(run) for run in _newest(store, [experiment_id], wanted, limit)]
+
+
+def past_run(store: Store, run_id: str) -> PastRun:
+    """One run as the history shows it.
+
+    Raises:
+        TrackingError: there is no such run, or it is deleted.
+    """
+    return _past_run(find_run(store, run_id))
+
+
+def run_history(store: Store, experiment_id: str, golden: str) -> tuple[PastRun, ...]:
+    """The same for a report, which does without where the golden set's name cannot be searched for.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return () if "'" in golden else tuple(past_runs(store, experiment_id, golden))
+
+
+def golden_sets(store: Store, experiment_id: str) -> list[str]:
+    """The golden sets of an experiment, by name: those with a baseline, and those of its newest `NEWEST` runs.
+
+    One that has no baseline and was not evaluated in so many runs is not among them.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    named = {each.golden for each in list_baselines(store, experiment_id)}
+    return sorted(named | recent_golden_sets(store, [experiment_id]).get(experiment_id, set()))
+
+
+def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
+    """The golden sets of the newest `NEWEST` runs of several experiments together, by experiment.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    found: dict[str, set[str]] = {}
+    for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", NEWEST) if experiment_ids else ():
+        found.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
+    return found
+
+
+def _newest(store: Store, experiment_ids: Sequence[str], wanted: str, limit: int) -> list[Run]:
+    with tracking_errors("reading the history of runs"):
+        return list(
+            store.client.search_runs(
+                list(experiment_ids), wanted, max_results=limit, order_by=["attributes.start_time DESC"]
+            )
+        )
+
+
+def _past_run(run: Run) -> PastRun:
+    info, tags, metrics = run.info, run.data.tags, run.data.metrics
+    return PastRun(
+        info.run_id,
+        info.run_name or info.run_id,
+        info.start_time or 0,
+        info.status,
+        tags.get("mlflow.user") or info.user_id or "",
+        {name: value for name, value in metrics.items() if name in _MEANS},
+        int(metrics.get("num_questions", 0)),
+        int(metrics.get("num_errors", 0)),
+        tags.get(VERDICT),
+        PROMOTED in tags,
+        _asked(tags.get("evaltrack.signature")),
+        info.experiment_id,
+    )
+
+
+def _asked(signature: str | None) -> tuple[str, int] | None:
+    try:
+        held = Signature.model_validate_json(signature or "")
+    except ValidationError:  # of another version
+        return None
+    return held.golden_digest, held.k
