@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from evaltrack.compare.comparison import Change, Comparison, RunInfo
+from evaltrack.reasoned import DIMENSIONS
 from evaltrack.report.comparison_words import CAUSES, accepted_words, dropped_words, repeat_words
-from evaltrack.report.diff import condensed, word_diff
+from evaltrack.report.diff import Piece, condensed, word_diff
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import failed_words, metric_title, number
@@ -20,6 +21,9 @@ from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
 
 Group = Literal["flip", "lost", "drop", "fix", "same", "error", "fail", "unmeasured", "pass"]
 
+LITTLE = 0.35
+"""Share of the words that both answers hold, below which they are read sooner side by side than word by word."""
+
 WORD_DIFFS = 200
 """Changed questions whose texts are compared word by word; of the others both answers are shown."""
 
@@ -28,7 +32,7 @@ TEXT_BUDGET = 8_000_000
 
 SCORES_SHOWN = (
     *("recall_at_k", "precision_at_k", "reciprocal_rank", "ndcg_at_k", "overall_score", "reasoning_score"),
-    *("num_tokens", "combined_score"),
+    *("num_tokens", "combined_score", "hypotheses", "shifts", *DIMENSIONS),
 )
 
 
@@ -115,11 +119,18 @@ def _differences(change: Change, before: FlatRow, after: FlatRow, limit: int) ->
     answers = (shown(before["answer"], limit), shown(after["answer"], limit))
     if answers[0] and answers[1] and answers[0] != answers[1]:
         told["diff"] = word_diff(*answers)
+        told["apart"] = _kept(told["diff"]) < LITTLE
     if change.cause.kind == "source_text_changed":
         texts = source_texts(before, after, change.cause.source)
         if texts:
             told["texts"] = list(condensed(word_diff(*(shown(text, 4000) for text in texts))))
     return told
+
+
+def _kept(pieces: Sequence[Piece]) -> float:
+    """Which share of the text is the same on both sides, in [0, 1]."""
+    same = sum(len(text) for kind, text in pieces if kind == "same")
+    return same / max(sum(len(text) for kind, text in pieces if kind != "removed"), 1)
 
 
 def _same(row: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def run_html(result: RunResult, read: Read, around: Around) -> str:
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
             past=past_lines(around.history, result.signature),
-            listed=_listed(len(questions), totals["num_questions"]),
+            listed=_listed(questions, totals["num_questions"]),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,
         )
@@ -155,7 +155,9 @@ def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
     return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 
-def _listed(listed: int, total: int) -> str:
-    if listed == total:
+def _listed(questions: list[dict[str, Any]], total: int) -> str:
+    if len(questions) == total:
         return f"All {count(total, 'question')}"
-    return f"{listed:,} of {total:,} questions: those that did not pass, and a sample of the others"
+    missed = sum(question["group"] != "pass" for question in questions)
+    which = "those" if missed < LISTED - SAMPLED else f"the first {missed:,}"
+    return f"{len(questions):,} of {total:,} questions: {which} that did not pass, and a sample of the others"

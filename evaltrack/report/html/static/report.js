@@ -210,11 +210,19 @@
   function answers(question, sides) {
     const given = sides.map((side) => side.answer || side.error || (side.declined ? "(declined)" : ""));
     if (!given.some(Boolean)) return [];
-    if (question.diff) return [el("h3", {}, "Answer, before and after"), difference(question.diff)];
+    if (question.diff && question.apart) return [bothAnswers(given, sides), el("details", {}, el("summary", {}, "Word by word"), difference(question.diff))];
+    if (question.diff) {
+      const both = el("details", {}, el("summary", {}, "Both answers in full"), bothAnswers(given, sides));
+      return [el("h3", {}, "Answer, before and after"), difference(question.diff), both];
+    }
     if (given.length > 1 && given[0] === given[1]) return [el("h3", {}, "Answer, the same on both sides"), foreign(given[0], "div", "answer")];
-    return [el("div", { class: given.length > 1 ? "sides" : "" }, ...given.map((text, place) =>
+    return [bothAnswers(given, sides)];
+  }
+
+  function bothAnswers(given, sides) {
+    return el("div", { class: given.length > 1 ? "sides" : "" }, ...given.map((text, place) =>
       el("div", { class: "side" }, el("h3", {}, sides[place].error && !sides[place].answer ? "Error" : ["Answer", label(place, sides).toLowerCase()].filter(Boolean).join(", ")),
-        foreign(text || "–", "div", "answer"))))];
+        foreign(text || "–", "div", "answer"))));
   }
 
   function facts(side, place, sides) {
