@@ -12,6 +12,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.knowing import accepted_words
 from evaltrack.records import Signature
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.machine import RUN_SCHEMA
 from evaltrack.result import METRICS, RunResult
@@ -58,7 +59,7 @@ def report_html(
     return run_report(store, choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0])
 
 
-def run_report(store: Store, run: EvaluationRun) -> str:
+def run_report(store: Store, run: EvaluationRun, back: Back | None = None) -> str:
     """The page of one run.
 
     Raises:
@@ -72,7 +73,7 @@ def run_report(store: Store, run: EvaluationRun) -> str:
         history=run_history(store, run.experiment_id, run.signature.golden),
         accepted=accepted_words(judge_notes(store, run.run_id)),
     )
-    return run_html(result, partial(read_rows, store, run.run_id), around)
+    return run_html(result, partial(read_rows, store, run.run_id), around, back)
 
 
 def stored_result(store: Store, run: EvaluationRun) -> RunResult:

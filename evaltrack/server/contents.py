@@ -183,9 +183,14 @@ def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
 
 
 def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:
-    """A sparkline of the first headline that was measured, and its name; empty below two runs."""
+    """A sparkline of the first headline that was measured, and its name; empty below two runs.
+
+    Of the runs those that asked what the newest of them asked: other means cannot stand beside theirs.
+    """
     metric = next(iter(_measured(runs, HEADLINES)), None)
-    values = [run.metrics.get(metric or "") for run in reversed(runs)]
+    newest = next((run for run in runs if run.metrics), None)
+    alike = [run for run in reversed(runs) if newest is not None and (run is newest or run.like(newest))]
+    values = [run.metrics.get(metric or "") for run in alike]
     known = [value for value in values if value is not None]
     if metric is None or len(known) < 2:
         return "", ""

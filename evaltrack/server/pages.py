@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.page import document
+from evaltrack.report.html.page import Back, document
 from evaltrack.report.html.text import shown
 from evaltrack.reporting import run_report
 from evaltrack.server import contents, csrf
@@ -120,7 +120,7 @@ class _Views:
         experiment = self._experiment(store, request.args.get("experiment_id"))
         sides = [_evaluation(store, experiment, request.args.get(name)) for name in ("candidate", "baseline")]
         made = drift(store, sides[0], sides[1])
-        return comparison_html(made)
+        return comparison_html(made, _back(sides[0]))
 
     def run(self) -> Response:
         """The report of one run."""
@@ -130,7 +130,7 @@ class _Views:
         if found.status in ("RUNNING", "SCHEDULED"):
             abort(409, f"run {found.name} is still {found.status}; its page comes when it has ended")
         try:
-            return make_response(run_report(store, found))
+            return make_response(run_report(store, found, _back(found)))
         except TrackingError:
             _log.info("no page of run %s", found.run_id, exc_info=True)
             abort(404, f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow")
@@ -186,6 +186,12 @@ def _evaluation(store: Store, experiment: Experiment, run_id: str | None) -> Eva
     if found.experiment_id != experiment.experiment_id:
         _no_run(run_id)
     return found
+
+
+def _back(run: EvaluationRun) -> Back:
+    """The page of the run's golden set."""
+    where = {"experiment_id": run.experiment_id, "golden": run.signature.golden}
+    return f"golden?{urlencode(where)}", run.signature.golden
 
 
 def _no_run(run_id: str) -> NoReturn:

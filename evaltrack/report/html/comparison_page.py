@@ -25,7 +25,7 @@ from evaltrack.report.comparison_words import (
     signed,
 )
 from evaltrack.report.html.culprits import culprits
-from evaltrack.report.html.page import document, static, templates
+from evaltrack.report.html.page import Back, document, static, templates
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.plots import interval_plot, reach
 from evaltrack.report.html.questions import cause_names, changed_questions
@@ -40,7 +40,7 @@ GROUPS = 60
 GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
     """The page: it works from a file, asks nothing of anybody, and shows foreign text as text."""
     from markupsafe import Markup
 
@@ -51,6 +51,7 @@ def comparison_html(comparison: Comparison) -> str:
         .get_template("comparison.html")
         .render(
             made=comparison,
+            back=back,
             kind=KINDS[comparison.verdict],
             verdict=VERDICTS[comparison.verdict],
             sides=sides_words(comparison),

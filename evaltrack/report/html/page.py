@@ -15,6 +15,9 @@ from evaltrack.report.html.text import shown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+Back = tuple[str, str]
+"""Where a page that a server shows leads back to, and what that is called."""
+
 
 @cache
 def static(name: str) -> str:

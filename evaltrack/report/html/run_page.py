@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.report.comparison_words import clip, count
-from evaltrack.report.html.page import document, static, templates
+from evaltrack.report.html.page import Back, document, static, templates
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
@@ -46,7 +46,7 @@ class Around:
     accepted: Mapping[str, str] = field(default_factory=dict)
 
 
-def run_html(result: RunResult, read: Read, around: Around) -> str:
+def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
     """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
     from markupsafe import Markup
 
@@ -58,6 +58,7 @@ def run_html(result: RunResult, read: Read, around: Around) -> str:
         .get_template("run.html")
         .render(
             result=result,
+            back=back,
             headline=_headline(result),
             kind=_kind(result),
             name=clip(around.name, 120),
