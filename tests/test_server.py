@@ -221,7 +221,7 @@ def test_a_golden_set_has_its_history_and_forms(browser: Browser, runs: Runs) ->
     """Each run with its figures, the form for drift with a label on each control, the button."""
     page = browser.get("golden", experiment_id=runs.experiment, golden="travel").text
     assert page.index(runs.k5) < page.index(runs.k3)
-    assert page.count('<form method="post" action="baseline">') == 2
+    assert page.count('<form method="post" action="baseline">') == 4
     assert "<label>Candidate <select" in page
     assert "<label>Against <select" in page
     assert "Reason (optional) <input" in page
