@@ -8,7 +8,7 @@ from typing import Any
 
 from evaltrack.comparing import compare_runs
 from evaltrack.criteria import Checked, parse_criteria
-from evaltrack.errors import TrackingError
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.knowing import accepted_words
 from evaltrack.records import Signature
 from evaltrack.report.html.comparison_page import comparison_html
@@ -85,7 +85,7 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     said = read_summary(store, run.run_id)
     try:
         return _result(store, run, said)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         told = f"{type(error).__name__}: {error}"
         raise TrackingError(f"summary.json of run {run.run_id} is damaged or of another version: {told}") from error
 

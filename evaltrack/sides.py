@@ -17,7 +17,7 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.machine import RUN_SCHEMA
-from evaltrack.table import FlatRow, read_table, schema
+from evaltrack.table import FlatRow, read_table, schema, without_texts
 from evaltrack.tracking.baselines import get_baseline
 from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, choose_experiment
@@ -171,7 +171,7 @@ def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
         info,
         _frame(table),
         rows=lambda ids: {key: held[key] for key in ids if key in held},
-        brief=lambda ids: [row for row in rows if row["id"] in ids],
+        brief=lambda ids: [without_texts(row) for row in rows if row["id"] in ids],
     )
 
 

@@ -82,6 +82,12 @@ def _flat_source(source: Source, whole: bool) -> dict[str, Any]:
     }
 
 
+def without_texts(row: FlatRow) -> FlatRow:
+    """The row without the texts of its sources, which are most of it."""
+    sources = row["sources"]
+    return row | {"sources": None if sources is None else [source | {"text": None} for source in sources]}
+
+
 def _flat_verdict(verdict: Verdict) -> dict[str, Any]:
     observed = verdict.observed.model_dump_json() if verdict.observed else None
     return verdict.model_dump(exclude={"usage", "observed"}) | {"observed": observed} | _flat_usage(verdict.usage)

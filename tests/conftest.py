@@ -18,7 +18,8 @@ import pytest
 REPO = Path(__file__).parent.parent
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-for variable in [n for n in os.environ if n.startswith("EVALTRACK_") and not n.startswith("EVALTRACK_TEST_")]:
+KEPT = ("EVALTRACK_TEST_", "EVALTRACK_SCREENSHOTS")
+for variable in [n for n in os.environ if n.startswith("EVALTRACK_") and not n.startswith(KEPT)]:
     del os.environ[variable]
 for variable in (
     "OPENAI_API_KEY",

@@ -34,7 +34,7 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, output_f
         raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")
     text = report_html(run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None)
     if output_file == "-":
-        click.echo(text, nl=False)
+        click.echo(text.encode(), nl=False)
         return
     try:
         Path(output_file).write_text(text, encoding="utf-8", newline="\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause, Change, Outcome
 from evaltrack.compare.pairing import Paired, flipped
-from evaltrack.table import FlatRow
+from evaltrack.table import FlatRow, without_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +96,7 @@ class Changes:
 def _carried(row: FlatRow | None, whole: bool | None) -> FlatRow | None:
     if row is None or whole or whole is None:
         return row if whole else None
-    sources = None if row["sources"] is None else [source | {"text": None} for source in row["sources"]]
-    return row | {"sources": sources}
+    return without_texts(row)
 
 
 def _unchanged(frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:

@@ -1,4 +1,7 @@
-"""A run as text for a terminal. Rich leaves out colours where the output is not one."""
+"""A run as text for a terminal. Rich leaves out colours where the output is not one.
+
+No line begins with ``::`` or ``##[`` out of foreign text: a CI runner would take it as a command.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def print_run(result: RunResult, console: Console) -> None:
     signature, totals = result.signature, result.totals
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     head = f"{signature.golden}: {asked}, target {signature.target}"
-    console.print(Text(one_line(head, 300), style="bold"), soft_wrap=True)
+    console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
     if result.metrics:
         console.print(_metrics(result))
     if len(result.groups) > 1:
@@ -39,7 +42,7 @@ def print_run(result: RunResult, console: Console) -> None:
         style = {True: "green", False: "bold red", None: "yellow"}[checked.met]
         console.print(Text(criterion_words(checked), style=style))
     for note in result.notes:
-        console.print(Text(one_line(note, 300), style="yellow"), soft_wrap=True)
+        console.print(Text(_begun(one_line(note, 300)), style="yellow"), soft_wrap=True)
     for hint in low_metrics(result.metrics, signature.k):
         console.print(Text(hint, style="yellow"), soft_wrap=True)
     _print_rows(result, console)
@@ -47,6 +50,11 @@ def print_run(result: RunResult, console: Console) -> None:
     if result.serve_command:
         console.print(Text(f"to see it: {result.serve_command}"), soft_wrap=True)
     console.print(Text(result.link), soft_wrap=True)
+
+
+def _begun(line: str) -> str:
+    """The line, with a mark before what would make it a command."""
+    return f"· {line}" if line.startswith((":", "#")) else line
 
 
 def _metrics(result: RunResult) -> Table:
@@ -65,7 +73,7 @@ def _groups(result: RunResult) -> Table:
     table = _table("group", *(metric_title(n, result.signature.k) for n in names))
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
-        table.add_row(Text(one_line(group, 40)), *cells)
+        table.add_row(Text(_begun(one_line(group, 40))), *cells)
     return table
 
 
@@ -81,8 +89,8 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if result.missed:
         console.print(Text("did not pass:", style="dim"))
     for row in result.missed[:SHOWN]:
-        words = f"  {row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
-        console.print(Text(one_line(words, 300)), soft_wrap=True)
+        words = f"{row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
+        console.print(Text(f"  {_begun(one_line(words, 300))}"), soft_wrap=True)
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
@@ -91,4 +99,4 @@ def _print_rows(result: RunResult, console: Console) -> None:
         )
         console.print(Text(failed, style="bold red"))
     for row in result.errors[:SHOWN]:
-        console.print(Text(one_line(f"{row.question.id}  {row.failure}", 300)), soft_wrap=True)
+        console.print(Text(f"  {_begun(one_line(f'{row.question.id}  {row.failure}', 300))}"), soft_wrap=True)

@@ -126,6 +126,12 @@ def read_summary(store: Store, run_id: str) -> dict[str, Any]:
 
 def _read_object(store: Store, run_id: str, name: str) -> dict[str, Any]:
     with tracking_errors(f"reading {name} of run {run_id}"), tempfile.TemporaryDirectory() as folder:
-        text = Path(store.client.download_artifacts(run_id, name, folder)).read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+        content = Path(store.client.download_artifacts(run_id, name, folder)).read_bytes()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        told = f"is damaged or of another version: {type(error).__name__}; evaluate again"
+        raise TrackingError(f"{name} of run {run_id} {told}") from None
+    if not isinstance(found, dict):
+        raise TrackingError(f"{name} of run {run_id} is damaged or of another version: it holds no object")
     return found

@@ -25,7 +25,8 @@ from evaltrack.report.comparison_words import (
     signed,
 )
 from evaltrack.report.html.culprits import culprits
-from evaltrack.report.html.page import Back, document, static, templates
+from evaltrack.report.html.fitting import fitted
+from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.plots import interval_plot, reach
 from evaltrack.report.html.questions import cause_names, changed_questions
@@ -82,15 +83,15 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
     )
 
 
-def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
+def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
+    head = {
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Candidate"],
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "causes": cause_names(question.get("cause", "") for question in questions),
-        "questions": questions,
     }
+    return with_questions(head, fitted(questions))
 
 
 def _k(comparison: Comparison) -> int:

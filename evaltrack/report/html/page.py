@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -41,14 +42,14 @@ def templates() -> Environment:
     return made
 
 
-def document(title: str, body: str, *, script: str = "", data: object = None, forms: bool = False) -> str:
+def document(title: str, body: str, *, script: str = "", data: str = "", forms: bool = False) -> str:
     """A whole HTML document around `body`, which is HTML.
 
     Args:
         title: Of the window; escaped here.
         body: What stands in it; foreign text in it is escaped already.
         script: The one script that may run.
-        data: What the script reads with ``JSON.parse`` of the element `data`.
+        data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
         forms: Whether the page may send forms to where it came from.
     """
     style = static("report.css")
@@ -70,8 +71,8 @@ def document(title: str, body: str, *, script: str = "", data: object = None, fo
         f"<style>{style}</style>\n</head>\n<body>",
         body,
     ]
-    if data is not None:
-        parts.append(f'<script type="application/json" id="data">{script_safe(data)}</script>')
+    if data:
+        parts.append(f'<script type="application/json" id="data">{data}</script>')
     if script:
         parts.append(f"<script>{script}</script>")
     return "\n".join([*parts, "</body>\n</html>\n"])
@@ -83,6 +84,11 @@ def script_safe(data: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def with_questions(head: dict[str, Any], questions: Iterable[str]) -> str:
+    """The data of a report: an object, and under `questions` what is JSON already."""
+    return f'{script_safe(head)[:-1]},"questions":[{",".join(questions)}]}}'
 
 
 def _hashed(text: str) -> str:

@@ -98,6 +98,7 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change),
+        "fell": round(max((was - now for _, was, now in change.dropped), default=0.0), 4) or None,
         "note": shown((repeat_words(change) + accepted_words(change)).strip(" []"), 300),
         "excused": group == "flip" and not change.counts,
     }

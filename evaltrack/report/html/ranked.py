@@ -9,8 +9,8 @@ from evaltrack.compare.causes import by_key, expected_keys, source_name
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.table import FlatRow
 
-LISTED = 12
-"""Ranks listed at least; of those behind, and behind k, only expected sources."""
+LISTED, MOST = 12, 30
+"""Ranks listed at least, and at most; of those behind, and behind k, only expected sources."""
 
 NAME, SNIPPET = 160, 400
 
@@ -27,7 +27,7 @@ def ranked(row: FlatRow, other: FlatRow | None, k: int) -> list[dict[str, Any]] 
     expected = set(expected_keys(row))
     listed = []
     for key, (rank, source) in by_key(row).items():
-        if rank > max(k, LISTED) and key not in expected:
+        if rank > max(min(k, MOST), LISTED) and key not in expected:
             continue
         told = {"rank": rank, **_named(source, row), "expected": key in expected}
         if there is not None:
@@ -40,7 +40,9 @@ def ranked(row: FlatRow, other: FlatRow | None, k: int) -> list[dict[str, Any]] 
 
 
 def missing(row: FlatRow) -> list[str]:
-    """The expected sources that were not returned at all, as the golden set names them."""
+    """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
+    if row["sources"] is None:
+        return []
     found = by_key(row)
     named = dict(zip(expected_keys(row), row["expected"] or (), strict=True))
     return [shown(name, NAME) for key, name in named.items() if key not in found]

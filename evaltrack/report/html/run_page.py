@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.report.comparison_words import clip, count
-from evaltrack.report.html.page import Back, document, static, templates
+from evaltrack.report.html.fitting import fitted
+from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
@@ -79,14 +80,14 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             markup=Markup,
         )
     )
-    data = {
+    head = {
         "k": k,
         "compared": False,
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
-        "questions": questions,
     }
+    data = with_questions(head, fitted(questions))
     return document(f"{_headline(result)}: {golden}", body, script=static("report.js"), data=data)
 
 

@@ -1,5 +1,6 @@
 "use strict";
 (() => {
+  document.documentElement.classList.add("scripted");
   const data = JSON.parse(document.getElementById("data").textContent);
   const ROW = 62, OVERSCAN = 8, PRINTED = 200;
   const GROUPS = {
@@ -47,6 +48,7 @@
 
   const collator = new Intl.Collator(undefined, { numeric: true });
   function sorted(questions) {
+    if (sort.value === "fell") return questions.slice().sort((a, b) => (b.fell || 0) - (a.fell || 0));
     if (sort.value === "id") return questions.slice().sort((a, b) => collator.compare(a.id, b.id));
     if (sort.value === "domain") return questions.slice().sort((a, b) => collator.compare(a.domain || "", b.domain || ""));
     return questions;
@@ -128,7 +130,7 @@
     const made = [];
     const head = el("p", { class: "small" }, badge(question.group), " ");
     const way = question.was && question.was !== question.now ? `${question.was} → ${question.now}` : "";
-    head.append(el("span", { class: "dim" }, [way, question.domain, question.difficulty, question.category].filter(Boolean).join(" · ")), " ");
+    head.append(el("span", { class: "dim" }, [way === GROUPS[question.group][0] ? "" : way, question.domain, question.difficulty, question.category].filter(Boolean).join(" · ")), " ");
     head.append(el("a", { href: `#q-${encodeURIComponent(question.id)}` }, foreign(`#${question.id}`)));
     made.push(head, foreign(question.q, "h2"));
     const why = reason(question);
@@ -299,6 +301,19 @@
   });
   window.addEventListener("resize", () => { if (!frame) frame = requestAnimationFrame(draw); });
   window.addEventListener("hashchange", recall);
+  /* MLflow shows a report in a frame that may open nothing: there a link's address is shown, to be copied. */
+  if (window.self !== window.top && window.origin === "null") {
+    const told = el("input", { class: "wide", readonly: true, "aria-label": "Address of the link" });
+    const box = el("p", { class: "small no-print copy", role: "status" }, "Links do not open in this preview. Copy the address: ", told);
+    document.addEventListener("click", (event) => {
+      const to = event.target.closest('a[target="_blank"]');
+      if (!to) return;
+      event.preventDefault();
+      told.value = to.href;
+      (to.closest("p, li, th, td, nav") || to).append(box);
+      told.select();
+    });
+  }
   document.addEventListener("click", (event) => {
     const to = event.target.closest('a[href^="#q-"]');
     if (!to || event.defaultPrevented) return;

@@ -1,0 +1,56 @@
+"""Questions as JSON that fits into one page: the first whole, then slimmer, so that every one is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from evaltrack.report.html.page import script_safe
+
+WHOLE, SLIM = 9_000_000, 11_500_000
+"""Bytes up to which questions are whole, and slim; past that only what happened to them is told."""
+
+ANSWER, SOURCES, QUESTION = 200, 5, 200
+
+
+def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
+    """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold."""
+    texts: list[str] = []
+    total = 0
+    for question in questions:
+        text = script_safe(question)
+        if total + len(text) > WHOLE:
+            text = script_safe(_slim(question))
+        if total + len(text) > SLIM:
+            text = script_safe(_bare(question))
+        total += len(text.encode())
+        texts.append(text)
+    return texts
+
+
+def _slim(question: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in question.items() if name not in ("diff", "texts", "also")}
+    return kept | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
+
+
+def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
+    listed = side["sources"]
+    named = ("rank", "name", "expected", "moved")
+    return {
+        "answer": side.get("answer", "")[:ANSWER],
+        "error": side.get("error", "")[:ANSWER],
+        "sources": None
+        if listed is None
+        else [
+            {name: source[name] for name in named if name in source}
+            for place, source in enumerate(listed)
+            if place < SOURCES or source.get("expected")
+        ],
+        "trace": side.get("trace"),
+    }
+
+
+def _bare(question: dict[str, Any]) -> dict[str, Any]:
+    kept = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "fell")
+    told = {name: question[name] for name in kept if name in question}
+    return told | {name: told[name][:QUESTION] for name in ("q", "detail") if name in told}

@@ -1,0 +1,177 @@
+"""One Chromium for all browser tests, and the pages that it opens: as files, and on a real MLflow server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaltrack import compare_runs, run_eval
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.engine import compare
+from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.reporting import report_html
+from evaltrack.tracking.baselines import set_baseline
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
+from tests.compared import found, question, rows_of, side
+from tests.conftest import _wait_for
+from tests.test_server import serve
+
+from .handbook import golden_file, target
+from .pages import CHROMIUM, LOOKS, apart
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+JUDGE = "tests.browser.handbook:judge"
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """The browser; it knows no host but this machine."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="pip install -e '.[dev]'")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        options = ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-gpu"]
+        if os.geteuid() == 0:
+            options.append("--no-sandbox")
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium: Browser) -> Iterator[Open]:
+    """Open a tab of its own, which knows nothing of others; its options are those of a Playwright context."""
+    contexts = []
+
+    def opened(look: str = "light-desktop", **options: Any) -> Page:
+        context = chromium.new_context(**{**LOOKS[look], **options})
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        return context.new_page()
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@contextmanager
+def _own_places(folder: Path) -> Iterator[None]:
+    """Journals and verdicts of fixtures that outlive a test lie in a folder of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("EVALTRACK_STATE_DIR", "EVALTRACK_CACHE_DIR"):
+            patch.setenv(name, str(folder / name))
+        yield
+
+
+@dataclass(frozen=True)
+class Handbook:
+    """Both runs of the handbook in a store, and what came of comparing them."""
+
+    uri: str
+    experiment_id: str
+    baseline: str
+    candidate: str
+    comparison: Comparison
+
+    def again(self) -> str:
+        """A third run, whole again."""
+        with TemporaryDirectory() as folder, _own_places(Path(folder)):
+            golden = golden_file(Path(folder))
+            options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": self.uri, "traces": "off"}
+            name = "handbook of autumn"
+            return run_eval(golden, target=target(later=False), run_name=name, experiment="handbook", **options).run_id
+
+    def link(self, run_id: str, rest: str = "") -> str:
+        """Into MLflow's UI."""
+        return f"{self.uri}/#/experiments/{self.experiment_id}/runs/{run_id}{rest}"
+
+
+def _evaluated(folder: Path, uri: str, *, traces: Any) -> Handbook:
+    """Ask twice, compare, and set the first run as the baseline."""
+    golden = golden_file(folder)
+    options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": uri, "traces": traces}
+    with _own_places(folder):
+        was, now = (
+            run_eval(golden, target=target(later=later), run_name=name, experiment="handbook", **options)
+            for name, later in (("handbook of spring", False), ("handbook of summer", True))
+        )
+        set_baseline(connect(uri), find_evaluation(connect(uri), was.run_id), "the last good handbook")
+        made = compare_runs(now.run_id, was.run_id, tracking_uri=uri)
+    return Handbook(uri, was.experiment_id, was.run_id, now.run_id, made)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The two reports as files, and the comparison that one of them shows."""
+
+    run: Path
+    comparison: Path
+    made: Comparison
+
+    def __getitem__(self, name: str) -> str:
+        """The address of a report."""
+        return getattr(self, name).as_uri()
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Files:
+    """The reports of the handbook, made from a SQLite store."""
+    folder = tmp_path_factory.mktemp("handbook")
+    shutil.copy(empty_database, folder / "mlflow.db")
+
+    def make() -> Files:
+        stored = _evaluated(folder, f"sqlite:///{folder}/mlflow.db", traces="all")
+        with _own_places(folder):
+            run = report_html(stored.candidate, tracking_uri=stored.uri)
+        (folder / "run.html").write_text(run, encoding="utf-8")
+        (folder / "comparison.html").write_text(comparison_html(stored.comparison), encoding="utf-8")
+        return Files(folder / "run.html", folder / "comparison.html", stored.comparison)
+
+    return apart(make)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Handbook]:
+    """A real MLflow server with our pages, and both runs of the handbook in it."""
+    folder = tmp_path_factory.mktemp("site")
+    process, address, log = serve(folder / "server", empty_database, "evaltrack")
+    try:
+        _wait_for(f"{address}/health", process, log)
+        yield apart(lambda: _evaluated(folder, address, traces="all"))
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+LARGE = 10_000
+LARGE_FLIPS = 500
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a comparison of 10,000 questions, of which 500 went from pass to fail."""
+    asked = [
+        question(f"q{number}", domain=f"domain {number % 12}", difficulty=("easy", "medium", "hard")[number % 3])
+        for number in range(LARGE)
+    ]
+    answer = "What the handbook says of it, at some length. " * 13
+    whole = {each.id: found(f"{each.id}!", "a", "b", "c", "d", answer=answer) for each in asked}
+    broken = {each.id: found("new", "a", "b", "c", "d", answer=answer) for each in asked[:: LARGE // LARGE_FLIPS]}
+    made = compare(side(rows_of(asked, whole)), side(rows_of(asked, whole | broken)))
+    assert len(made.flips) == LARGE_FLIPS
+    path = tmp_path_factory.mktemp("large") / "large.html"
+    path.write_text(comparison_html(made), encoding="utf-8")
+    return path

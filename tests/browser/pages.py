@@ -1,0 +1,110 @@
+"""What the browser tests share: a page that is watched while it is open, an audit of it, and pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+LOOKS: dict[str, dict[str, Any]] = {
+    "light-desktop": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"},
+    "dark-desktop": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 844}, "color_scheme": "light", "has_touch": True},
+}
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+T = TypeVar("T")
+
+
+@dataclass
+class Watched:
+    """What a page asked of anybody, and what went wrong on it."""
+
+    requests: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def watch(page: Page) -> Watched:
+    """Listen from now on: requests, errors and warnings of the console (a breach of the policy is one), dialogs."""
+    seen = Watched()
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.on("pageerror", lambda error: seen.problems.append(str(error)))
+    page.on("console", lambda told: seen.problems.append(told.text) if told.type in ("error", "warning") else None)
+
+    def refuse(dialog: Any) -> None:
+        seen.problems.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    return seen
+
+
+def audit(page: Page) -> list[str]:
+    """What axe-core finds against WCAG 2.2 A and AA: the rule, what it says, and where."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"runOnly": {"type": "tag", "values": WCAG}, "resultTypes": ["violations"]}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{rule['id']}: {rule['help']}: {node['target']} {node.get('failureSummary', '')}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
+
+
+def picture(page: Page, name: str, look: str) -> None:
+    """Keep a picture of the whole page where EVALTRACK_SCREENSHOTS names a folder."""
+    folder = os.environ.get("EVALTRACK_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}-{look}.png", full_page=True)
+
+
+def apart(work: Callable[[], T]) -> T:
+    """Do it in a thread of its own: Playwright holds an event loop open in this one, so `asyncio.run` is refused."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def until(page: Page, holds: str) -> None:
+    """Wait until an expression holds; Playwright's own way needs `eval`, which the page's policy forbids."""
+    deadline = time.monotonic() + 10
+    while not page.evaluate(holds):
+        assert time.monotonic() < deadline, holds
+        page.wait_for_timeout(20)
+
+
+def sideways(page: Page) -> int:
+    """By how many pixels the page is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def listed(page: Any) -> list[str]:
+    """The ids of the questions in the list, in its order: all that match, of which few are drawn."""
+    told = page.locator("#list .item .about").all_inner_texts()
+    return [text.split("\n")[-1].split(" · ")[0] for text in told]
+
+
+def chosen(page: Any) -> str:
+    """The id of the question that is shown."""
+    return page.locator('#detail a[href^="#q-"]').first.inner_text().removeprefix("#")
+
+
+def data_of(page: Page) -> dict[str, Any]:
+    """What the page holds of its questions."""
+    return json.loads(page.locator("#data").text_content() or "")
+
+
+def hash_of(page: Page) -> str:
+    """The end of the address."""
+    return page.evaluate("location.hash")

@@ -1,0 +1,107 @@
+"""Text from golden sets, targets and judges that would do something if a browser took it for more than text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evaltrack.report.html.comparison_page import comparison_html
+from tests.comparisons import EVIL, comparison, hostile
+
+from .conftest import Open
+from .pages import watch
+
+ATTACKS = [
+    "<script>window.pwned=1</script>",
+    "<img src=x onerror='window.pwned=1'>",
+    "</script><script>window.pwned=1</script>",
+    "<!--<script>",
+    '"><svg onload=window.pwned=1>',
+    "javascript:window.pwned=1//",
+    "jAvA\tscript:window.pwned=1",
+    "data:text/html,<script>window.pwned=1</script>",
+    "{{ 7*7 }}${7*7}",
+    "<a href='javascript:window.pwned=1'>x</a><base href='https://evil.example/'>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example/'>",
+    "<style>*{display:none}</style>",
+    "\u202egnp.exe\u2066 \x00\x1b]8;;https://evil.example\x07x",
+    "__proto__",
+]
+
+
+def attacked(attack: str) -> str:
+    """A comparison with the text wherever text can be foreign."""
+    made = hostile()
+
+    def put(each: Any) -> Any:
+        row = {**(each.before or {})}
+        source = {"chunk_id": attack, "title": attack, "url": attack, "score": 1.0, "text": attack, "text_digest": "0"}
+        told = row | {"answer": attack, "sources": [source], "error": attack, "expected": [attack]}
+        cause = replace(each.cause, detail=attack, source=attack, displaced_by=attack, link=attack)
+        return replace(
+            each,
+            id=attack,
+            question=attack,
+            domain=attack,
+            difficulty=attack,
+            category=attack,
+            cause=cause,
+            also=(cause,),
+            before=told,
+            after=told | {"answer": f"{attack} {attack}"},
+        )
+
+    changes = {name: tuple(map(put, getattr(made, name))) for name in ("flips", "fixes", "drops", "lost")}
+    return comparison_html(comparison(**changes, added=(attack,), edited=(attack,), compare_link=attack))
+
+
+def test_foreign_text_is_only_text(tmp_path: Path, tab: Open) -> None:
+    """Nothing runs, nothing opens, no link leads to a script, no other address is asked; the text can be read."""
+    page = tab()
+    seen = watch(page)
+    for place, attack in enumerate([*ATTACKS, EVIL]):
+        path = tmp_path / f"{place}.html"
+        path.write_text(attacked(attack), encoding="utf-8")
+        page.goto(path.as_uri())
+        for item in page.locator(".item").all():
+            item.click()
+            for summary in page.locator("#detail summary").all():
+                summary.click()
+            links = page.evaluate("[...document.querySelectorAll('a')].map((link) => link.protocol)")
+            assert set(links) <= {"file:", "http:", "https:"}, attack
+        if attack == EVIL:
+            page.pdf()
+        assert page.evaluate("window.pwned") is None, attack
+        foreign = "main img, main svg[onload], main base, main style, iframe"
+        assert page.evaluate(f"document.querySelectorAll('{foreign}').length") == 0, attack
+        assert seen.problems == [], attack
+        assert {url.partition("#")[0] for url in seen.requests} == {path.as_uri()}, attack
+        shown = page.locator("#detail h2").inner_text()
+        assert shown.strip(), attack
+        assert not set(shown) & set("\u202e\u2066\x00\x1b"), attack
+        assert page.locator("h1").is_visible(), attack
+        seen.requests.clear()
+
+
+def test_text_from_right_to_left_stays_readable(tmp_path: Path, tab: Open) -> None:
+    """It runs in its own direction, and what stands beside it keeps its own."""
+    made = comparison()
+    flip = replace(made.flips[0], question="האם אקבל את כספי בחזרה?", domain="العربية")
+    path = tmp_path / "page.html"
+    path.write_text(comparison_html(replace(made, flips=(flip,))), encoding="utf-8")
+    page = tab()
+    page.goto(path.as_uri())
+    heading = page.locator("#detail h2")
+    assert heading.inner_text() == flip.question
+    assert heading.evaluate("e => getComputedStyle(e).direction") == "rtl"
+    assert page.locator("body").evaluate("e => getComputedStyle(e).direction") == "ltr"
+
+
+def test_a_word_of_a_million_letters_does_not_widen_the_page(tmp_path: Path, tab: Open) -> None:
+    """On a phone neither."""
+    path = tmp_path / "page.html"
+    path.write_text(attacked("x" * 1_000_000), encoding="utf-8")
+    page = tab("phone")
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

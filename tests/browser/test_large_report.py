@@ -1,0 +1,74 @@
+"""A report of 10,000 questions: small enough to send, and no more in the document than is seen."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from .conftest import LARGE, LARGE_FLIPS, Open
+from .pages import chosen, listed, watch
+
+DRAWN = 200
+"""Questions that may stand in the document at once."""
+
+
+def test_ten_thousand_questions_open_and_stay_light(large: Path, tab: Open) -> None:
+    """Below 15 MB; at any place of the list few questions are drawn, and those that belong there."""
+    page = tab()
+    seen = watch(page)
+    assert large.stat().st_size < 15_000_000
+    start = time.perf_counter()
+    page.goto(large.as_uri())
+    page.locator("#detail h2").wait_for()
+    print(f"\n{large.stat().st_size / 1e6:.1f} MB, first question after {time.perf_counter() - start:.2f} s")
+    assert page.locator("#found").inner_text() == f"{LARGE:,} of {LARGE:,} questions"
+    assert chosen(page) == "q0"
+    counts = page.evaluate(
+        """async () => { const list = document.getElementById("list"), counts = [];
+        for (let part = 0; part <= 50; part += 1) {
+          list.scrollTop = list.scrollHeight * part / 50;
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const top = list.getBoundingClientRect().top, bottom = top + list.clientHeight;
+          const boxes = [...list.querySelectorAll(".item")].map((item) => item.getBoundingClientRect());
+          counts.push([boxes.length, Math.min(...boxes.map((box) => box.top)) <= top + 1,
+            Math.max(...boxes.map((box) => box.bottom)) >= bottom - 1]);
+        } return counts }"""
+    )
+    assert max(count for count, _, _ in counts) < DRAWN
+    assert all(above and below for _, above, below in counts)
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+    assert seen.problems == []
+
+
+def test_the_last_of_ten_thousand_is_one_key_away(large: Path, tab: Open) -> None:
+    """End, Home; a link to one in the middle."""
+    page = tab()
+    page.goto(large.as_uri())
+    page.locator("#list").focus()
+    page.keyboard.press("End")
+    assert page.locator('.item[aria-selected="true"]').get_attribute("aria-posinset") == str(LARGE)
+    assert page.locator('.item[aria-selected="true"]').is_visible()
+    last = chosen(page)
+    page.keyboard.press("Home")
+    assert chosen(page) == "q0"
+    page.goto(f"{large.as_uri()}#q-q7777")
+    page.locator("#detail", has_text="#q7777").wait_for()
+    assert page.locator('.item[aria-selected="true"]').is_visible()
+    assert last != "q0"
+
+
+def test_search_and_filters_reach_all_of_them(large: Path, tab: Open) -> None:
+    """By a word of one question; by change; by domain and difficulty together."""
+    page = tab()
+    page.goto(large.as_uri())
+    page.locator("#search").fill("q9876")
+    page.locator("#found", has_text=f"1 of {LARGE:,}").wait_for()
+    assert listed(page) == ["q9876"]
+    page.locator("#reset").click()
+    page.select_option("#f-group", "flip")
+    assert page.locator("#found").inner_text() == f"{LARGE_FLIPS} of {LARGE:,} questions"
+    page.select_option("#f-group", "")
+    page.select_option("#f-domain", "domain 7")
+    page.select_option("#f-difficulty", "medium")
+    wanted = sum(number % 12 == 7 and number % 3 == 1 for number in range(LARGE))
+    assert page.locator("#found").inner_text() == f"{wanted} of {LARGE:,} questions"

@@ -1,0 +1,93 @@
+"""The report inside MLflow's own UI, and the ways from it into that UI."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from evaltrack.tracking.traces import trace_id_of
+
+from .conftest import Handbook, Open
+from .handbook import ASKED
+from .pages import chosen, listed, picture, watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Frame, Page
+
+
+def framed(page: Page) -> Frame:
+    """The report in MLflow's artifact view, once it shows its first question."""
+    page.frame_locator("iframe").locator(".item").first.wait_for()
+    return page.frames[1]
+
+
+@pytest.mark.parametrize("name", ["report", "comparison"])
+def test_the_artifact_view_shows_the_report_and_its_questions(site: Handbook, tab: Open, name: str) -> None:
+    """In a frame that may run scripts and nothing else: questions are listed, and one press away."""
+    page = tab()
+    page.goto(site.link(site.candidate, f"/artifacts/{name}.html"))
+    frame = framed(page)
+    assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    before = chosen(frame)
+    frame.locator(".item").nth(2).click()
+    assert chosen(frame) == listed(frame)[2] != before
+    frame.locator("#detail").get_by_role("link", name=f"#{chosen(frame)}").click()
+    frame.locator("#f-domain").select_option("luggage")
+    assert frame.locator("#found").inner_text() == "6 of 24 questions"
+    picture(page, f"mlflow-artifact-{name}", "light-desktop")
+
+
+def test_links_in_the_artifact_view_tell_their_address(site: Handbook, tab: Open) -> None:
+    """The frame may open nothing, so a press on a link shows where it leads, ready to be copied."""
+    page = tab()
+    page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
+    frame = framed(page)
+    seen = watch(page)
+    frame.locator("ol.ranked a").first.click()
+    told = frame.get_by_label("Address of the link")
+    assert told.input_value().startswith("https://docs.example/")
+    assert frame.evaluate("document.activeElement.getAttribute('aria-label')") == "Address of the link"
+    frame.get_by_role("link", name="Trace in MLflow").first.click()
+    assert "selectedEvaluationId=tr-" in told.input_value()
+    assert seen.problems == []
+    assert len(page.context.pages) == 1
+
+
+def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, tab: Open) -> None:
+    """Its link, followed from the report, opens the panel of that very trace."""
+    page = tab()
+    page.goto(f"{site.uri}/evaltrack/run?experiment_id={site.experiment_id}&run_id={site.candidate}#q-8")
+    with page.context.expect_page() as opened:
+        page.locator("#detail").get_by_role("link", name="Trace in MLflow").click()
+    panel = opened.value.get_by_role("dialog")
+    panel.get_by_text("May I bring a surfboard?").first.wait_for()
+    assert trace_id_of(site.candidate, "8").removeprefix("tr-")[:8] in panel.inner_text()
+    picture(opened.value, "mlflow-trace", "light-desktop")
+
+
+def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, tab: Open) -> None:
+    """The comparison's link leads to *Evaluation runs*, where the questions of both runs are paired."""
+    page = tab(viewport={"width": 1800, "height": 2600})
+    page.goto(site.comparison.compare_link or "")
+    page.get_by_text("How long may I stay without a visa?").first.wait_for()
+    told = page.locator("body").inner_text()
+    assert "handbook of spring" in told
+    assert "handbook of summer" in told
+    assert re.search(rf"{len(ASKED)} of {len(ASKED)}", told)
+    picture(page, "mlflow-compare", "light-desktop")
+
+
+@pytest.mark.parametrize("key", ["5", "50 % off?"])
+def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open, key: str) -> None:
+    """Served under `/evaltrack`, a link opens a new window that knows nothing of where it came from."""
+    page = tab()
+    query = f"experiment_id={site.experiment_id}&candidate={site.candidate}&baseline={site.baseline}"
+    page.goto(f"{site.uri}/evaltrack/drift?{query}#q-{quote(key, safe='')}")
+    page.context.route("https://docs.example/**", lambda route: route.fulfill(body="<title>the source</title>"))
+    with page.context.expect_page() as opened:
+        page.locator("ol.ranked a").nth(1).click()
+    opened.value.wait_for_url("https://docs.example/fares")
+    assert opened.value.evaluate("[window.opener, document.referrer]") == [None, ""]

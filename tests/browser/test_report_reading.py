@@ -1,0 +1,187 @@
+"""What stands in the reports, on screen, on paper and on a phone, and that everybody can read it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from evaltrack.compare.causes import by_key, expected_keys
+
+from .conftest import Files, Open
+from .handbook import FAILED, FLIPPED
+from .pages import LOOKS, audit, chosen, data_of, picture, sideways, until
+
+BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
+
+
+def test_both_ranked_lists_are_as_the_rows_have_them(files: Files, tab: Open) -> None:
+    """Of every flip: names, expected marks, what is beyond k, and the moves, counted here from the rows alone."""
+    page = tab()
+    page.goto(files["comparison"])
+    for flip in files.made.flips:
+        page.goto(f"{files['comparison']}#q-{quote(flip.id, safe='')}")
+        page.locator("#detail", has_text=f"#{flip.id}").wait_for()
+        assert flip.before is not None
+        assert flip.after is not None
+        ranks = [{key: rank for key, (rank, _) in by_key(row).items()} for row in (flip.before, flip.after)]
+        for place, row in enumerate((flip.before, flip.after)):
+            lines = page.locator("ol.ranked").nth(place).locator("> li")
+            told = [
+                (
+                    line.locator(".rank").inner_text(),
+                    line.locator("a").first.inner_text(),
+                    line.locator(".move").inner_text(),
+                )
+                for line in lines.all()
+            ]
+            marks = [
+                {"expected", "beyond", "cut"} & set((line.get_attribute("class") or "").split()) for line in lines.all()
+            ]
+            wanted = [(str(rank), key, _move(ranks, key, place)) for key, rank in ranks[place].items()]
+            assert told == wanted, flip.id
+            for (key, rank), mark in zip(ranks[place].items(), marks, strict=True):
+                assert ("expected" in mark) == (key in expected_keys(row))
+                assert ("beyond" in mark) == (rank > 4)
+                assert ("cut" in mark) == (rank == 5)
+
+
+def _move(ranks: list[dict[str, int]], key: str, place: int) -> str:
+    here, there = ranks[place][key], ranks[1 - place].get(key)
+    if there is None:
+        return "new" if place else "gone"
+    if here == there:
+        return "="
+    if place:
+        return f"▲ {there - here}" if there > here else f"▼ {here - there}"
+    return f"→ {there}"
+
+
+def test_what_is_no_longer_returned_is_named(files: Files, tab: Open) -> None:
+    """Below the candidate's list, and on no other side."""
+    page = tab()
+    page.goto(f"{files['comparison']}#q-{quote('日本')}")
+    told = page.locator("#detail .side").all_inner_texts()
+    assert "Expected, not returned" not in told[0]
+    assert "Expected, not returned: bags#late" in told[1]
+
+
+def test_answers_are_compared_word_by_word(files: Files, tab: Open) -> None:
+    """Without what was added it is the answer before, without what went it is the one after."""
+    page = tab()
+    page.goto(f"{files['comparison']}#q-5")
+    box = page.locator("#detail .answer", has=page.locator("ins")).last
+    without = """(box, tag) => { const held = box.cloneNode(true);
+        held.querySelectorAll(tag).forEach((each) => each.remove()); return held.textContent.trim() }"""
+    before, after = (box.evaluate(without, tag) for tag in ("ins", "del"))
+    flip = next(flip for flip in files.made.flips if flip.id == "5")
+    assert flip.before is not None
+    assert flip.after is not None
+    assert (before, after) == (flip.before["answer"], flip.after["answer"])
+
+
+def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None:
+    """Closed at first; opened it holds the beginning of the text, and the link leads to the source."""
+    page = tab()
+    page.goto(f"{files['comparison']}#q-5")
+    line = page.locator("ol.ranked > li").first
+    body = line.locator("details .answer")
+    assert not body.is_visible()
+    line.locator("summary").click()
+    assert body.is_visible()
+    assert body.inner_text().startswith("Fares: what the handbook says")
+    link = line.locator("a").first
+    assert link.get_attribute("href") == "https://docs.example/fares"
+    assert (link.get_attribute("target"), link.get_attribute("rel")) == ("_blank", "noopener noreferrer")
+
+
+@BOTH
+def test_on_paper_stand_the_regressions_and_no_controls(files: Files, tab: Open, name: str) -> None:
+    """Each with its cause; what did not change stays off."""
+    page = tab()
+    page.goto(files[name])
+    paper = page.pdf()
+    assert paper.startswith(b"%PDF")
+    page.emulate_media(media="print")
+    for control in ("#filters", "#list", "#detail", "#reset"):
+        assert not page.locator(control).is_visible(), control
+    told = page.locator("#print article")
+    groups = {"flip", "lost", "drop", "fix", "error", "fail"}
+    assert told.count() == sum(each["group"] in groups for each in data_of(page)["questions"])
+    assert told.first.is_visible()
+    assert page.locator("#print h2").first.inner_text() == data_of(page)["questions"][0]["q"]
+    picture(page, f"report-{name}", "print")
+
+
+def test_after_printing_the_page_is_as_before(files: Files, tab: Open) -> None:
+    """The question that was shown still is."""
+    page = tab()
+    page.goto(f"{files['comparison']}#q-8")
+    page.pdf()
+    assert chosen(page) == "8"
+    page.locator("#list").focus()
+    page.keyboard.press("ArrowUp")
+    assert chosen(page) != "8"
+
+
+@BOTH
+def test_without_a_script_the_verdict_and_the_first_failures_are_readable(files: Files, tab: Open, name: str) -> None:
+    """And no control stands there that does nothing."""
+    page = tab(java_script_enabled=False)
+    page.goto(files[name])
+    assert page.locator("h1").is_visible()
+    assert page.locator(".figure .value").first.is_visible()
+    told = page.locator("noscript li").all_inner_texts()
+    wanted = FLIPPED if name == "comparison" else [*FLIPPED, FAILED]
+    assert all(any(key in line for line in told) for key in wanted)
+    assert page.locator("noscript li").first.is_visible()
+    assert not page.locator("#filters").is_visible()
+    assert not page.locator("#list").is_visible()
+    picture(page, f"report-{name}", "noscript")
+
+
+@BOTH
+def test_on_a_phone_nothing_stands_out_and_a_press_leads_to_the_question(files: Files, tab: Open, name: str) -> None:
+    """390 pixels wide: the page does not scroll sideways, and the question comes into view."""
+    page = tab("phone")
+    page.goto(files[name])
+    assert sideways(page) <= 0
+    page.locator(".item").nth(1).tap()
+    until(page, "Math.abs(document.getElementById('detail').getBoundingClientRect().top) < 80")
+    assert page.locator("#detail h2").inner_text() == data_of(page)["questions"][1]["q"]
+    assert sideways(page) <= 0
+    for control in ("#search", "#f-group", "#reset"):
+        box = page.locator(control).bounding_box()
+        assert box is not None
+        assert box["height"] >= 40
+
+
+@BOTH
+@pytest.mark.parametrize("width", [640, 320])
+def test_enlarged_nothing_stands_out(files: Files, tab: Open, name: str, width: int) -> None:
+    """200 and 400 % of 1280 pixels: the page does not scroll sideways, and the list is still there."""
+    page = tab(viewport={"width": width, "height": 512})
+    page.goto(files[name])
+    assert sideways(page) <= 0
+    assert page.locator(".item").first.is_visible()
+
+
+@pytest.mark.parametrize(("wish", "scroll"), [("reduce", "auto"), ("no-preference", "smooth")])
+def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scroll: str) -> None:
+    """Scrolling jumps, and nothing is animated."""
+    page = tab(reduced_motion=wish)
+    page.goto(files["comparison"])
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == scroll
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+@BOTH
+def test_everybody_can_read_it(files: Files, tab: Open, name: str, look: str) -> None:
+    """axe-core finds nothing against WCAG 2.2 A and AA, contrast included, in light and dark, wide and narrow."""
+    page = tab(look)
+    page.goto(files[name])
+    for summary in page.locator("ol.ranked summary").all()[:1]:
+        summary.click()
+    assert audit(page) == []
+    picture(page, f"report-{name}", look)
