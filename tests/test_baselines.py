@@ -66,6 +66,19 @@ def test_a_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict[st
         clear_baseline(store, "0", "small")
 
 
+def test_each_promotion_stays_in_the_history(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Of a run that was promoted twice both, each with its reason; no later one overwrites an earlier."""
+    store = connect(store_uri)
+    for name, reason in (("baseline", "first"), ("same", "second"), ("baseline", "third")):
+        set_baseline(store, find_evaluation(store, runs[name].run_id), reason)
+    found = [(each.run_id, each.reason) for each in baseline_history(store, "0", "small")]
+    assert set(found) == {
+        (runs["baseline"].run_id, "first"),
+        (runs["same"].run_id, "second"),
+        (runs["baseline"].run_id, "third"),
+    }
+
+
 def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
     """Unless one insists."""
     store = connect(store_uri)

@@ -962,3 +962,17 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     totals = dict(result().totals) | {"num_questions": questions}
     page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))
     assert len(page.encode()) < 15_000_000
+
+
+def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
+    """It stands in a group of its own with both sides, and what rose; JUnit still lists it as a case."""
+    asked = [question("a"), question("b")]
+    was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
+    made = compare(was, side(rows_of(asked, {}), "now"))
+    assert [each.id for each in made.gains] == ["a"]
+    assert (made.num_gains, made.num_same, [key for key, _, _ in made.unchanged]) == (1, 1, ["a", "b"])
+    gained, same = changed_questions(made)
+    assert (gained["group"], gained["detail"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert "cause" not in gained
+    assert same["group"] == "same"
+    assert "All 2 common questions" in comparison_html(made)

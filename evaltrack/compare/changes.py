@@ -42,7 +42,8 @@ class Changes:
         flips = flipped(frame, was=True) if count_flips else none
         fixes = flipped(frame, was=False) if count_flips else none
         dropped = self._dropped(frame) & ~flips & ~lost
-        self.num_drops = int(dropped.sum())
+        gained = self._gained(frame) & ~flips & ~fixes & ~lost & ~dropped
+        self.num_drops, self.num_gains = int(dropped.sum()), int(gained.sum())
         fell = (frame["recall_at_k_b"] - frame["recall_at_k_c"])[dropped].fillna(0)
         worst = fell.sort_values(ascending=False, kind="stable")
         parts = {
@@ -50,16 +51,18 @@ class Changes:
             "lost": list(frame.loc[lost, "id"]),
             "drops": list(frame.loc[worst.index[:SHOWN_DROPS], "id"]),
             "fixes": list(frame.loc[fixes, "id"]),
+            "gains": list(frame.loc[gained, "id"][:SHOWN_DROPS]),
         }
         wanted = [key for ids in parts.values() for key in ids][:MAX_CAUSES]
         before, after = paired.baseline.rows(set(wanted)), paired.candidate.rows(set(wanted))
         carried = {key: place < WHOLE_ROWS for place, key in enumerate(wanted[:CARRIED_ROWS])}
-        same = frame[~(flips | fixes | lost | dropped)]
-        self.num_same, self.unchanged = len(same), _unchanged(same)
+        self.unchanged = _unchanged(frame[~(flips | fixes | lost | dropped)])
+        same = frame[~(flips | fixes | lost | dropped | gained)]
+        self.num_same = len(same)
         sample = same["id"] if len(same) <= MAX_UNCHANGED else same["id"][:SAMPLED]
         self.same = tuple(paired.candidate.brief(set(sample)))
         light = frame.set_index("id")
-        self.flips, self.lost, self.drops, self.fixes = (
+        self.flips, self.lost, self.drops, self.fixes, self.gains = (
             tuple(self._change(key, light.loc[key], before.get(key), after.get(key), carried.get(key)) for key in ids)
             for ids in parts.values()
         )
@@ -67,6 +70,10 @@ class Changes:
     def _dropped(self, frame: pd.DataFrame) -> Any:
         lower = [frame[f"{name}_c"] < frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
         return lower[0].fillna(False) | lower[1].fillna(False)
+
+    def _gained(self, frame: pd.DataFrame) -> Any:
+        higher = [frame[f"{name}_c"] > frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
+        return higher[0].fillna(False) | higher[1].fillna(False)
 
     def _change(
         self, key: str, light: Any, before: FlatRow | None, after: FlatRow | None, whole: bool | None

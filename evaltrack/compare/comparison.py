@@ -195,9 +195,9 @@ class Aim:
 class Comparison:
     """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
 
-    Of the `num_same` questions that neither changed nor dropped, `unchanged` names all where they are not too many, and
-    `same` holds the candidate's rows without texts of sources, of very many a sample. `history` is the last runs of the
-    golden set, newest first.
+    `gains` scored higher without a flip, the first of `num_gains`. Of the `num_same` questions that scored the same,
+    `same` holds the candidate's rows without texts of sources, of very many a sample; `unchanged` names them and those
+    that gained, where they are not too many. `history` is the last runs of the golden set, newest first.
     """
 
     baseline: RunInfo
@@ -224,6 +224,8 @@ class Comparison:
     notes: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
     unchanged: tuple[tuple[str, str, Outcome], ...] = ()
+    gains: tuple[Change, ...] = ()
+    num_gains: int = 0
     num_same: int = 0
     same: tuple[FlatRow, ...] = ()
     history: tuple[PastRun, ...] = ()

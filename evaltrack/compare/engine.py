@@ -132,6 +132,8 @@ def compare(
         criteria=checked,
         notes=known.notes,
         unchanged=changes.unchanged,
+        gains=changes.gains,
+        num_gains=changes.num_gains,
         num_same=changes.num_same,
         same=changes.same,
         aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),

@@ -44,6 +44,7 @@ class Line:
     runs: str = "0"
     trend: str = ""
     problem: str = ""
+    since: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ class History:
 
     @property
     def candidates(self) -> list[PastRun]:
-        """The runs that have ended."""
-        return [run for run, _ in self.rows if run.status not in ("RUNNING", "SCHEDULED")]
+        """The runs that have ended, those that measured something first."""
+        ended = [run for run, _ in self.rows if run.status not in ("RUNNING", "SCHEDULED")]
+        return sorted(ended, key=lambda run: not run.metrics)
 
     @property
     def baselines(self) -> list[PastRun]:
@@ -104,15 +106,26 @@ def overview(store: Store, access: Access) -> list[Group]:
 
 def _group(store: Store, experiment: Experiment, golden: list[str], baselines: dict[str, Baseline]) -> Group:
     read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
-    shown = _measured([run for runs, _, _ in read for run in runs[:1]], HEADLINES) or HEADLINES[:2]
+    shown = _measured([_shown(runs) for runs, _, _ in read if runs], HEADLINES) or HEADLINES[:2]
     lines = []
     for name, (runs, was, problem) in zip(golden, read, strict=True):
-        newest = next((run for run in runs if run.metrics), runs[0] if runs else None)
+        newest = _shown(runs) if runs else None
         figures = tuple(_figure(metric, newest, was) for metric in shown)
         told = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
         trend, _ = _trend(runs)
-        lines.append(Line(name, baselines.get(name), was, newest, figures, told, trend, problem))
+        lines.append(Line(name, baselines.get(name), was, newest, figures, told, trend, problem, _since(runs)))
     return Group(experiment, tuple(map(title, shown)), tuple(lines))
+
+
+def _shown(runs: Sequence[PastRun]) -> PastRun:
+    """The newest run that measured something, else the newest."""
+    return next((run for run in runs if run.metrics), runs[0])
+
+
+def _since(runs: Sequence[PastRun]) -> str:
+    """That newer runs than the one shown measured nothing: under way, failed or stopped."""
+    newer = runs[: runs.index(_shown(runs))] if runs else ()
+    return f"newer, without metrics: {len(newer)} ({', '.join(sorted({run.status for run in newer}))})" if newer else ""
 
 
 def _read(

@@ -1,13 +1,14 @@
 """The baseline of a golden set in an experiment: one experiment tag, so that a promotion is one atomic write.
 
 The tag `evaltrack.baseline.<golden set>` is the truth: which run, who promoted it, when and why. The run itself gets
-the tag `evaltrack.promoted` as a hint for the UI, and for the history.
+the tag `evaltrack.promoted` as a hint for the UI, and one for each promotion for the history.
 """
 
 from __future__ import annotations
 
 import getpass
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
@@ -49,7 +50,8 @@ def set_baseline(
     if run.num_errors and not force:
         failed = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} failed"
         raise UsageError(f"{failed}; a baseline should be fully measured (--force insists)")
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    moment = datetime.now(UTC)
+    now = moment.isoformat(timespec="seconds")
     made = Baseline(run.signature.golden, run.run_id, getpass.getuser() if by is None else by, now, reason)
     text = _written(made)
     while len(text) > LIMIT and made.reason:
@@ -57,6 +59,7 @@ def set_baseline(
         text = _written(made)
     with tracking_errors("setting the baseline"):
         store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text)
+        store.client.set_tag(run.run_id, f"{PROMOTED}.{moment:%Y%m%d-%H%M%S-%f}", text)
         store.client.set_tag(run.run_id, PROMOTED, text)
     return made
 
@@ -96,7 +99,7 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
 
 
 def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Baseline]:
-    """The runs that were promoted, the last first; each with its last promotion.
+    """The promotions, the last first: each has a tag of its own on its run, so that none overwrites another.
 
     Raises:
         TrackingError: the store does not answer.
@@ -106,8 +109,14 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
         runs = store.client.search_runs(
             [experiment_id], wanted, max_results=HISTORY, order_by=["attributes.start_time DESC"]
         )
-    found = [_read(run.data.tags[PROMOTED]) for run in runs]
+    found = [_read(text) for run in runs for text in _promotions(run.data.tags)]
     return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)
+
+
+def _promotions(tags: Mapping[str, str]) -> list[str]:
+    """A run's promotions, latest first; of a run that holds only the last one that."""
+    named = sorted((name for name in tags if name.startswith(f"{PROMOTED}.")), reverse=True)
+    return [tags[name] for name in named or (PROMOTED,)]
 
 
 def _written(made: Baseline) -> str:

@@ -177,6 +177,7 @@ def _cell(metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
 def _listed(comparison: Comparison, listed: int) -> str:
     """How many of the questions the page holds."""
     changed = len(comparison.flips) + len(comparison.lost) + comparison.num_drops + len(comparison.fixes)
+    changed += comparison.num_gains
     total = changed + comparison.num_same
     if listed >= total:
         return f"All {count(total, 'common question')}"

@@ -19,7 +19,7 @@ from evaltrack.scores import BY_NAME
 from evaltrack.table import FlatRow
 from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
 
-Group = Literal["flip", "lost", "drop", "fix", "same", "error", "fail", "unmeasured", "pass"]
+Group = Literal["flip", "lost", "drop", "fix", "gain", "same", "error", "fail", "unmeasured", "pass"]
 
 LITTLE = 0.35
 """Share of the words that both answers hold, below which they are read sooner side by side than word by word."""
@@ -48,6 +48,7 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
         ("lost", comparison.lost),
         ("drop", comparison.drops),
         ("fix", comparison.fixes),
+        ("gain", comparison.gains),
     )
     limit, place = longest(sum(len(found) for _, found in changes) + len(comparison.same)), 0
     for group, found in changes:
@@ -93,9 +94,9 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         "category": shown(change.category, 80),
         "was": change.was,
         "now": change.now,
-        "cause": change.cause.kind if group != "fix" else "",
-        "detail": shown(change.cause.detail, 400),
-        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
+        "cause": change.cause.kind if group not in ("fix", "gain") else "",
+        "detail": shown(change.cause.detail, 400) if group != "gain" else _higher(change),
+        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also if group != "gain"],
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change),
         "fell": round(max((was - now for _, was, now in change.dropped), default=0.0), 4) or None,
@@ -106,6 +107,17 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         return told
     told |= _both_sides(change.before, change.after, comparison, limit)
     return told | (_differences(change, change.before, change.after, limit) if compared else {})
+
+
+def _higher(change: Change) -> str:
+    """The scores that rose, as far as the rows are there."""
+    before, after = change.before or {}, change.after or {}
+    pairs = ((name, before.get(name), after.get(name)) for name in ("recall_at_k", "reciprocal_rank", "overall_score"))
+    return ", ".join(
+        f"{name} {number(was)} to {number(now)}"
+        for name, was, now in pairs
+        if was is not None and now is not None and now > was
+    )
 
 
 def _both_sides(before: FlatRow, after: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@
   const ROW = 62, OVERSCAN = 8, PRINTED = 200;
   const GROUPS = {
     flip: ["pass → fail", "bad"], lost: ["lost", "warn"], drop: ["lower score", "warn"], fix: ["fail → pass", "ok"],
-    same: ["unchanged", "muted"], error: ["error", "bad"], fail: ["fail", "bad"], unmeasured: ["not measured", "warn"],
+    gain: ["higher score", "ok"], same: ["unchanged", "muted"], error: ["error", "bad"], fail: ["fail", "bad"], unmeasured: ["not measured", "warn"],
     pass: ["pass", "ok"],
   };
   const order = Object.keys(GROUPS);
@@ -147,7 +147,7 @@
 
   function reason(question) {
     if (!question.detail && !question.lower && !question.note) return null;
-    const made = el("div", { class: `why${question.group === "fix" || question.excused ? " good" : ""}` });
+    const made = el("div", { class: `why${question.group === "fix" || question.group === "gain" || question.excused ? " good" : ""}` });
     if (question.cause) {
       made.append(el("p", { class: "what" }, `${question.cause}: ${data.causes[question.cause] || ""}`));
     }
