@@ -348,7 +348,9 @@ def writing(path: Path, first: int = 0, group: int = 1) -> Iterator[subprocess.P
 def acknowledged(process: subprocess.Popen[str], first: int) -> int:
     """Kill it, and the number below which every row was acknowledged."""
     process.send_signal(signal.SIGKILL)
-    out, _ = process.communicate(timeout=30)
+    assert process.stdout
+    out = process.stdout.read()  # not `communicate`: it passes over what came with the first line
+    process.wait(timeout=30)
     assert process.returncode == -signal.SIGKILL
     whole = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
     return int(whole[-1]) if whole else first
