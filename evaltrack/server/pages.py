@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.html.page import Back, document
+from evaltrack.report.html.page import Back, document, templates
 from evaltrack.report.html.text import shown
 from evaltrack.reporting import run_report
 from evaltrack.server import contents, csrf
@@ -201,15 +201,7 @@ def _no_run(run_id: str) -> NoReturn:
 @cache
 def _templates() -> Environment:
     """The templates beside this module; whatever is put into one is escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("evaltrack.server"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = templates("evaltrack.server")
     made.filters |= {"shown": shown, "moment": contents.moment, "day": contents.day}
     made.globals |= {"reason_limit": REASON_LIMIT}
     return made

@@ -27,12 +27,12 @@ def static(name: str) -> str:
 
 
 @cache
-def templates() -> Environment:
-    """The templates beside this module; whatever is put into one is escaped."""
+def templates(package: str = __package__) -> Environment:
+    """The templates of a package; whatever is put into one is escaped, and `foreign` bounds and cleans a text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("evaltrack.report.html"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
