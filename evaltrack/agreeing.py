@@ -23,21 +23,9 @@ from evaltrack.tracking.store import Store, connect
 Values = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How one number is compared: within `tolerance` two judges agree; kappa rounds to `step`."""
-
-    tolerance: float
-    step: float
-
-
-ANSWER = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), Scale(0.1, 0.1))
-REASONING = {
-    "reasoning_score": Scale(5, 5),
-    **dict.fromkeys(DIMENSIONS, Scale(1, 1)),
-    "hypotheses": Scale(1, 1),
-    "shifts": Scale(1, 1),
-}
+ANSWER = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 0.1)
+"""Each number with the difference up to which two judges agree on it."""
+REASONING = {"reasoning_score": 5, **dict.fromkeys((*DIMENSIONS, "hypotheses", "shifts"), 1)}
 LABELS = {
     "answer": ("outcome", "declined"),
     "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
@@ -110,16 +98,15 @@ def judges_agreement(
         _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
     )
     ids = sorted(set(own) | set(others))
-    scales = ANSWER if signature.rubric == "answer" else REASONING
+    tolerances = ANSWER if signature.rubric == "answer" else REASONING
     numbers = {
         name: numeric_agreement(
             *_columns(name, ids, own, others),
-            tolerance=scale.tolerance,
-            step=scale.step,
+            tolerance=tolerance,
             resamples=resamples,
             seed=seed,
         )
-        for name, scale in scales.items()
+        for name, tolerance in tolerances.items()
     }
     named = {
         name: label_agreement(*_columns(name, ids, own, others), resamples=resamples, seed=seed)
@@ -128,12 +115,20 @@ def judges_agreement(
     if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
     score = SCORE[signature.rubric]
-    apart = tuple(_apart(score, scales[score].tolerance, ids, own, others))
+    apart = tuple(_apart(score, tolerances[score], ids, own, others))
     made = JudgesAgreement(run_id, signature.judge, other, signature.rubric, numbers, named, apart)
-    if made.kappa is not None:
-        n = numbers[score].n
-        note_agreement(store, run_id, JudgeAgreement(made.kappa, n, other, signature.judge, signature.judge_prompt))
+    _note(store, made, signature)
     return made
+
+
+def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
+    """Keep with the run how well its judge agrees, where that is defined."""
+    found = made.numbers[SCORE[made.rubric]].figures["quadratic_kappa"]
+    if found.value is None:
+        return
+    judge = {"judge": signature.judge, "judge_prompt": signature.judge_prompt}
+    noted = JudgeAgreement(kappa=found.value, low=found.low, n=found.n, other=made.other, **judge)
+    note_agreement(store, made.run_id, noted)
 
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:

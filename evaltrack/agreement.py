@@ -49,7 +49,6 @@ TAIL = 0.025
 NO_PAIR = "no pair has a value on both sides"
 NO_UNIT = "no unit has two values"
 ALL_ONE = "all values are one and the same"
-ONE_STEP = "all values round to one and the same step"
 ONE_SIDE = "one side gave the same value throughout"
 
 
@@ -183,20 +182,19 @@ def confusion(a: Sequence[Any], b: Sequence[Any], labels: Labels = None) -> Conf
 
 
 def numeric_agreement(
-    a: Numbers, b: Numbers, *, tolerance: float, step: float | None = None, resamples: int = RESAMPLES, seed: int = 0
+    a: Numbers, b: Numbers, *, tolerance: float, resamples: int = RESAMPLES, seed: int = 0
 ) -> Agreement:
     """Agreement on numbers of one scale, each figure with its 95 % bootstrap interval over the pairs.
 
     `mean_absolute_difference`, `share_within` and `bias` are means: BCa, see `statistics.paired_interval`.
     `quadratic_kappa`, `alpha_interval` and `spearman` share their resamples, of which percentiles are taken; where more
     than 2.5 % have no value there is no interval, as these might all lie beyond one end.
+    Kappa is over the values as given: rounded to steps they would have another.
 
     Args:
         a: numbers of one evaluator.
         b: those of the other.
         tolerance: the difference up to which `share_within` counts a pair, in the unit of the values.
-        step: of the scale, in that unit: kappa is over the values rounded to its multiples, halves up, as 1 for whole
-            points. None takes them as they are.
         resamples: how often to resample, at least 1.
         seed: of the random numbers, not negative.
     """
@@ -204,9 +202,8 @@ def numeric_agreement(
     u, v, counts = coefficients.cells(x, y)
     near = coefficients.within(tolerance, x, y)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
-    rounded = (coefficients.stepped(side, step) for side in (u, v))
     drawn: dict[str, Drawn] = {
-        "quadratic_kappa": (partial(coefficients.quadratic_kappa, *rounded), ONE_STEP if step else ALL_ONE),
+        "quadratic_kappa": (partial(coefficients.quadratic_kappa, u, v), ALL_ONE),
         "alpha_interval": (partial(coefficients.alpha, *coefficients.as_units(u, v), False), ALL_ONE),
         "spearman": (partial(coefficients.rho, u, v), ONE_SIDE),
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evaltrack.evaluation import evaluate_golden
+from evaltrack.llm import CALL_SECONDS
 from evaltrack.progress import Progress
 from evaltrack.result import RunResult
 from evaltrack.resuming import command_to_resume
@@ -36,6 +37,7 @@ def run_eval(
     concurrency: int = CONCURRENCY,
     timeout: float = TIMEOUT,
     judge_timeout: float = JUDGE_TIMEOUT,
+    call_timeout: float = CALL_SECONDS,
     trials: int = 1,
     traces: TraceChoice = "auto",
     verdict_cache: bool = True,
@@ -71,6 +73,7 @@ def run_eval(
         concurrency: Questions in flight at once.
         timeout: Seconds for the target, for each question.
         judge_timeout: Seconds for the judges, for each question, waiting for a busy server included.
+        call_timeout: Seconds for one call of a judge's model, from sending it to the last byte of its answer.
         trials: How often each question is asked, from 1 to 1,000 (see `evaltrack.trials`).
         traces: Which questions get an MLflow trace: ``"auto"``, ``"all"``, ``"failed"`` or ``"off"``.
         verdict_cache: Whether verdicts already paid for are used again.
@@ -104,6 +107,7 @@ def run_eval(
         concurrency=concurrency,
         timeout=timeout,
         judge_timeout=judge_timeout,
+        call_timeout=call_timeout,
         trials=trials,
         traces=traces,
         verdict_cache=verdict_cache,

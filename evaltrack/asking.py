@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
+from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
     FailureKind,
@@ -23,7 +24,6 @@ from evaltrack.records import (
     Verdict,
     together,
 )
-from evaltrack.redaction import Redactor
 from evaltrack.scores import Rules, measure
 from evaltrack.targets.responses import InvalidResponseError
 
@@ -33,8 +33,20 @@ Counter = Callable[[Sequence[str]], Tokens]
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
 
+READ_LIMIT = 100_000
+"""Characters looked at of it."""
+
 CHAIN_LIMIT = 100
 """Errors looked at for what was being waited for."""
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """Why there is no response or verdict, in words that may still hold a secret."""
+
+    kind: FailureKind
+    message: str
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,7 @@ class Asking:
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials."""
         started_at, start = time.time(), time.perf_counter()
-        outcome = self._redacted(await _within(self.timeout, lambda: self.target(question, self.rules.k), "target"))
+        outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
         asked = Row(
             position=position,
             question=question,
@@ -62,17 +74,13 @@ class Asking:
         )
         if isinstance(outcome, Failure):
             return asked.model_copy(update={"failure": outcome})
-        return asked.model_copy(update={"response": outcome, **await self._judged(question, outcome, trial)})
+        shown = self.redactor.response(outcome) if self.redactor else outcome
+        return asked.model_copy(update={"response": shown, **await self._judged(question, outcome, shown, trial)})
 
-    def _redacted(self, outcome: Response | Failure) -> Response | Failure:
-        if self.redactor is None:
-            return outcome
-        return self.redactor.failure(outcome) if isinstance(outcome, Failure) else self.redactor.response(outcome)
-
-    async def _judged(self, question: Question, response: Response, trial: int) -> dict[str, Any]:
-        """What judges and scores add to a row."""
+    async def _judged(self, question: Question, response: Response, shown: Response, trial: int) -> dict[str, Any]:
+        """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        judged = await _together([self._judge(on_trial(judge, trial), question, response) for judge in judges])
+        judged = await _together([self._judge(on_trial(judge, trial), question, shown) for judge in judges])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = _first_of([each for each in judged if isinstance(each, Failure)])
         tokens = _tokens(question, response, self.rules.k, self.count)
@@ -90,12 +98,23 @@ class Asking:
         }
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
-        outcome = await _within(self.judge_timeout, lambda: judge(question, response), "judge")
+        outcome = await self._within(self.judge_timeout, lambda: judge(question, response), "judge")
         if not isinstance(outcome, Verdict | Failure):
             outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
-        if isinstance(outcome, Failure) and len(self.judges) > 1:
-            return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage)
-        return outcome
+        if isinstance(outcome, Failure):
+            several = len(self.judges) > 1
+            return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage) if several else outcome
+        return self.redactor.verdict(outcome) if self.redactor else outcome
+
+    async def _within(
+        self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+    ) -> Outcome | Failure:
+        """What was asked for, or why it did not come, with nothing secret in the reason."""
+        outcome = await _within(seconds, ask, who)
+        if not isinstance(outcome, _Broken):
+            return outcome
+        message = self.redactor.text(outcome.message) if self.redactor else outcome.message  # before it is cut
+        return failure(outcome.kind, message, outcome.usage)
 
 
 def on_trial(judge: Judge, trial: int) -> Judge:
@@ -134,7 +153,7 @@ def _tokens(question: Question, response: Response, k: int, count: Counter | Non
 
 async def _within(
     seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
-) -> Outcome | Failure:
+) -> Outcome | _Broken:
     """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
     outcome: Outcome | BaseException
     try:
@@ -149,13 +168,13 @@ async def _within(
         outcome = error
     if deadline.expired():  # also where it was swallowed: late is late
         kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
-        return failure(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", _usage_of(outcome))
+        return _Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", _usage_of(outcome))
     if not isinstance(outcome, BaseException):
         return outcome
     if isinstance(outcome, InvalidResponseError) and who == "target":
-        return failure("target_invalid", f"what the target returned {outcome}")
+        return _Broken("target_invalid", f"what the target returned {outcome}")
     kind = "judge_error" if who == "judge" else "target_error"
-    return failure(kind, f"{type(outcome).__name__}: {_message(outcome)}", _usage_of(outcome))
+    return _Broken(kind, f"{type(outcome).__name__}: {_message(outcome)}", _usage_of(outcome))
 
 
 def _waited_for(outcome: object) -> str:
@@ -181,7 +200,7 @@ def _usage_of(outcome: object) -> Usage | None:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
+        return str(error)[:READ_LIMIT]
     except Exception:
         return "(its message cannot be read)"
 

@@ -85,18 +85,6 @@ def within(tolerance: float, x: Floats, y: Floats) -> Floats:
     return (abs(y - x) <= tolerance + ROUNDING * largest).astype(np.float64)
 
 
-def stepped(values: Floats, step: float | None) -> Floats:
-    """Values in whole steps, halves up, also where a half is a little less by rounding; as they are without step."""
-    import numpy as np
-
-    if step is None:
-        return values
-    if not (isfinite(step) and step > 0):
-        raise ValueError(f"step is {step}; it must be above 0 and finite, as 1 for whole points")
-    steps = values / step
-    return np.floor(steps + 0.5 + ROUNDING * (1 + np.abs(steps)))
-
-
 def as_units(x: Floats, y: Floats) -> tuple[Floats, Integers]:
     """Pairs as units of two values: the values, and which unit each is in."""
     import numpy as np

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from evaltrack.commands import Named
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.deltas import METRICS
 from evaltrack.compare.engine import compare
-from evaltrack.compare.gate import DEFAULT_DROPS, Gate, GateKind, parse_drops
+from evaltrack.compare.gate import Gate, GateKind, parse_drops
 from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
+from evaltrack.golden import golden_name
 from evaltrack.knowing import judge_known
 from evaltrack.repeating import asking_again
 from evaltrack.report.comparison_machine import comparison_json
@@ -34,8 +36,12 @@ def compare_runs(
     max_drop: Iterable[str] = (),
     allow_flips: int = 0,
     repeat_flips: int = 0,
+    golden: str | None = None,
+    target: str | None = None,
+    target_options: Mapping[str, str] | None = None,
+    judge: str | Sequence[str] = (),
     require_agreement: float | None = None,
-    min_coverage: float = 1.0,
+    min_coverage: float | None = None,
     gate: GateKind = "rules",
     ignore: Collection[str] = (),
     require: str = "",
@@ -46,16 +52,25 @@ def compare_runs(
     """Compare two runs, question by question.
 
     Args:
-        candidate: MLflow run id; None takes the newest finished run of the same golden set.
+        candidate: MLflow run id; None takes the newest finished run of the golden set that `golden`, baseline or
+            baseline file name.
         baseline: MLflow run id; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
         allow_flips: How many questions may go from pass to fail.
         repeat_flips: How often each question that went from pass to fail is asked again, of the candidate's target and
             judges; one that passes every time counts as no regression.
+        golden: Golden set whose newest run is compared where no candidate is named, and of what is asked again;
+            needed for that, as `target` is, where the candidate was evaluated on another machine: what is executed
+            never comes from the tracking store.
+        target: Target that is asked again; None takes the one that this machine kept.
+        target_options: Its settings.
+        judge: Who judges what is asked again; none given takes the judges that this machine kept.
         require_agreement: Least agreement of the judge with people or another judge (quadratic-weighted kappa, see
-            `evaltrack.agreeing`), below or without which its scores inform and do not block.
-        min_coverage: Share of the baseline's measured questions that the candidate must have measured, in [0, 1].
+            `evaltrack.agreeing`), at the lower end of its interval and over 20 responses or more; below or without it
+            its scores inform and do not block.
+        min_coverage: Share of the baseline's measured questions that must be compared, in [0, 1]: lost and edited ones
+            are not. None lets none be lost, and a tenth be edited.
         gate: ``"rules"``, ``"significant"`` or ``"both"`` (see `evaltrack.compare.gate.Gate`).
         ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
         require: Success criteria to hold both sides against.
@@ -70,19 +85,21 @@ def compare_runs(
     """
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
-    if allow_flips < 0 or not 0 <= min_coverage <= 1:
+    if allow_flips < 0 or not 0 <= (min_coverage or 0) <= 1:
         raise UsageError("allow_flips is a number from 0, min_coverage one from 0 to 1")
-    drops, domain_drops = parse_drops(max_drop, METRICS)
-    asked = frozenset(name for name, drop in drops.items() if DEFAULT_DROPS.get(name) != drop)
+    drops, domain_drops, asked = parse_drops(max_drop, METRICS)
     rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate, asked)
     criteria = parse_criteria(require, METRIC_NAMES)
+    named = Named(golden, target, target_options or {}, (judge,) if isinstance(judge, str) else tuple(judge))
     store = connect(tracking_uri)
-    chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=baseline_file is not None)
+    saved = side_of_file(Path(baseline_file)) if baseline_file else None
+    name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
+    chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        was = side_of_run(store, other, Path(folder)) if other else side_of_file(Path(baseline_file or ""))
+        was = saved or side_of_run(store, other, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
-        again = asking_again(store, chosen, now, repeat_flips) if repeat_flips else None
+        again = asking_again(chosen, now, repeat_flips, named) if repeat_flips else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     if other and other.experiment_id == chosen.experiment_id:
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))

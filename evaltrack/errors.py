@@ -4,7 +4,7 @@
 
     EvaltrackError
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
-    │   └── GoldenError         2   a golden set has bad lines; all of them are listed
+    │   └── GoldenError         2   a golden set has bad lines; the first of them are listed
     └── InconclusiveError       3   the work cannot be finished or trusted
         ├── TrackingError       3   the MLflow store is out of reach, or lost rows
         └── NothingMeasuredError 3   no question could be measured
@@ -21,6 +21,9 @@ EXIT_MISSED = 1
 EXIT_USAGE = 2
 EXIT_INCONCLUSIVE = 3
 EXIT_INTERRUPTED = 130
+
+PROBLEMS_SHOWN = 20
+"""Problems of a file that are listed; of the others it is said how many there are."""
 
 
 class EvaltrackError(Exception):
@@ -41,15 +44,10 @@ class GoldenError(UsageError):
     `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``.
     """
 
-    SHOWN = 200
-
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(map(_printable, problems))
         self.total = len(self.problems)
-        shown = self.problems[: self.SHOWN]
-        more = self.total - len(shown)
-        tail = [f"... and {more} more problems"] if more > 0 else []
-        super().__init__("\n".join([*shown, *tail]))
+        super().__init__(listed(self.problems))
 
 
 class InconclusiveError(EvaltrackError):
@@ -62,6 +60,13 @@ class TrackingError(InconclusiveError):
 
 class NothingMeasuredError(InconclusiveError):
     """Every question failed, so there is no number to report."""
+
+
+def listed(problems: Sequence[str]) -> str:
+    """The first problems, one a line, and how many more there are."""
+    more = len(problems) - PROBLEMS_SHOWN
+    tail = [f"... and {more} more problem{'' if more == 1 else 's'}"] if more > 0 else []
+    return "\n".join([*problems[:PROBLEMS_SHOWN], *tail])
 
 
 def _printable(text: str) -> str:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from evaltrack.artifacts import log_reports
+from evaltrack.commands import save_command
 from evaltrack.criteria import check_criteria
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
 from evaltrack.plan import Plan, planned
+from evaltrack.privacy.names import check_names
 from evaltrack.progress import Progress, Silent
 from evaltrack.records import Row
 from evaltrack.result import RunResult
@@ -52,6 +54,7 @@ def evaluate_golden(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
+    check_names(_names(golden_path, settings, target, experiment, run_name, evaluation_json))
     if experiment and os.environ.get("MLFLOW_RUN_ID"):
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
@@ -63,9 +66,31 @@ def evaluate_golden(
         try:
             run = _open(plan, store, choice, journal, experiment, run_name)
             journal.belongs_to(run.run_id)
-            return _Evaluation(plan, store, run, journal, progress or Silent(), choice.hint).fill()
+            hints = (choice.hint, save_command(run.run_id, plan.command))
+            return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
         finally:
             journal.close()
+
+
+def _names(
+    golden_path: str | os.PathLike[str],
+    settings: Settings,
+    target: str | Callable[..., Any] | None,
+    experiment: str | None,
+    run_name: str | None,
+    evaluation_json: str | os.PathLike[str] | None,
+) -> Iterator[tuple[str, str]]:
+    """Every text that is logged with a run, or shown, with what it is."""
+    yield "the path of the golden set", os.fspath(golden_path)
+    yield "the target", target if isinstance(target, str) else ""
+    for key, value in settings.target_options.items():
+        yield "a --target-option", f"{key}={value}"
+    for judge in settings.judges:
+        yield "a --judge", judge
+    yield "--run-name", run_name or ""
+    yield "--experiment", experiment or ""
+    yield "--require", settings.require
+    yield "--evaluation-json", os.fspath(evaluation_json or "")
 
 
 def _open(
@@ -78,7 +103,6 @@ def _open(
         params=plan.params(),
         tags={**plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-        command=plan.command.as_json(),
     )
     if choice.run_id:
         return reopen_run(store, choice.run_id, told)
@@ -98,7 +122,7 @@ class _Evaluation:
     run: OpenRun
     journal: Journal
     progress: Progress
-    hint: str | None
+    hints: tuple[str | None, ...]
 
     def fill(self) -> RunResult:
         """Ask all questions, log everything and end the run."""
@@ -192,7 +216,7 @@ class _Evaluation:
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""
         own = [
-            self.hint,
+            *self.hints,
             self.journal.problem,
             _told(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
         ]

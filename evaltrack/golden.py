@@ -75,6 +75,11 @@ class GoldenSet:
             raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
 
 
+def golden_name(golden: str) -> str:
+    """The name of a golden set, of which the path of its file may be given too."""
+    return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
+
+
 def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
     """Check a golden set (`.jsonl`: one object a line; `.json`: one array of objects) from end to end.
 

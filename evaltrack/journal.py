@@ -3,7 +3,7 @@
 One SQLite file for each evaluation, in `EVALTRACK_STATE_DIR` or `evaltrack` in the user's state folder; it is there
 before the MLflow run is, which carries its name as a tag, and is removed once MLflow holds everything. A row is found
 again by its question's id and digest and by its trial: an edited question is asked again. The file is data alone: JSON
-that is checked when read.
+that is checked when read. A checksum tells damage, not forgery: against that nobody but the user may write the file.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from zlib import crc32
 from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
-from evaltrack.places import own_folder
+from evaltrack.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
+from evaltrack.places import STATE_VARIABLE, state_folder
 from evaltrack.records import Question, Row
 
-ENDING = ".sqlite"
-FILES = ("", "-wal", "-shm", "-journal")
-"""Ends of the names of the files that SQLite makes of one."""
+__all__ = ["BusyError", "Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
+ENDING = ".sqlite"
 BUSY_SECONDS = 2.0
 NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 TABLES = """
@@ -41,11 +41,6 @@ INSERT = """
 insert into rows (id, digest, trial, failed, row, checksum) values (?, ?, ?, ?, ?, ?) on conflict do update
 set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum where excluded.failed = 0
 """
-
-
-def state_folder() -> Path:
-    """`EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder (`XDG_STATE_HOME`, else `~/.local/state`)."""
-    return own_folder("EVALTRACK_STATE_DIR", "XDG_STATE_HOME", ".local/state")
 
 
 class BusyError(UsageError):
@@ -74,7 +69,8 @@ class Journal:
     `problem` then says why. One that holds rows and cannot be written to any more still gives them.
 
     Raises:
-        UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again.
+        UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again;
+            or others may write to it.
     """
 
     def __init__(self, path: Path, command: Mapping[str, Any], *, retry_errors: bool = False) -> None:
@@ -86,9 +82,13 @@ class Journal:
         self._known = self._reused = self._redone = self._retried = 0
         used = _size(path) > 0
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)  # questions and answers are their owner's; SQLite's files beside it get the same
+            private_folder(path.parent, STATE_VARIABLE)
+            private_file(path, STATE_VARIABLE)
             self._take()
+        except NotPrivateError as error:
+            if used:
+                raise
+            self.problem = f"nothing can be resumed after a kill: {error}"
         except (OSError, sqlite3.Error) as error:
             self.close()
             if used or _is(error, sqlite3.SQLITE_BUSY):
@@ -219,11 +219,12 @@ def read_command(path: Path) -> dict[str, Any]:
     """What a journal says of its run; empty where it was killed before it could.
 
     Raises:
-        UsageError: another process has it open, or it is damaged.
+        UsageError: another process has it open, it is damaged, or others may write to it.
     """
     if not _size(path):
         return {}
     try:
+        check_file(path, STATE_VARIABLE)
         with closing(sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=0)) as database:
             database.text_factory = bytes
             made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
@@ -234,9 +235,9 @@ def read_command(path: Path) -> dict[str, Any]:
 
 def delete_journal(path: Path) -> None:
     """Remove a journal and the files beside it, as far as they can be."""
-    for end in FILES:
+    for each in sqlite_files(path):
         with suppress(OSError):
-            path.with_name(path.name + end).unlink()
+            each.unlink()
 
 
 def _command_in(database: sqlite3.Connection) -> dict[str, Any] | None:

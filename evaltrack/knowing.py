@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from evaltrack.compare.engine import JudgeKnown
-from evaltrack.tracking.judged import Accepted, JudgeNotes, judge_notes
+from evaltrack.tracking.judged import Accepted, JudgeAgreement, JudgeNotes, judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store
+
+LEAST_RESPONSES = 20
+"""Responses on which a judge must have been held against somebody before its agreement opens a gate."""
 
 
 def judge_known(
@@ -21,11 +24,22 @@ def judge_known(
     noise = {found.metric: found.half_width for found in noises}  # the candidate's own, where both have one
     if least_agreement is None or candidate.signature.judge == "none":
         return JudgeKnown(noise, accepted=accepted_words(sides[0]))
-    kappa = next((a.kappa for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
-    trusted = kappa is not None and kappa >= least_agreement
-    shown = "is not known (evaltrack judge agree)" if kappa is None else f"is {kappa:.3f}"
-    told = f"the judge's agreement {shown}, {least_agreement:g} is required: its scores inform and do not block"
-    return JudgeKnown(noise, trusted, accepted_words(sides[0]), () if trusted else (told,))
+    agreement = next((a for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
+    short = _falls_short(agreement, least_agreement)
+    words = f"the judge's agreement {short}, {least_agreement:g} is required: its scores inform and do not block"
+    return JudgeKnown(noise, not short, accepted_words(sides[0]), (words,) if short else ())
+
+
+def _falls_short(agreement: JudgeAgreement | None, least: float) -> str:
+    """Why an agreement does not show that the judge agrees this well; nothing where it does."""
+    if agreement is None:
+        return "is not known (evaltrack judge agree)"
+    shown = f"is {agreement.kappa:.3f} on {agreement.n} response{'' if agreement.n == 1 else 's'}"
+    if agreement.n < LEAST_RESPONSES:
+        return f"{shown}, too few to show it ({LEAST_RESPONSES} are needed)"
+    if agreement.low is None:
+        return f"{shown}, without an interval (run evaltrack judge agree again)"
+    return "" if agreement.low >= least else f"{shown}, and may be {agreement.low:.3f} (95 % interval)"
 
 
 def _is_of(noted: object, run: EvaluationRun) -> bool:

@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 
-
-def own_folder(variable: str, base_variable: str, below_home: str) -> Path:
-    """The folder that `variable` names, else `evaltrack` below that of `base_variable`, else below the user's home."""
-    own = os.environ.get(variable)
-    return Path(own) if own else Path(os.environ.get(base_variable) or _home() / below_home) / "evaltrack"
+STATE_VARIABLE = "EVALTRACK_STATE_DIR"
+CACHE_VARIABLE = "EVALTRACK_CACHE_DIR"
 
 
-def _home() -> Path:
-    """The user's folder, or the one for temporary files where a container's user has none."""
+def state_folder() -> Path:
+    """`EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder (`XDG_STATE_HOME`, else `~/.local/state`)."""
+    from platformdirs import user_state_path
+
+    if named := os.environ.get(STATE_VARIABLE):
+        return Path(named)
     try:
-        return Path.home()
+        return user_state_path("evaltrack", appauthor=False)
     except RuntimeError:
-        return Path(tempfile.gettempdir())
+        return _homeless() / "state"
+
+
+def cache_folder() -> Path:
+    """`EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
+    from platformdirs import user_cache_path
+
+    if named := os.environ.get(CACHE_VARIABLE):
+        return Path(named)
+    try:
+        return user_cache_path("evaltrack", appauthor=False)
+    except RuntimeError:
+        return _homeless() / "cache"
+
+
+@cache
+def _homeless() -> Path:
+    """A new folder of this process, for a user without a home: others could have made one with a name they foresee."""
+    return Path(tempfile.mkdtemp(prefix="evaltrack-"))

@@ -5,6 +5,7 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +21,10 @@ from evaltrack.criteria import Criterion, parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import GoldenSet, open_golden
 from evaltrack.judges import chosen, open_judge
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.privacy.masking import secrets_of
+from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
-from evaltrack.redaction import Redactor
 from evaltrack.result import METRICS
 from evaltrack.run import Memory, evaluate, take_all
 from evaltrack.settings import Settings
@@ -141,7 +144,7 @@ def planned(
     """
     settings.check()
     criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
-    redactor = Redactor(settings.redact)
+    Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     golden = open_golden(golden_path)
     if evaluation_json:
         _check_writable(Path(evaluation_json))
@@ -156,10 +159,18 @@ def planned(
     cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
     try:
         judges = tuple(
-            open_judge(name, rubric=settings.rubric, concurrency=settings.concurrency, cache=cache) for name in names
+            open_judge(
+                name,
+                rubric=settings.rubric,
+                concurrency=settings.concurrency,
+                call_timeout=settings.call_timeout,
+                cache=cache,
+            )
+            for name in names
         )
         _check_names(judges)
         signature = _signature(golden, named, judges, settings)
+        redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
         command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
         yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
     finally:
@@ -210,7 +221,7 @@ def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings
         golden=golden.name,
         golden_digest=golden.digest,
         k=settings.k,
-        target=target,
+        target=shown_text(target),
         judge="+".join(judge.name for judge in judges) or "none",
         judge_prompt="+".join(judge.digest for judge in judges),
         weights=settings.weights_text,

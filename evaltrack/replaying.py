@@ -9,9 +9,9 @@ from hashlib import sha256
 from math import ceil
 
 from evaltrack.cache import VerdictCache, cache_folder
+from evaltrack.commands import Named, saved_command, settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.judges import open_judge
-from evaltrack.plan import Command
+from evaltrack.judges import chosen, open_judge
 from evaltrack.records import Judge, Question, Response, Row, Signature
 from evaltrack.replay import Replay, Replayed
 from evaltrack.report.replay_machine import replay_json
@@ -21,7 +21,7 @@ from evaltrack.scores import Measured, measure
 from evaltrack.settings import Settings
 from evaltrack.table import FlatRow
 from evaltrack.tracking.judged import JudgeNoise, log_child, note_noise
-from evaltrack.tracking.reader import find_evaluation, read_command, read_rows
+from evaltrack.tracking.reader import find_evaluation, read_rows
 from evaltrack.tracking.store import connect
 
 MAX_TIMES = 100
@@ -32,6 +32,7 @@ def replay_judge(
     *,
     times: int = 3,
     share: float = 1.0,
+    judge: str | Sequence[str] = (),
     tracking_uri: str | None = None,
     told: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Replay:
@@ -43,6 +44,8 @@ def replay_judge(
         run_id: The MLflow run.
         times: How often each response is judged again, from 1 to 100.
         share: Share of the responses that are judged again, above 0; which ones depends on their ids alone.
+        judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
+            the tracking store.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         told: Hears how many verdicts are there, of how many.
 
@@ -57,15 +60,16 @@ def replay_judge(
         raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
     store = connect(tracking_uri)
     run = find_evaluation(store, run_id)
-    command = Command.of_json(read_command(store, run.run_id))
+    named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
+    settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
     rows = {row["id"]: row for row in read_rows(store, run.run_id)}
     judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
     population, judged = len(judged), _sample(judged, share)
-    again, tokens = _judge(command, run.signature, judged, times, told)
-    was = {row["id"]: _as_judged(row, command) for row in judged}
+    again, tokens = _judge(settings, run.signature, judged, times, told)
+    was = {row["id"]: _as_judged(row, settings) for row in judged}
     made = Replay(
         run_id=run.run_id,
         judge=run.signature.judge,
@@ -82,7 +86,10 @@ def replay_judge(
     params = {"judge": made.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, made.metrics, {"replay.json": replay_json(made)})
     metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
-    note_noise(store, run.run_id, JudgeNoise(metric, made.noise, times, made.judge, made.judge_prompt))
+    noise = JudgeNoise(
+        metric=metric, half_width=made.noise, times=times, judge=made.judge, judge_prompt=made.judge_prompt
+    )
+    note_noise(store, run.run_id, noise)
     return made
 
 
@@ -95,12 +102,12 @@ def _sample(rows: Sequence[FlatRow], share: float) -> list[FlatRow]:
 
 
 def _judge(
-    command: Command, signature: Signature, rows: Sequence[FlatRow], times: int, told: Callable[[int, int], object]
+    settings: Settings, signature: Signature, rows: Sequence[FlatRow], times: int, told: Callable[[int, int], object]
 ) -> tuple[dict[str, list[Row]], int]:
     """Each response's rows, one for each time, and the tokens that were paid."""
-    cache = VerdictCache(cache_folder()) if command.settings.verdict_cache else None
+    cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
     try:
-        return _ask(_judges(command.settings, signature, cache), command.settings, rows, times, told)
+        return _ask(_judges(settings, signature, cache), settings, rows, times, told)
     finally:
         if cache is not None:
             cache.close()
@@ -110,8 +117,19 @@ def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None
     """The judges of the run, with the prompts they had."""
     if _recorded(settings.judges, signature):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
-    names = signature.judge.split("+")
-    judges = [open_judge(n, rubric=settings.rubric, concurrency=settings.concurrency, cache=cache) for n in names]
+    names = chosen(settings.judges)
+    if (judge := "+".join(names) or "none") != signature.judge:
+        raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
+    judges = [
+        open_judge(
+            name,
+            rubric=settings.rubric,
+            concurrency=settings.concurrency,
+            call_timeout=settings.call_timeout,
+            cache=cache,
+        )
+        for name in names
+    ]
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges
@@ -168,9 +186,9 @@ def _paid(row: Row) -> int:
     return sum(usage.total_tokens for usage in used if usage is not None)
 
 
-def _as_judged(row: FlatRow, command: Command) -> Measured:
+def _as_judged(row: FlatRow, settings: Settings) -> Measured:
     """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
-    return measure(question_of(row), response_of(row), command.settings.rules, verdicts_of(row))
+    return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
 
 
 def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from pathlib import Path
 
+from evaltrack.compare.comparison import RunInfo
 from evaltrack.comparing import compare_runs
-from evaltrack.criteria import Checked, parse_criteria
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.criteria import Checked
 from evaltrack.knowing import accepted_words
-from evaltrack.records import Signature
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
-from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.machine import RUN_SCHEMA
+from evaltrack.report.html.run_page import SHARES, Around, run_html
+from evaltrack.report.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.result import METRICS, RunResult
-from evaltrack.sides import choose_runs
+from evaltrack.sides import choose_runs, info_of_run
+from evaltrack.table import FlatRow
+from evaltrack.table_reader import count_rows, read_table
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.judged import judge_notes
-from evaltrack.tracking.reader import EvaluationRun, read_rows, read_summary
+from evaltrack.tracking.reader import (
+    EvaluationRun,
+    fetch_rows,
+    fetch_summary,
+    read_rows,
+)
 from evaltrack.tracking.store import Store, connect
 
 
@@ -56,24 +66,36 @@ def report_html(
         )
         return comparison_html(made)
     store = connect(tracking_uri)
-    return run_report(store, choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0])
+    run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
+        rows = fetch_rows(store, run.run_id, Path(folder))
+        return run_page(info_of_run(store, run), stored, rows, around_run(store, run))
 
 
-def run_report(store: Store, run: EvaluationRun, back: Back | None = None) -> str:
-    """The page of one run.
+def around_run(store: Store, run: EvaluationRun) -> Around:
+    """What the store knows of a run besides its artifacts.
 
     Raises:
-        TrackingError: the store does not answer, or the run lacks its summary or rows.
+        TrackingError: the store does not answer.
     """
-    result = stored_result(store, run)
-    around = Around(
+    return Around(
         name=run.name,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         history=run_history(store, run.experiment_id, run.signature.golden),
         accepted=accepted_words(judge_notes(store, run.run_id)),
     )
-    return run_html(result, partial(read_rows, store, run.run_id), around, back)
+
+
+def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, back: Back | None = None) -> str:
+    """The page of one run, from its summary and its downloaded rows; how much is listed depends on the rows alone.
+
+    Raises:
+        TrackingError: the rows are damaged.
+    """
+    result = _result(stored, run.run_id or "", run.link or "", None, partial(read_table, rows))
+    return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
 def stored_result(store: Store, run: EvaluationRun) -> RunResult:
@@ -82,43 +104,41 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     Raises:
         TrackingError: the run lacks its summary, or it is of another version.
     """
-    said = read_summary(store, run.run_id)
-    try:
-        return _result(store, run, said)
-    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise TrackingError(f"summary.json of run {run.run_id} is damaged or of another version: {told}") from error
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
+    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run.run_id)
+    return _result(stored, run.run_id, link, store.serve_command, rows)
 
 
-def _result(store: Store, run: EvaluationRun, said: dict[str, Any]) -> RunResult:
-    if said["schema"] != RUN_SCHEMA:
-        raise ValueError(f"its schema is {said['schema']}")
+def _result(
+    stored: StoredSummary, run_id: str, link: str, serve_command: str | None, read: Callable[[], Iterable[FlatRow]]
+) -> RunResult:
     return RunResult(
-        run_id=run.run_id,
-        experiment_id=run.experiment_id,
-        status=said["status"],
-        signature=Signature.model_validate(said["signature"]),
-        metrics=said["metrics"],
-        counts=said["counts"],
-        totals=said["totals"],
-        groups={group: {name: _pair(each) for name, each in of.items()} for group, of in said["groups"].items()},
-        seconds={f"target_seconds.{name}": value for name, value in said["target_seconds"].items()},
-        by_judge={judge: _pair(each) for judge, each in said["by_judge"].items()},
-        cost_usd=said["cost_usd"],
-        criteria=tuple(_checked(each) for each in said["criteria"]),
-        notes=tuple(said["notes"]),
+        run_id=run_id,
+        experiment_id=stored.experiment_id,
+        status=stored.status,
+        signature=stored.signature,
+        metrics={name: value for name, value in stored.metrics.items() if name not in METRICS or _sound(name, stored)},
+        counts=stored.counts,
+        totals=defaultdict(int, stored.totals),
+        groups={group: _pairs(means) for group, means in stored.groups.items()},
+        seconds={f"target_seconds.{name}": value for name, value in stored.target_seconds.items()},
+        by_judge=_pairs(stored.by_judge),
+        cost_usd=stored.cost_usd,
+        criteria=tuple(Checked(each.criterion, each.value, each.met) for each in stored.criteria),
+        notes=stored.notes,
         errors=(),
         missed=(),
-        link=store.run_link(run.experiment_id, run.run_id),
-        serve_command=store.serve_command,
-        read_rows=partial(read_rows, store, run.run_id),
+        link=link,
+        serve_command=serve_command,
+        read_rows=read,
     )
 
 
-def _pair(each: dict[str, Any]) -> tuple[float, int]:
-    return each["mean"], each["n"]
+def _sound(name: str, stored: StoredSummary) -> bool:
+    """Whether a mean stands beside its count, and a share is one."""
+    return stored.counts.get(name, 0) > 0 and (name not in SHARES or 0 <= stored.metrics[name] <= 1)
 
 
-def _checked(each: dict[str, Any]) -> Checked:
-    (criterion,) = parse_criteria(each["criterion"], METRICS)
-    return Checked(criterion, each["value"], each["met"])
+def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:
+    return {name: (each.mean, each.n) for name, each in means.items()}

@@ -14,7 +14,11 @@ from uuid import uuid4
 
 from evaltrack.errors import UsageError
 from evaltrack.journal import ENDING, BusyError, delete_journal, read_command, state_folder
+from evaltrack.own_files import NotPrivateError, check_folder
+from evaltrack.places import STATE_VARIABLE
 from evaltrack.plan import Command, Plan
+from evaltrack.privacy.addresses import shown_text, shown_url
+from evaltrack.settings import Settings
 from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
 
@@ -28,6 +32,7 @@ MAY_DIFFER = frozenset(
         "concurrency",
         "timeout",
         "judge_timeout",
+        "call_timeout",
         "traces",
         "verdict_cache",
         "require",
@@ -73,14 +78,17 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
 
     Raises:
         UsageError: `resume` names a run that cannot be gone on with: nothing is kept of it, it is finished, or it was
-            another evaluation; the message names each difference.
+            another evaluation; the message names each difference. Or others may write where runs are kept.
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("--resume: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
         return _named(resume, now, store, retry_errors=retry_errors)
     if resume is None:
-        remove_old()
+        try:
+            remove_old()
+        except NotPrivateError:
+            return Choice(new_journal())  # there is nothing to take from that folder; the journal says why
     passed_over: list[str] = []
     left = next((found for found in journals(passed_over) if _same(found[1], now)), None)
     if left is None:
@@ -113,8 +121,8 @@ def _found(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
         if kept.get("run_id") == run_id:
             return path, kept
     tagged = journal_named(journal_tag(store, run_id) or "")
-    if tagged is not None and tagged.is_file() and (kept := read_command(tagged)):
-        return tagged, kept
+    if tagged is not None and tagged.is_file() and (kept := read_command(tagged)) and not kept.get("run_id"):
+        return tagged, kept  # it was killed before it could say of which run it is; a tag alone does not decide
     raise UsageError(f"run {run_id}: nothing is kept of it in {state_folder()}; it is finished, or ran elsewhere")
 
 
@@ -129,13 +137,23 @@ def _same(kept: dict[str, Any], now: dict[str, Any]) -> bool:
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Each part that shapes rows and is another now; the golden set's own lines are looked at one by one."""
     was, new = _shaping(before), _shaping(now)
-    return [f"{part} was {was.get(part)!r} and is {new[part]!r}" for part in new if was.get(part) != new[part]]
+    return [
+        shown_text(f"{part} was {was.get(part)!r} and is {new[part]!r}") for part in new if was.get(part) != new[part]
+    ]
 
 
 def _shaping(kept: Mapping[str, Any]) -> dict[str, Any]:
     signature = {name: value for name, value in kept["signature"].items() if name != "golden_digest"}
     settings = {name: value for name, value in kept["command"]["settings"].items() if name not in MAY_DIFFER}
-    return {**settings, **signature, "folder": kept["command"]["folder"], "store": kept["store"]}
+    settings["redact"] = Settings(redact=tuple(settings["redact"])).redact_digest
+    command = kept["command"]  # its target is whole, that of the signature as it may be shown
+    return {
+        **settings,
+        **signature,
+        "target": command["target"],
+        "folder": command["folder"],
+        "store": shown_url(kept["store"]),
+    }
 
 
 def new_journal() -> Path:
@@ -152,6 +170,9 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     """Every journal that no process has open and what it says of its run, the newest first.
 
     `passed_over` is given what is wrong with those that are damaged.
+
+    Raises:
+        NotPrivateError: others may write to the folder.
     """
     for path in sorted(_paths(), key=_touched, reverse=True):
         try:
@@ -167,7 +188,11 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
 
 
 def remove_old() -> None:
-    """Remove the journals that nobody touched for `KEPT_DAYS`, unless a process has them open."""
+    """Remove the journals that nobody touched for `KEPT_DAYS`, unless a process has them open.
+
+    Raises:
+        NotPrivateError: others may write to the folder.
+    """
     for path in _paths():
         if time.time() - _touched(path) > KEPT_DAYS * 86_400:
             try:
@@ -181,6 +206,7 @@ def remove_old() -> None:
 
 def _paths() -> list[Path]:
     with suppress(OSError):
+        check_folder(state_folder(), STATE_VARIABLE)
         return [path for path in state_folder().glob(f"*{ENDING}") if journal_named(path.stem)]
     return []
 

@@ -14,12 +14,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, get_args
-from unicodedata import normalize
 
 from evaltrack.errors import UsageError
 from evaltrack.records import CruxTreatment, Mode, Observed, UncertaintyTreatment
 
-RUBRIC_VERSION = 1
+RUBRIC_VERSION = 2
 """Raised by one whenever a definition here changes; two runs compare only within one version."""
 
 PASS_SCORE = 70
@@ -112,46 +111,6 @@ TIERS: Mapping[int, Tier] = {
 }
 """Number -> tier (seed 002, section 6)."""
 
-_KINDS = {
-    95: "certain,almost certain,certainly,with certainty,definitely,undoubtedly,no doubt,without doubt,without a doubt,"
-    "beyond doubt,sure,surely,very high confidence",
-    80: "likely,confident,confidently,probable,probably,high confidence",
-    60: "possible,possibly,might,perhaps,maybe,plausible,more likely than not,moderate confidence,medium confidence",
-    50: "as likely as not,fifty fifty,toss up,50 50,50/50",
-    40: "uncertain,unsure,unclear,unlikely,improbable,doubtful,low confidence",
-}
-WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _KINDS.items() for word in kind.split(",")}
-"""Words -> the confidence they express, in percent, inside the band that seed 002, section 5, gives their kind."""
-
-_WORD = re.compile(rf"\b(?:{'|'.join(sorted(WORDS, key=len, reverse=True)).replace(' ', '[ -]')})\b")
-_N = r"\d{1,3}(?:[.,]\d{1,9})?"
-_NUMBER = re.compile(
-    r"(?<![\w.,/-])(?:(?:(?:no|not) (?:more|less) than|at (?:least|most)|up to|[≥≤]|[<>]=) ?"
-    r"|(?P<over>(?:more than|over|above|>) ?)|(?P<under>(?:less than|under|below|<) ?))?(?:"
-    r"(?P<hits>\d{1,4})(?: (?:in|out of) | ?/ ?(?=100?\b))(?P<all>[1-9]\d{0,3})|(?P<share>0?\.\d{1,9}|1\.0{1,9})"
-    rf"|(?P<between>between )?(?P<low>{_N})(?: ?%? ?(?(between)and|(?:[-–]|to)) ?(?P<high>{_N}))?"
-    r" ?(?:%|percent|per cent))(?![\w%/]|\.\d| of\b)"
-)
-_NOUN = r"(?:confidence|certainty|probability|likelihood|chances?|odds)"
-_ADJECTIVE = r"(?:confident|certain|sure|likely|probable)"
-_AFTER = re.compile(rf"[ (-]*(?:{_NOUN}|{_ADJECTIVE})\b(?! (?:interval|level|limit|bound)s?\b)")
-_BEFORE = re.compile(
-    rf"\b(?:{_NOUN}(?: level)?(?: (?:of|that|in) [^.,;:!?=0-9]{{1,60}}?(?= is | ?[=:]))?"
-    rf"(?: ?[:=~(]| (?:is|are|of|at|about|around|only))*|{_ADJECTIVE} ?\() ?\Z"
-)
-_ALONE = re.compile(r"(?:i'd say|about|around|roughly|approximately|[ .!?()~≈])*")
-_NO_CLAIM = re.compile(
-    r"\b(?:as|if|when|where|wherever) possible\b|\b(?:make|makes|making|made) sure\b|\bbe sure to\b"
-    r"|(?:^|[.;:,] ?|\b(?:a|in|under|for|of|by|on|with|from|to|at|some|only|has|have|there are) )certain "
-    r"(?!(?:that|of|to|about|and|or|but|it|we|i)\b)(?=\w)"
-)
-_BREAK = re.compile(r"[;:!?,]|\.(?!\d)|\b(?:but|and|though|although|because|since|while|whereas|however)\b")
-_NEGATED = re.compile(
-    r"(?:(?:\b(?:not(?! (?:only|just|merely|simply)\b)|no (?:one|longer|way|reason)|never|neither|nor|nobody|nothing"
-    r"|hardly|cannot|cant|dont|isnt|scarcely|barely|far from|doubt|(?:impossible|difficult|hard|early) to)\b|n't\b)"
-    r"(?:\W+[\w']+){0,4}|\b(?:less(?: than)?|no|non|without being))\W*\Z"
-)
-
 
 @dataclass(frozen=True)
 class Grading:
@@ -185,34 +144,6 @@ def claimed_band(confidence: float | None) -> int | None:
     if not 0 <= confidence <= 100:
         raise ValueError(f"confidence is {confidence}; it is in percent, from 0 to 100")
     return 4 if confidence > 90 else 3 if confidence >= 70 else 2 if confidence >= 50 else 1
-
-
-def confidence_of_words(text: str) -> float | None:
-    """The strongest confidence that a phrase expresses, in percent; None where it expresses none.
-
-    - Words count as in `WORDS`. "In certain cases", "if possible" and "make sure" claim nothing.
-    - Numbers ("95 %", "9 in 10", "0.8", "70-90 %", ">90 %") count where they are all there is, or right beside a word
-      of probability ("80 % sure", "the chance is 9 in 10", "likely (80 %)"), which they replace: "30 % likely" is 30.
-      A range is read at its middle, "more than 90 %" as 90.5, "less than 50 %" as 49.5. "95 % of users", "a 95 %
-      confidence interval" and "95" claim nothing.
-    - Negated within five words, in its clause ("not certain", "far from 90 % sure"), a claim from 50 on is 40, else 60.
-    - Words are read, not their sense: a claim that is quoted, asked or supposed counts like any other.
-    """
-    text = re.sub(r"\n\s*(?:[-*•]|[0-9]+[.)]|\n)", "; ", normalize("NFKC", text).casefold().replace("’", "'"))
-    text = _NO_CLAIM.sub(" ", " ".join(re.sub(r"[*_`]|(?<=\bun)-", "", text).split()))
-    text = re.sub(r"\bconfidence(?: level)?(?: is|:)? ((?:very )?high|moderate|medium|low)\b", r"\1 confidence", text)
-    claims, spent = list[float](), set[int]()
-    for number in _NUMBER.finditer(text):
-        before = _BEFORE.search(text, max(number.start() - 120, 0), number.start())
-        after = _AFTER.match(text, number.end())
-        start, end = (before or number).start(), (after or number).end()
-        if before or after or (len(text) < 120 and _ALONE.fullmatch(text[:start] + text[end:])):
-            claims.append(_unless_negated(_percent(number), text, start))
-            spent.update(range(start, end))
-    for word in _WORD.finditer(text):
-        if spent.isdisjoint(word.span()):
-            claims.append(_unless_negated(WORDS[word[0].replace("-", " ")], text, word.start()))
-    return max(claims, default=None)
 
 
 def earned_band(observed: Observed) -> int:
@@ -282,18 +213,3 @@ def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: Uncer
 def _exact(number: float) -> Fraction:
     """The decimal number a float prints as: 0.15 is 15/100, and no noise can flip a rounding."""
     return Fraction(str(number))
-
-
-def _percent(number: re.Match[str]) -> float:
-    if number["low"]:
-        low, high = (Fraction(end.replace(",", ".")) for end in (number["low"], number["high"] or number["low"]))
-        value = (low + high) / 2
-    else:
-        value = 100 * Fraction(number["share"] or f"{number['hits']}/{number['all']}")
-    value += Fraction(bool(number["over"]) - bool(number["under"]), 2)
-    return min(max(float(value), 0.0), 100.0)
-
-
-def _unless_negated(claim: float, text: str, start: int) -> float:
-    aside = re.sub(r"(\bnot|n't),[^,.;:]{1,30},", r"\1", text[max(start - 120, 0) : start])  # "not, I fear, certain"
-    return claim if _NEGATED.search(_BREAK.split(aside)[-1]) is None else 40.0 if claim >= 50 else 60.0

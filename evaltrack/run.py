@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evaltrack.asking import Asking, Counter
+from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Judge, Question, Row, Target
-from evaltrack.redaction import Redactor
 from evaltrack.scores import Rules
 
 CONCURRENCY = 16
@@ -59,10 +59,11 @@ async def evaluate(
     """Yield one row for each trial of each question, in the order in which they finish.
 
     At most `concurrency` questions are in flight; the target has `timeout` seconds for each, the judges
-    `judge_timeout`. `redactor` takes secrets out of what comes back before anybody sees it. `count` counts the tokens
-    of a response whose target reports none. What `memory` recalls is not asked again, and what is new is kept there
-    before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is begun,
-    and those in flight are finished; closing the generator breaks them off.
+    `judge_timeout`. `redactor` takes secrets out of what comes back before a judge or anybody else sees it; scores
+    measure what came back. `count` counts the tokens of a response whose target reports none. What `memory` recalls is
+    not asked again, and what is new is kept there before it is yielded. The space needed does not grow with the
+    questions. Once `stop` says so no question is begun, and those in flight are finished; closing the generator breaks
+    them off.
 
     Raises:
         ValueError: `concurrency` is below 1.

@@ -276,13 +276,13 @@ def relevant_keys(question: Question) -> frozenset[str]:
 
 
 def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
-    """SPEC section 6; a question without retrieval expectation passes by its judge alone."""
+    """Whether the question passed; where retrieval was not measured its judge alone decides."""
     if question.negative:
         return scores["negative_pass"] == 1
     if "hit" not in scores and scores.get("false_abstention") == 1:
         return False
     judged = scores.get("overall_score")
-    if "hit" not in scores and (question.expected is not None or judged is None):
+    if "hit" not in scores and judged is None:
         return None
     found = scores.get("hit", 1) == 1
     return found and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from typing import Literal, get_args
 
 from evaltrack.errors import UsageError
+from evaltrack.llm import CALL_SECONDS
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
+from evaltrack.records.signature import MAX_K
 from evaltrack.rubric import RubricWeights
 from evaltrack.run import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.scores import PASS_THRESHOLD, Rules
@@ -18,7 +23,6 @@ from evaltrack.tracking.writer import TraceChoice
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
 
-MAX_K = 1000
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
 MAX_WEIGHT = 10
@@ -29,10 +33,10 @@ MAX_WEIGHT = 10
 class Settings:
     """Settings of one evaluation.
 
-    `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question. `traces` chooses the
-    questions that get an MLflow trace; `auto` is all of them up to 1,000 and none above. Each question is asked
-    `trials` times. `require` names criteria that the run must reach. Prices are in USD per million tokens. What matches
-    a pattern of `redact` is taken out of every response.
+    `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question; `call_timeout` is for
+    one call of a judge's model. `traces` chooses the questions that get an MLflow trace; `auto` is all of them up to
+    1,000 and none above. Each question is asked `trials` times. `require` names criteria that the run must reach.
+    Prices are in USD per million tokens. What matches a pattern of `redact` is taken out of every response.
     """
 
     k: int = 5
@@ -45,6 +49,7 @@ class Settings:
     concurrency: int = CONCURRENCY
     timeout: float = TIMEOUT
     judge_timeout: float = JUDGE_TIMEOUT
+    call_timeout: float = CALL_SECONDS
     trials: int = 1
     traces: TraceChoice = "auto"
     verdict_cache: bool = True
@@ -65,7 +70,7 @@ class Settings:
             raise UsageError(f"trials is {self.trials}; write a whole number from 1 to {MAX_TRIALS}")
         if not (isinstance(self.concurrency, int) and 1 <= self.concurrency <= MAX_CONCURRENCY):
             raise UsageError(f"concurrency is {self.concurrency}; write a whole number from 1 to {MAX_CONCURRENCY}")
-        for name in ("timeout", "judge_timeout"):
+        for name in ("timeout", "judge_timeout", "call_timeout"):
             if not 0 < getattr(self, name) < math.inf:
                 raise UsageError(f"{name} is {getattr(self, name)}; write a number of seconds above 0")
         if self.rubric not in get_args(RubricName):
@@ -87,6 +92,12 @@ class Settings:
             return str(self.rubric_weights)
         return ",".join(f"{name}={value:.15g}" for name, value in self.weights.model_dump().items())
 
+    @property
+    def redact_digest(self) -> str:
+        """How many patterns there are, and a digest that tells them from others: they may name what is secret."""
+        digest = sha256(json.dumps(self.redact).encode()).hexdigest()[:16]
+        return f"{len(self.redact)} pattern{'' if len(self.redact) == 1 else 's'}, sha256 {digest}"
+
     def params(self) -> dict[str, str]:
         """The settings as MLflow's params hold them; weights one by one, prices left out where there are none."""
         params = {name: f"{value:.15g}" for name, value in self.weights.model_dump().items()}
@@ -100,9 +111,9 @@ class Settings:
             elif setting.name == "judges":
                 params["judge"] = ",".join(value)
             elif setting.name == "redact":
-                params |= {"redact": " | ".join(value)} if value else {}
+                params |= {"redact": self.redact_digest} if value else {}
             elif isinstance(value, Mapping):
-                params |= {f"target.{key}": option for key, option in value.items()}
+                params |= {f"target.{key}": shown_text(option) for key, option in value.items()}
             elif isinstance(value, Prices):
                 params[setting.name] = f"{value.input_per_million:g}/{value.output_per_million:g} USD per million"
             else:

@@ -13,12 +13,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
-from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.machine import RUN_SCHEMA
-from evaltrack.table import FlatRow, read_table, schema, without_texts
-from evaltrack.tracking.baselines import get_baseline
+from evaltrack.table import FlatRow, schema, without_texts
+from evaltrack.table_reader import count_rows, read_columns, read_table
+from evaltrack.tracking.baselines import get_baseline, list_baselines
 from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, choose_experiment
 
@@ -27,14 +28,21 @@ if TYPE_CHECKING:
 
 
 def choose_runs(
-    store: Store, run_id: str | None, baseline_run_id: str | None, experiment: str | None, *, baseline_is_file: bool
+    store: Store,
+    run_id: str | None,
+    baseline_run_id: str | None,
+    experiment: str | None,
+    *,
+    baseline_is_file: bool,
+    golden: str | None = None,
 ) -> tuple[EvaluationRun, EvaluationRun | None]:
     """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
 
-    The baseline is None where a file takes its place.
+    `golden` is the set whose newest run is taken, where neither is named. The baseline is None where a file takes its
+    place.
 
     Raises:
-        UsageError: there is no run, or no baseline was set.
+        UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
         InconclusiveError: one of them has not ended.
         TrackingError: the store does not answer, or holds no such run.
     """
@@ -43,7 +51,9 @@ def choose_runs(
         candidate: EvaluationRun | None = find_evaluation(store, run_id)
     else:
         where = named.experiment_id if named else choose_experiment(store, experiment).experiment_id
-        golden, but = (named.signature.golden, named.run_id) if named else (None, "")
+        if not (named or golden or baseline_is_file):
+            _check_one_set(store, where)
+        golden, but = (named.signature.golden, named.run_id) if named else (golden, "")
         candidate = newest_evaluation(store, where, golden, but=but)
     if candidate is None:
         raise UsageError("no finished run to compare; evaluate first: evaltrack run GOLDEN")
@@ -52,6 +62,17 @@ def choose_runs(
         if side.status in ("RUNNING", "SCHEDULED"):
             raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
     return candidate, baseline
+
+
+def _check_one_set(store: Store, experiment_id: str) -> None:
+    """Refuse to choose where several golden sets wait to be compared: the newest run may be another's."""
+    baselines = list_baselines(store, experiment_id)
+    newest = ((each, newest_evaluation(store, experiment_id, each.golden)) for each in baselines)
+    waiting = [each.golden for each, run in newest if run is not None and run.run_id != each.run_id]
+    if len(waiting) > 1:
+        names = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
+        cure = "name one: evaltrack compare golden/NAME.jsonl"
+        raise UsageError(f"{len(waiting)} golden sets have runs newer than their baselines ({names}); {cure}")
 
 
 def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
@@ -69,30 +90,40 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
     Raises:
         TrackingError: its rows are not there.
     """
-    import pyarrow.parquet as pq
-
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    path = fetch_rows(store, run.run_id, local)
+    return side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
 
-    def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
-        if not ids:
-            return {}
-        table = pq.read_table(path, filters=[("id", "in", list(ids))])
-        return {row["id"]: row for row in table.to_pylist()}
 
-    link = store.run_link(run.experiment_id, run.run_id)
-    info = RunInfo(
+def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
+    """What a comparison shows of a run."""
+    return RunInfo(
         run_id=run.run_id,
         name=run.name,
         signature=run.signature,
-        link=link,
+        link=store.run_link(run.experiment_id, run.run_id),
         num_questions=run.num_questions,
         num_errors=run.num_errors,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
     )
-    return Side(info, _frame(pq.read_table(path, columns=_measured(path))), rows, partial(_brief, path))
+
+
+def side_of_table(info: RunInfo, path: Path) -> Side:
+    """The rows in a Parquet file as one side; the file must stay until the comparison is done.
+
+    Raises:
+        TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
+    """
+    held = count_rows(path)
+    if info.num_questions and held != info.num_questions:
+        told = f"holds {held:,} rows, and the run says that it asked {info.num_questions:,} questions"
+        raise TrackingError(f"{path.name} of run {info.run_id} is damaged: it {told}; evaluate again")
+
+    def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
+        return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
+
+    return Side(info, _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS)), rows, partial(_brief, path))
 
 
 BRIEF_COLUMNS = [
@@ -105,20 +136,6 @@ BRIEF_COLUMNS = [
 def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
     """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
     return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
-
-
-def _measured(path: Path) -> list[str]:
-    """The light columns but for scores without a single value, as the file's own statistics tell."""
-    import pyarrow.parquet as pq
-
-    footer = pq.read_metadata(path)
-    filled = set(ALWAYS)
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            told = column.statistics
-            if told is None or not told.has_null_count or told.null_count < column.num_values:
-                filled.add(column.path_in_schema)
-    return [name for name in LIGHT_COLUMNS if name in filled]
 
 
 class _Totals(BaseModel):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 2000
-"""Rows written to Parquet at a time."""
+"""Rows written to Parquet at a time, and fewer where their texts are long."""
+
+GROUP_BYTES = 1 << 24
+"""Characters of texts in what is written at a time."""
 
 WINDOW = 5000
 """Finished rows held back at most so that the file keeps the order of the golden set."""
@@ -182,6 +184,7 @@ class TableWriter:
         self._next = self._added = 0
         self._waiting: list[tuple[int, int, FlatRow]] = []
         self._batch: list[FlatRow] = []
+        self._characters = 0
         self.rows = 0
 
     def add(self, row: Row) -> None:
@@ -203,7 +206,8 @@ class TableWriter:
         place, _, flat = heapq.heappop(self._waiting)
         self._next = place + 1
         self._batch.append(flat)
-        if len(self._batch) >= BATCH:
+        self._characters += _characters(flat)
+        if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -212,23 +216,12 @@ class TableWriter:
         if self._batch:
             self._writer.write_table(pa.Table.from_pylist(self._batch, schema=schema()))
             self.rows += len(self._batch)
-            self._batch = []
+            self._batch, self._characters = [], 0
 
 
-def read_table(path: Path, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
-    """The rows of a Parquet file as dicts, streamed; with `ids` those rows alone, which costs little for the others."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    wanted = None if ids is None else pa.array(list(ids), pa.string())
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH, columns=columns):
-            yield from (batch if wanted is None else batch.filter(pc.is_in(batch["id"], wanted))).to_pylist()
-
-
-def count_rows(path: Path) -> int:
-    """How many rows a Parquet file holds, from its footer."""
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(path).num_rows)
+def _characters(flat: FlatRow) -> int:
+    """Of the texts of a row, roughly."""
+    sources, verdicts = flat["sources"] or (), flat["verdicts"] or ()
+    own = sum(len(value) for value in flat.values() if isinstance(value, str))
+    own += sum(len(source["text"] or "") + len(source["title"] or "") for source in sources)
+    return own + sum(len(verdict["reasoning"]) + len(verdict["observed"] or "") for verdict in verdicts)

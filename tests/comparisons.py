@@ -45,6 +45,7 @@ DEMOTED = Cause(
     "fares#refunds",
     "https://docs.example/fares",
 )
+REWORDED = Cause("context_changed", "the answer is another, on other sources: `fares#refunds` is new among the first 3")
 FLIP = Change(
     id="7",
     question="Can I get a refund?",
@@ -54,7 +55,7 @@ FLIP = Change(
     was="pass",
     now="fail",
     cause=DEMOTED,
-    also=(Cause("answer_changed", "the answer is another"),),
+    also=(REWORDED,),
     dropped=(("recall_at_k", 1.0, 0.0),),
     before=flat("Yes, within 30 days.", "fees#refunds", "fees#lead", "fees#lead", "visa#fees"),
     after=flat("Yes, within 14 days.", "fares#refunds", "fees#lead", "visa#fees", "fees#refunds"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ SEEN: dict[str, Any] = {
     "crux_quotes": ["The crux: how many salons would leave"],
     "uncertainty_treatment": "quantified",
     "confidence_quotes": ["I'd put 65% on raising it"],
+    "confidence": 65,
     "hard_fails": [],
     "mode": "hybrid",
     "reasoning": "Three readings and two turns; the crux decides, and a pilot is left as the way out.",
@@ -70,7 +72,8 @@ def reply(**changes: Any) -> str:
 def graded_reply(grade: float) -> str:
     """An observation that quotes nothing and gives each dimension the same grade: ten times as many points."""
     nothing = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "crux_treatment": "none"}
-    nothing |= {"crux_quotes": [], "uncertainty_treatment": "none", "confidence_quotes": [], "mode": "converge"}
+    nothing |= {"crux_quotes": [], "uncertainty_treatment": "none", "confidence_quotes": [], "confidence": None}
+    nothing["mode"] = "converge"
     return reply(**nothing, dimensions=dict.fromkeys(Dimensions.model_fields, grade))
 
 
@@ -164,6 +167,7 @@ def _as_reply(row: Mapping[str, Any]) -> str:
             "num_shifts": row["shifts"],
             "crux_quotes": quotes.get("crux", []),
             "confidence_quotes": quotes.get("confidence", []),
+            "confidence": row.get("confidence"),
             "hard_fails": [{"code": code, "quotes": quotes[code]} for code in row["hard_fails"]],
         }
     )
@@ -172,7 +176,7 @@ def _as_reply(row: Mapping[str, Any]) -> str:
 def showcase_judge(request: Json, _call: int) -> Reply:
     """The reference judge of the showcase, as a model."""
     shown = "\n".join(text_of(request, "user"))
-    answer = shown.partition("<response>\n")[2].rpartition("\n</response>")[0]
+    (answer,) = re.findall(r"<response-\w+>\n(.*)\n</response-\w+>", shown, re.DOTALL)
     return Reply(showcase_replies()[answer])
 
 

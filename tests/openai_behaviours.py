@@ -7,6 +7,7 @@ must not block: waiting is `Reply.latency`. The wording of errors is OpenAI's, a
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -195,7 +196,9 @@ def unauthorised() -> Behaviour:
 
 
 def answer_judge(otherwise: Behaviour | None = None) -> Behaviour:
-    """A verdict for whoever asks for one, the same for the same user message; `otherwise` serves other requests.
+    """A verdict for whoever asks for one, the same for the same user message, whatever the suffix of its tags.
+
+    `otherwise` serves other requests.
 
     The schema is that of `response_format`, else one that stands in the messages, else the fields of this project's
     verdicts that the messages name in quotes. Without a response_format the verdict comes in prose and a code fence.
@@ -209,7 +212,8 @@ def answer_judge(otherwise: Behaviour | None = None) -> Behaviour:
             schema = schema_in("\n".join(text_of(request)))
         if not schema:
             return otherwise(request, call)
-        content = json.dumps(fill(schema, next(text_of(request, "user"), ""), schema))
+        asked = re.sub(r"(?<=[a-z])-[0-9a-f]{12}>", ">", next(text_of(request, "user"), ""))
+        content = json.dumps(fill(schema, asked, schema))
         return Reply(content if form else f"Here is my verdict:\n```json\n{content}\n```\nAsk if you need more.")
 
     return behave

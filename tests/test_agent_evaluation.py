@@ -20,7 +20,7 @@ import pytest
 
 from evaltrack import Question, Response, RunResult, Source, run_eval
 from evaltrack.cli import _run
-from evaltrack.table import read_table
+from evaltrack.table_reader import read_table
 
 from .conftest import REPO
 from .openai_behaviours import (
@@ -118,6 +118,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
             "OPENAI_BASE_URL": server.base_url,
             "OPENAI_LOG": "debug",
             "EVALTRACK_CACHE_DIR": str(folder / "cache"),
+            "EVALTRACK_STATE_DIR": str(folder / "state"),
             "PYTHONPATH": str(REPO),
         }
         ended = subprocess.run(

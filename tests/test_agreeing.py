@@ -93,8 +93,8 @@ def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged
     }
     for name, found in made.numbers.items():
         sides = [[side[key][name] for key in ids] for side in (own, other)]
-        step = 5 if name == "reasoning_score" else 1
-        assert found == numeric_agreement(*sides, tolerance=step, step=step, resamples=RESAMPLES), name
+        tolerance = 5 if name == "reasoning_score" else 1
+        assert found == numeric_agreement(*sides, tolerance=tolerance, resamples=RESAMPLES), name
     assert set(made.labels) == {"tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"}
     for name, found in made.labels.items():
         sides = [[side[key][name] for key in ids] for side in (own, other)]
@@ -122,6 +122,9 @@ def test_the_agreement_is_kept_with_the_run(judged: Judged) -> None:
     kept = judge_notes(connect(judged.uri), judged.reference.run_id).agreement
     assert kept is not None
     assert (kept.kappa, kept.n, kept.other) == (made.kappa, 30, "second-reader")
+    assert kept.low == made.numbers["reasoning_score"].figures["quadratic_kappa"].low
+    assert kept.low is not None
+    assert kept.low < kept.kappa
     assert (kept.judge, kept.judge_prompt) == ("evaltrack-reference", "")
 
 
@@ -137,7 +140,7 @@ def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_pa
     ]
     score = made.numbers["reasoning_score"]
     assert (score.n, score.without_a, score.without_b) == (12, 3, 18)
-    alone = numeric_agreement(*sides, tolerance=5, step=5, resamples=RESAMPLES)
+    alone = numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
     assert {name: figure.value for name, figure in score.figures.items()} == {
         name: figure.value for name, figure in alone.figures.items()
     }
@@ -178,7 +181,7 @@ def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None
     )
     own, other = by_hand(weights=RubricWeights.parse(text))
     sides = [[side[key]["reasoning_score"] for key in sorted(own)] for side in (own, other)]
-    assert made.numbers["reasoning_score"] == numeric_agreement(*sides, tolerance=5, step=5, resamples=RESAMPLES)
+    assert made.numbers["reasoning_score"] == numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
     assert through_a_run.numbers == made.numbers
 
 
@@ -217,7 +220,7 @@ def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> N
     sides = [list(side.values()) for side in (OWN, PEOPLE)]
     assert set(made.numbers) == set(ANSWER)
     found = made.numbers["overall_score"]
-    assert found == numeric_agreement(*sides, tolerance=0.1, step=0.1, resamples=RESAMPLES)
+    assert found == numeric_agreement(*sides, tolerance=0.1, resamples=RESAMPLES)
     assert found.figures["share_within"].value == 5 / 6
     assert [(each.id, each.score, each.other) for each in made.disagreements] == [("b", 0.8, 0.3)]
     assert set(made.labels) == set(LABELS["answer"])

@@ -25,7 +25,6 @@ from evaltrack.agreement import (
     NO_PAIR,
     NO_UNIT,
     ONE_SIDE,
-    ONE_STEP,
     Agreement,
     Confusion,
     Figure,
@@ -239,7 +238,7 @@ def test_pairs_with_a_gap_are_left_out_and_counted(pairs: list[tuple[int | None,
 )
 def test_without_a_pair_everything_is_undefined(a: list[Any], b: list[Any]) -> None:
     """No figure has a number, each says why, and the confusion has no label."""
-    agreement, labels = numeric_agreement(a, b, tolerance=1, step=1), label_agreement(a, b)
+    agreement, labels = numeric_agreement(a, b, tolerance=1), label_agreement(a, b)
     nothing = Figure(None, 0, len(a), NO_PAIR)
     assert agreement.figures == dict.fromkeys(NUMERIC, nothing)
     assert labels.figures == dict.fromkeys(["accuracy", "cohen_kappa", "alpha_nominal"], nothing)
@@ -264,9 +263,6 @@ def test_one_number_throughout_ranks_nothing() -> None:
     one = numeric_agreement([3, 3, 3], [3, 4, 5], tolerance=0).figures
     assert [one[name].value is None for name in NUMERIC] == [False] * 5 + [True]
     assert one["quadratic_kappa"].value == 0
-    rounded = numeric_agreement([3.1, 2.9], [3, 3.2], tolerance=0, step=1).figures
-    assert rounded["quadratic_kappa"] == Figure(None, 2, 0, ONE_STEP)
-    assert rounded["alpha_interval"].value is not None
 
 
 def test_one_pair_says_nothing_of_how_it_would_vary() -> None:
@@ -298,14 +294,24 @@ def test_the_size_of_the_unit_does_not_matter(size: float) -> None:
     assert same(spearman(x, y), spearman(a, b).value)
 
 
-def test_kappa_rounds_to_the_steps_of_the_scale() -> None:
-    """Halves go up, also 0.35 / 0.1, which is a little less than 3.5; without step the numbers stay as they are."""
+def test_kappa_is_over_the_values_as_given() -> None:
+    """Grades that lie between the steps of a scale are not rounded to them, which would give another kappa."""
     a, b = [0.35, 0.12, 0.9, 0.55], [0.4, 0.1, 0.94, 0.44]
-    stepped = numeric_agreement(a, b, tolerance=0, step=0.1).figures["quadratic_kappa"].value
-    assert stepped == pytest.approx(float(kappa_by_definition([(4, 4), (1, 1), (9, 9), (6, 4)], "quadratic") or 0))
     plain = numeric_agreement(a, b, tolerance=0).figures["quadratic_kappa"]
     hundredths = [(35, 40), (12, 10), (90, 94), (55, 44)]
     assert same(Figure(plain.value, 4, 0), kappa_by_definition(hundredths, "quadratic"))
+    assert plain.value == cohen_kappa(a, b, weights="quadratic").value
+
+
+@repeatable
+@given(PAIRS, st.sampled_from([0.1, 0.25, 0.3, 1 / 3, 1e-3, 7]))
+def test_kappa_does_not_depend_on_the_unit(pairs: list[tuple[int, int]], unit: float) -> None:
+    """The same grades in tenths, quarters or points have one kappa."""
+    sides = split(pairs)
+    scaled = ([unit * value for value in side] for side in sides)
+    plain = numeric_agreement(*sides, tolerance=1, resamples=1).figures["quadratic_kappa"]
+    found = numeric_agreement(*scaled, tolerance=1, resamples=1).figures["quadratic_kappa"]
+    assert found.value == (None if plain.value is None else pytest.approx(plain.value))
 
 
 # properties
@@ -336,7 +342,7 @@ def test_sides_order_and_names_change_nothing(pairs: list[tuple[int, int]], rand
 def test_figures_stay_in_their_range_and_agree_with_the_single_functions(pairs: list[tuple[int, int]]) -> None:
     """At most 1, and 1 exactly where all pairs are equal; each figure of an agreement is what its function gives."""
     a, b = split(pairs)
-    numbers = numeric_agreement(a, b, tolerance=1, step=1, resamples=50).figures
+    numbers = numeric_agreement(a, b, tolerance=1, resamples=50).figures
     labels = label_agreement(a, b, resamples=50).figures
     functions = {
         "mean_absolute_difference": mean_absolute_difference(a, b),
@@ -372,7 +378,7 @@ def graded(n: int, seed: int = 1) -> tuple[list[int], list[int]]:
 def test_intervals_are_those_of_pairs_drawn_one_by_one() -> None:
     """Drawing indices and computing each figure anew gives the same ends, within the Monte Carlo error of both."""
     a, b = graded(80)
-    numbers = numeric_agreement(a, b, tolerance=1, step=1, resamples=4000)
+    numbers = numeric_agreement(a, b, tolerance=1, resamples=4000)
     labels = label_agreement(a, b, resamples=4000)
     draw = np.random.default_rng(7)
     again: dict[str, list[float]] = {
@@ -433,7 +439,7 @@ def test_distinct_numbers_take_about_a_second() -> None:
     a = draw.random(1500)
     b = (a + draw.normal(0, 0.2, 1500)).clip(0, 1)
     started = time.process_time()
-    found = numeric_agreement(a.tolist(), b.tolist(), tolerance=0.1, step=0.05)
+    found = numeric_agreement(a.tolist(), b.tolist(), tolerance=0.1)
     assert time.process_time() - started < 3
     assert all(figure.low is not None for figure in found.figures.values())
 
@@ -457,7 +463,6 @@ def test_distinct_numbers_take_about_a_second() -> None:
         (lambda: share_within([1], [1], -0.1), "tolerance is -0.1"),
         (lambda: share_within([1], [1], float("nan")), "tolerance is nan"),
         (lambda: confusion(["x"], ["y"], ["x"]), "'y' is not among the labels"),
-        (lambda: numeric_agreement([1], [1], tolerance=0, step=0), "step is 0"),
         (lambda: numeric_agreement([1], [1], tolerance=0, resamples=0), "resamples is 0"),
         (lambda: label_agreement([], [], resamples=0), "resamples is 0"),
     ],

@@ -225,9 +225,10 @@ def test_an_edited_golden_set_compares_what_stayed(store_uri: str, tmp_path: Pat
     path.write_text(path.read_text().replace("second?", "second and a half?"))
     after = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
 
-    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False)
+    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False, min_coverage=0.6)
 
     assert (made.verdict, made.edited, made.num_common) == ("ok", ("b",), 2)
+    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "unknown"
 
 
 def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> None:

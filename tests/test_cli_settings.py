@@ -139,3 +139,25 @@ def test_hyphens_below_a_group(tmp_path: Path) -> None:
     """An option may be written as on the command line there too."""
     (tmp_path / "evaltrack.toml").write_text("[golden.lint]\nan-option = 1\n")
     assert read_settings(tmp_path) == {"golden": {"lint": {"an_option": 1}}}
+
+
+def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
+    """On the command line or in the environment; only its name says in which table the settings are."""
+    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
+    (tmp_path / "gate.toml").write_text("[run]\nk = 4\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 5\n")
+    assert read_settings(tmp_path, tmp_path / "gate.toml") == {"run": {"k": 4}}
+    assert read_settings(tmp_path, tmp_path / "other" / "pyproject.toml") == {"run": {"k": 5}}
+
+    (tmp_path / "gate.toml").write_text("[rum]\n")
+    for arguments, env in ((["--config", "gate.toml"], {}), ([], {"EVALTRACK_CONFIG": "gate.toml"})):
+        ended = evaltrack(*arguments, "run", "none.jsonl", cwd=tmp_path, env=env)
+        assert (ended.returncode, ended.stderr[:48]) == (2, "Error: settings: there is no command `rum`; did ")
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+    """No other is looked for in its place."""
+    (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
+    ended = evaltrack("--config", "gate.toml", "run", "none.jsonl", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (2, "Error: gate.toml: cannot be read: No such file or directory\n")

@@ -9,8 +9,13 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
+
+import pytest
+
+from evaltrack.cli.hosts import loopback_hosts, outer_hosts
 
 from .conftest import evaltrack
 
@@ -35,7 +40,7 @@ def alive(marker: str) -> list[str]:
 
 
 def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path) -> None:
-    """The address is said on stderr, the page answers there, Ctrl-C ends all of it with exit code 0."""
+    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
     shutil.copy(empty_database, tmp_path / "mlflow.db")
     port, marker = free_port(), f"EVALTRACK_TEST_MARK={tmp_path}"
     name, _, value = marker.partition("=")
@@ -57,6 +62,9 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
         assert f"http://127.0.0.1:{port}/evaltrack/" in lines[-1], "".join(lines)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/evaltrack/", timeout=30) as answer:
             assert b"Golden sets" in answer.read()
+        foreign = urllib.request.Request(f"http://127.0.0.1:{port}/evaltrack/", headers={"Host": f"10.evil.com:{port}"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(foreign, timeout=30)
         assert alive(marker)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30)
@@ -89,10 +97,29 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> 
     assert "choose another with --port" in ended.stderr
 
 
+def test_the_hosts_are_exact_names() -> None:
+    """Of --host and those named, with the port of the server where none is given; port 80 may be left out."""
+    assert loopback_hosts(5000) == ["localhost:5000", "127.0.0.1:5000", "[::1]:5000"]
+    assert (
+        outer_hosts("127.0.0.1", 5000, "") == outer_hosts("localhost", 5000, "") == outer_hosts("::1", 5000, "") == []
+    )
+    assert outer_hosts("192.168.1.5", 80, "") == ["192.168.1.5:80", "192.168.1.5"]
+    assert outer_hosts("fd00::7", 5000, "A.example, b:8080") == [
+        "[fd00::7]:5000",
+        "a.example",
+        "a.example:5000",
+        "b:8080",
+    ]
+    any_of = outer_hosts("0.0.0.0", 5000, "")
+    assert f"{socket.gethostname().lower()}:5000" in any_of
+    assert not any("*" in each or each.startswith("0.0.0.0") for each in any_of)
+
+
 def test_help_shows_examples(tmp_path: Path) -> None:
-    """And names both options."""
+    """And names all options."""
     ended = evaltrack("ui", "--help", cwd=tmp_path)
     assert ended.returncode == 0
     assert "Examples:" in ended.stdout
     assert "--host" in ended.stdout
     assert "--port" in ended.stdout
+    assert "--allowed-hosts mlflow.example.com" in ended.stdout

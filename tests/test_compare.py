@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison, Threshold
-from evaltrack.compare.engine import compare
-from evaltrack.compare.gate import Gate, parse_drops
+from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Question, Response
@@ -80,8 +80,8 @@ def test_exactly_at_the_threshold_is_no_regression_and_one_over_is() -> None:
 def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> None:
     """`d:recall_at_k=4%` looks at that domain alone."""
     asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
-    drops, domains = parse_drops([*texts, "recall_at_k=off"], ["recall_at_k"])
-    gate = Gate(drops, domains)
+    drops, domains, asked_for = parse_drops([*texts, "recall_at_k=off"], ["recall_at_k"])
+    gate = Gate(drops, domains, asked=asked_for)
     made = compare(side(rows_of(asked, {})), side(rows_of(asked, {"q0": found("a", "b", "c")})), gate, resamples=100)
     assert made.verdict == verdict
 
@@ -116,11 +116,53 @@ def test_a_regression_outweighs_a_lost_question() -> None:
 def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> None:
     """They are never mixed in silently."""
     edited = [*TEN[1:9], question("q9", question="What else?"), question("new")]
-    made = compare(side(rows_of(TEN, {})), side(rows_of(edited, {"q9": found("x"), "new": found("x")})), resamples=100)
+    rows = rows_of(edited, {"q9": found("x"), "new": found("x")})
+    made = compare(side(rows_of(TEN, {})), side(rows), Gate(min_coverage=0.8), resamples=100)
 
     assert (made.removed, made.added, made.edited) == (("q0",), ("new",), ("q9",))
     assert made.num_common == 8
     assert made.verdict == "ok"
+
+
+def test_many_edits_leave_nothing_to_be_green_about() -> None:
+    """Where more than a tenth was edited it cannot be told, unless less is asked for; added questions are free."""
+    edited = [question(each.id, question="What else?") for each in TEN[:2]] + TEN[2:]
+    before, after = side(rows_of(TEN, {})), side(rows_of([*edited, *(question(f"new{n}") for n in range(9))], {}))
+    made = compare(before, after, resamples=100)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons == ("8 of 10 questions are left to compare: 2 edited, 0 lost (--min-coverage 0.9)",)
+    assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
+
+
+def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:
+    """Every answer is worse, and every question still passes; within the judge's own noise it is none."""
+    rows = [
+        [row(each, found(f"{each.id}!"), position, score) for position, each in enumerate(TEN)]
+        for score in (0.99, 0.76)
+    ]
+    made = compare(side(rows[0]), side(rows[1]), resamples=100)
+    assert made.flips == ()
+    assert made.reasons == ("judge_score went from 0.990 to 0.760, 23.2 % worse (tolerated: 10 %)",)
+    noisy = JudgeKnown(noise={"judge_score": 0.25})
+    assert compare(side(rows[0]), side(rows[1]), known=noisy, resamples=100).verdict == "ok"
+    strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], asked=frozenset({"judge_score"}))
+    assert compare(side(rows[0]), side(rows[1]), strict, known=noisy, resamples=100).verdict == "regression"
+
+
+def test_a_target_that_only_answers_is_gated_by_its_judge() -> None:
+    """It reports no sources, so its questions pass by their verdicts, and their fall is a regression."""
+    answers = Response(answer="so")
+    rows = [[row(each, answers, position, score) for position, each in enumerate(TEN)] for score in (0.9, 0.2)]
+    made = compare(side(rows[0]), side(rows[1]), resamples=100)
+    assert (made.verdict, len(made.flips)) == ("regression", 10)
+
+
+def test_retrieval_that_is_not_measured_any_more_is_lost() -> None:
+    """A target that reports its sources no longer does not pass the gate by its judge."""
+    before = [row(each, found(f"{each.id}!"), position, 0.9) for position, each in enumerate(TEN)]
+    after = [row(each, Response(answer="so"), position, 0.9) for position, each in enumerate(TEN)]
+    made = compare(side(before), side(after), resamples=100)
+    assert (made.verdict, len(made.lost)) == ("unknown", 10)
 
 
 def test_fixes_are_listed_and_win_nothing_back() -> None:
@@ -270,11 +312,11 @@ def test_each_cause_is_read_from_two_rows(kind: str) -> None:
 
 
 def test_later_causes_are_listed_besides() -> None:
-    """A lost source, then another answer, then another verdict: all three, in the order of the flow."""
+    """A lost source, then another answer on the other sources; that it is judged otherwise follows from it."""
     from evaltrack.compare.causes import causes_of
 
     causes = causes_of(*planted("source_lost", question("q")), 5)
-    assert [cause.kind for cause in causes] == ["source_lost", "answer_changed", "verdict_changed"]
+    assert [cause.kind for cause in causes] == ["source_lost", "context_changed"]
 
 
 def test_titles_are_compared_as_titles() -> None:
@@ -315,10 +357,12 @@ def test_rows_that_differ_in_nothing_have_no_cause_that_could_be_known() -> None
 
 def test_drops_are_parsed() -> None:
     """Relative with a per cent sign, absolute without, `off`, and by domain; the defaults stay."""
-    overall, domains = parse_drops(
+    overall, domains, asked_for = parse_drops(
         ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%"], ["mrr", "judge_score", "recall_at_k"]
     )
-    assert overall == {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
+    own = {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
+    assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
+    assert asked_for == {"mrr", "judge_score"}
     assert domains == {"a:b": {"mrr": Threshold(0.02, relative=True)}}
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import mlflow
+import pyarrow.parquet as pq
 import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
+from evaltrack.errors import TrackingError
 from evaltrack.report.comparison_files import write_comparison
 from evaltrack.report.comparison_terminal import comparison_text
+
+from .judging import cli
 
 
 def golden(folder: Path) -> Path:
@@ -81,3 +86,32 @@ def test_a_green_gate_has_no_failed_test_case(store_uri: str, tmp_path: Path) ->
     blocked = compared(store_uri, good, bad, max_drop=rules)
     write_comparison(blocked, tmp_path / "out.xml")
     assert 'failures="2"' in (tmp_path / "out.xml").read_text().splitlines()[1]
+
+
+def test_the_newest_run_of_the_set_that_is_named(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where several golden sets wait to be compared none is chosen; one that is named is."""
+    for name in ("first", "second"):
+        golden = tmp_path / f"{name}.jsonl"
+        golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
+        runs = [run_eval(golden, target=lambda q, k: ["a"], tracking_uri=store_uri, traces="off") for _ in range(2)]
+        assert cli("baseline", "set", runs[0].run_id) == 0
+    capsys.readouterr()
+    assert cli("compare", "--no-log") == 2
+    refused = capsys.readouterr().err
+    assert "2 golden sets have runs newer than their baselines (first, second); name one: evaltrack compare" in refused
+    for name in ("first", "second"):
+        assert cli("compare", str(tmp_path / f"{name}.jsonl"), "--no-log", "--output", "table") == 0
+        assert f", {name}, 1 common question" in capsys.readouterr().out
+
+
+def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> None:
+    """Whoever takes the failing rows out of a run's table makes it no better run."""
+    good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
+    client = mlflow.MlflowClient(store_uri)
+    path = Path(client.download_artifacts(bad.run_id, "per_question.parquet", str(tmp_path)))
+    pq.write_table(pq.read_table(path).slice(1), path)
+    client.log_artifact(bad.run_id, str(path))
+    with pytest.raises(TrackingError, match=r"per_question\.parquet of run .* is damaged: it holds 3 rows"):
+        compared(store_uri, good, bad)

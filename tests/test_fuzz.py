@@ -16,11 +16,13 @@ def fuzz(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_reader_expects_what_it_is_given(tmp_path: Path) -> None:
-    """Five seconds of damaged and hostile input: no undocumented exception, no hang, no traceback."""
+    """Five seconds of damaged, hostile input: nothing undocumented, no hang, traceback or crash, and little memory."""
     ended = fuzz("--seconds", "5", "--seed", "1", "--keep", tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     *told, last = ended.stdout.splitlines()
-    assert len(told) == 17
+    *readers, memory = told
+    assert len(readers) == 23
+    assert int(memory.partition(" MB of memory at most")[0]) < 500
     figures = re.fullmatch(r"([\d,]+) bytes fed in ([\d,]+) inputs: 0 findings", last)
     assert figures, last
     assert int(figures[1].replace(",", "")) > 100_000

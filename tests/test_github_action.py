@@ -2,75 +2,185 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import json
+import re
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from .conftest import REPO
-from .test_evaluation import golden
+from .workflow import ACTION, BOT, Job, commit, git, repository
 
-STEPS: list[dict[str, Any]] = yaml.safe_load((REPO / "scripts/github/action.yml").read_text())["runs"]["steps"]
-
-GH = """#!/bin/bash
-echo "$*" >> calls
-if [[ "$*" == *--paginate* ]]; then cat known 2>/dev/null || true; fi
-"""
+README = (REPO / "README.md").read_text()
+QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
+PAGE = "<!-- evaltrack:small -->\nall is well\n"
 
 
-def step(name: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run one step in `folder`."""
-    script = next(step["run"] for step in STEPS if step["name"] == name)
-    paths = f"{folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    outputs = {"GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_OUTPUT": str(folder / "output")}
-    return subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script],
-        cwd=folder,
-        env={**os.environ, **outputs, "PATH": paths, **env},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def job(tmp_path: Path, base: str = "", **inputs: str) -> Job:
+    """The action on `tree`, for a golden set whose answers lie beside it."""
+    given = {"golden": "small.jsonl", "target": "recorded:now.jsonl", "github-token": "t"}
+    return Job(tmp_path / "tree", tmp_path / "temp", given | inputs, base)
 
 
-@pytest.mark.parametrize(("sources", "code"), [("a", 0), ("x", 1)])
-def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path, sources: str, code: int) -> None:
-    """Evaluate, compare with a saved baseline, job summary, annotations, exit code."""
-    path = golden(tmp_path, [{"id": 1, "question": "q?", "expected_chunks": ["a"]}])
-    uri = {"MLFLOW_TRACKING_URI": store_uri}
-    for name, found in {"good": "a", "now": sources}.items():
-        (tmp_path / f"{name}.jsonl").write_text(f'{{"id": 1, "sources": ["{found}"]}}\n')
-    saved = step("Evaluate", tmp_path, GOLDEN=str(path), TARGET="recorded:good.jsonl", OPTIONS="--output json", **uri)
-    (tmp_path / "baseline.json").write_text(saved.stdout)
+@pytest.mark.parametrize(("chunk", "code"), [("a", 0), ("x", 1)])
+def test_the_action_ends_with_the_gates_exit_code(store_uri: str, tmp_path: Path, chunk: str, code: int) -> None:
+    """Evaluate, compare with a saved baseline, job summary, annotations, comment, exit code."""
+    tree = tmp_path / "tree"
+    repository(tree, {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
+    saved = job(tmp_path, **{"run-options": "--output json"}).step("Evaluate")
+    (tree / "baseline.json").write_text(saved.stdout)
+    (tree / "now.jsonl").write_text(f'{{"id": 1, "sources": ["{chunk}"]}}\n')
+    made = job(tmp_path, baseline="baseline.json", **{"compare-options": "--allow-flips 0"})
 
-    assert step("Evaluate", tmp_path, GOLDEN=str(path), TARGET="recorded:now.jsonl", OPTIONS="", **uri).returncode == 0
-    compared = step("Compare", tmp_path, BASELINE="baseline.json", OPTIONS="--allow-flips 0", **uri)
-    assert compared.returncode == 0, compared.stderr
-    assert (tmp_path / "output").read_text() == f"code=0\ncode=0\ncode={code}\n"  # two evaluations, one comparison
-    assert (tmp_path / "summary").read_text().startswith("<!-- evaltrack:small -->")
-    assert ("::error" in compared.stdout + compared.stderr) == (code == 1)
-    assert step("Gate", tmp_path, RUN="0", CODE=str(code)).returncode == code
-    assert step("Gate", tmp_path, RUN="1", CODE="0").returncode == 1
+    assert made.run() == code, made.output
+
+    assert made.outputs["evaluate"] == {"code": "0"}
+    assert made.outputs["compare"] == {"code": str(code)}
+    assert made.summary.startswith("<!-- evaltrack:small -->")
+    assert made.comments == [(BOT, made.summary)]
+    assert ("\n::error title=Regression" in made.output) == (code == 1)
+    assert {path.suffix for path in made.temp.glob("evaltrack/evaltrack.*")} == {".html", ".md", ".json", ".xml"}
+    assert made.step("Gate", RUN="1", CODE="0").returncode == 1
+
+
+def test_the_work_tree_stays_as_it_is(empty_database: Path, tmp_path: Path) -> None:
+    """The store too is in the runner's folder, where none is set: one in the work tree may be the pull request's."""
+    repository(tmp_path / "tree", {"small.jsonl": QUESTION, "now.jsonl": '{"id": 1, "sources": ["a"]}\n'})
+    made = job(tmp_path)
+    (made.temp / "evaltrack").mkdir()
+    shutil.copy(empty_database, made.temp / "evaltrack/mlflow.db")
+
+    made.step("Evaluate")
+
+    assert made.outputs["evaluate"] == {"code": "0"}, made.output
+    assert git(made.tree, "status", "--porcelain") == ""
+
+
+def test_one_comment_is_kept_up_to_date(tmp_path: Path) -> None:
+    """The first time it is written, later it is changed in place."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path)
+    (made.temp / "evaltrack").mkdir()
+    for words in ("well", "not well"):
+        (made.temp / "evaltrack/evaltrack.md").write_text(PAGE.replace("well", words))
+        assert made.step("Comment").returncode == 0, made.output
+
+    assert made.comments == [(BOT, PAGE.replace("well", "not well"))]
+    assert made.output == ""
+
+
+# The commit that decides
+
+
+def base_of(made: Job) -> dict[str, str]:
+    """What the step `Base` found: the texts of baseline and settings."""
+    assert made.step("Base").returncode == 0, made.output
+    return {name: (made.tree / path).read_text() for name, path in made.outputs["base"].items()}
+
+
+@pytest.mark.parametrize("name", ["evaltrack.toml", "pyproject.toml", ""])
+def test_baseline_and_settings_are_those_of_the_base(tmp_path: Path, name: str) -> None:
+    """Whatever the work tree holds; where the base has no settings, there are none."""
+    base = repository(tmp_path / "tree", {"b.json": "old", "other": "", **({name: "old"} if name else {})})
+    commit(tmp_path / "tree", {"b.json": "new", "evaltrack.toml": "new", "pyproject.toml": "new"})
+
+    made = job(tmp_path, base, baseline="b.json")
+
+    assert base_of(made) == {"baseline": "old", "config": "old" if name else ""}
+    assert Path(made.outputs["base"]["config"]).name == (name or "evaltrack.toml")
+
+
+def test_a_settings_file_that_is_named_is_that_of_the_base_too(tmp_path: Path) -> None:
+    """EVALTRACK_CONFIG names it in the work tree."""
+    base = repository(tmp_path / "tree", {"gate.toml": "old"})
+    commit(tmp_path / "tree", {"gate.toml": "new"})
+    made = job(tmp_path, base)
+    made.env["EVALTRACK_CONFIG"] = str(tmp_path / "tree" / "gate.toml")
+
+    assert made.step("Base").returncode == 0, made.output
+    assert Path(made.outputs["base"]["config"]).read_text() == "old"
+
+
+def test_without_a_base_the_work_tree_decides(tmp_path: Path) -> None:
+    """As after a push; and so it does where the input is empty."""
+    (tmp_path / "tree").mkdir()
+    for made in (job(tmp_path, baseline="b.json"), job(tmp_path, "1" * 40, baseline="b.json", **{"baseline-ref": ""})):
+        assert made.step("Base").returncode == 0, made.output
+        assert made.outputs["base"] == {"baseline": "b.json", "config": ""}
+
+
+def test_a_baseline_outside_of_the_work_tree_is_taken_as_it_is(tmp_path: Path) -> None:
+    """No pull request brings it."""
+    base = repository(tmp_path / "tree", {"other": ""})
+    (tmp_path / "downloaded.json").write_text("as it is")
+    for path in ("../downloaded.json", str(tmp_path / "downloaded.json")):
+        assert base_of(job(tmp_path, base, baseline=path))["baseline"] == "as it is"
+
+
+def test_a_base_that_was_not_fetched_is_fetched(tmp_path: Path) -> None:
+    """By its commit, or the branch that is named."""
+    base = repository(tmp_path / "origin", {"b.json": "old"})
+    commit(tmp_path / "origin", {"b.json": "new"})
+    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tmp_path}/origin", "tree")
+    git(tmp_path / "origin", "branch", "stable", base)
+
+    assert base_of(job(tmp_path, base, baseline="b.json"))["baseline"] == "old"
+    assert base_of(job(tmp_path, baseline="b.json", **{"baseline-ref": "stable"}))["baseline"] == "old"
 
 
 @pytest.mark.parametrize(
-    ("known", "call"),
-    [("", "api repos/o/r/issues/7/comments -F"), ("42\n", "api -X PATCH repos/o/r/issues/comments/42 -F")],
+    ("base", "message"),
+    [
+        (
+            "0" * 40,
+            "baseline-ref: `0000000000000000000000000000000000000000` is not in the checkout and cannot be fetched",
+        ),
+        ("--upload-pack=touch pwned", "baseline-ref: `--upload-pack=touch pwned` is no commit or branch"),
+        ("", "`none.json` is not in main ("),
+    ],
 )
-def test_one_comment_is_kept_up_to_date(tmp_path: Path, known: str, call: str) -> None:
-    """The first time it is written, later it is changed in place."""
-    (tmp_path / "gh").write_text(GH)
-    (tmp_path / "gh").chmod(0o755)
-    (tmp_path / "known").write_text(known)
-    (tmp_path / "evaltrack.md").write_text("<!-- evaltrack:small -->\nall is well\n")
+def test_a_base_that_does_not_decide_is_an_error(tmp_path: Path, base: str, message: str) -> None:
+    """Nothing else takes its place, and the message says what to do."""
+    repository(tmp_path / "tree", {"other": ""})
+    (tmp_path / "tree" / "none.json").write_text("brought along")
+    made = job(tmp_path, base or "main", baseline="none.json")
 
-    ended = step("Comment", tmp_path, NUMBER="7", GITHUB_REPOSITORY="o/r", GH_TOKEN="t")
+    assert made.run() == 2
+    assert made.output.splitlines()[-1].startswith(f"::error title=evaltrack::{message}")
+    assert "evaluate" not in made.outputs
 
-    assert ended.returncode == 0, ended.stderr
-    asked, wrote = (tmp_path / "calls").read_text().splitlines()
-    assert "<!-- evaltrack:small -->" in asked
-    assert wrote == f"{call} body=@evaltrack.md"
+
+def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
+    """As where nothing was checked out."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path, "main", baseline="b.json")
+    made.env["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
+    assert made.step("Base").returncode == 2
+    assert "::error title=evaltrack::baseline-ref: " in made.output
+
+
+# What is run
+
+
+def test_other_actions_are_pinned() -> None:
+    """By the full commit, with the version beside it; a tag can be moved."""
+    text = (REPO / "scripts/github/action.yml").read_text() + README
+    used = [line for line in re.findall(r"uses: *(.*)", text) if not line.startswith("OWNER/evaltrack/")]
+    assert len(used) == 3
+    assert [line for line in used if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+def test_the_readme_installs_what_is_ours() -> None:
+    """The package of this name on PyPI is somebody else's."""
+    from evaltrack import __version__
+
+    assert not re.search(r"pip install (-\S+ )*['\"]?evaltrack(?! @ git)", README)
+    assert set(re.findall(r"OWNER/evaltrack(?:/scripts/github)?@(\S+?)[\"\s]", README)) == {f"v{__version__}"}
+
+
+def test_every_input_reaches_a_step() -> None:
+    """None is only described, and nothing of an input is put into a script."""
+    steps = json.dumps(ACTION["runs"]["steps"])
+    assert all(f"inputs.{name} " in steps for name in ACTION["inputs"])
+    assert not any("${{" in step.get("run", "") for step in ACTION["runs"]["steps"])

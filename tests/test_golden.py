@@ -287,14 +287,15 @@ def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
 
 
 def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
-    """Beyond 200 problems the message only counts the rest."""
+    """Beyond 20 problems the message only counts the rest; the error holds them all."""
     with pytest.raises(GoldenError) as caught:
         open_golden(write(tmp_path, "nope\n" * 203))
     shown = str(caught.value).splitlines()
     assert caught.value.total == 203
-    assert len(shown) == 201
-    assert shown[199].startswith(f"{tmp_path / 'set.jsonl'}:200: ")
-    assert shown[200] == "... and 3 more problems"
+    assert len(caught.value.problems) == 203
+    assert len(shown) == 21
+    assert shown[19].startswith(f"{tmp_path / 'set.jsonl'}:20: ")
+    assert shown[20] == "... and 183 more problems"
 
 
 def test_duplicate_ids_name_both_lines(tmp_path: Path) -> None:

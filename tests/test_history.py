@@ -10,7 +10,7 @@ import pytest
 from evaltrack import compare_runs, run_eval
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.tracking.baselines import set_baseline
-from evaltrack.tracking.history import golden_sets, past_runs, recent_golden_sets
+from evaltrack.tracking.history import past_runs, recent_golden_sets
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import Store, connect
 
@@ -80,17 +80,13 @@ def test_one_question_is_asked_of_the_store(store: Store, monkeypatch: pytest.Mo
     assert asked == [{"max_results": 2, "order_by": ["attributes.start_time DESC"]}]
 
 
-def test_golden_sets_are_those_of_new_runs_and_of_baselines(store: Store) -> None:
-    """By name and experiment; a baseline keeps a set in the list, whatever its age."""
+def test_golden_sets_are_those_of_new_runs(store: Store) -> None:
+    """By name and experiment."""
     other = store.client.create_experiment("other")
     note_runs(store, 2, "b")
     note_runs(store, 1, "a")
     note_runs(store, 1, "c", other)
-    store.client.set_experiment_tag(
-        "0", "evaltrack.baseline.old", '{"golden": "old", "run_id": "x", "by": "me", "at": "2026-01-01T00:00:00+00:00"}'
-    )
 
-    assert golden_sets(store, "0") == ["a", "b", "old"]
     assert recent_golden_sets(store, ["0", other]) == {"0": {"a", "b"}, other: {"c"}}
     assert recent_golden_sets(store, []) == {}
 

@@ -28,6 +28,7 @@ from evaltrack.judges.answer import (
     prompt_digest,
     reply_schema,
 )
+from evaltrack.judges.inert import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
@@ -104,6 +105,11 @@ def verdict_of(
     return asyncio.run(asyncio.wait_for(judged(), 30))
 
 
+def plain(message: dict[str, str]) -> str:
+    """What a message says, without the suffix of its tags."""
+    return message["content"].replace(f"-{SUFFIX}>", ">")
+
+
 def changed(base: Question = QUESTION, /, **fields: Any) -> Question:
     return base.model_copy(update=fields)
 
@@ -115,9 +121,9 @@ def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_th
     """The layout, to the letter: question, expected answer, sources that have a text, answer."""
     system, user = judge_messages(QUESTION, RESPONSE)
 
-    assert system == {"role": "system", "content": prompt("answer.txt")}
+    assert system == {"role": "system", "content": prompt("answer.txt") + TAG_RULE}
     assert user["role"] == "user"
-    assert user["content"] == (
+    assert plain(user) == (
         "<question>\nHow long may I stay?\n</question>\n\n"
         "<expected_answer>\n90 days in any 180.\n</expected_answer>\n\n"
         "<sources>\n<source>\nVisa\nAt most 90 days.\n</source>\n<source>\nvisa#fees\nIt costs 80 euros.\n</source>\n"
@@ -135,7 +141,7 @@ def test_nothing_of_the_data_is_in_the_system_message() -> None:
 def test_what_is_missing_is_said_or_left_out() -> None:
     """No expected answer: no such part. No sources and no answer: said so."""
     _, user = judge_messages(changed(expected_answer=None), Response())
-    assert user["content"] == (
+    assert plain(user) == (
         "<question>\nHow long may I stay?\n</question>\n\n<sources>\n(none with text)\n</sources>\n\n"
         "<answer>\n(no answer)\n</answer>"
     )
@@ -144,9 +150,9 @@ def test_what_is_missing_is_said_or_left_out() -> None:
 def test_a_negative_is_asked_whether_the_answer_declined() -> None:
     """By a prompt of its own, without an expected answer."""
     system, user = judge_messages(changed(NEGATIVE, expected_answer="There is none."), Response(answer="No idea."))
-    assert system["content"] == prompt("negative.txt")
+    assert system["content"] == prompt("negative.txt") + TAG_RULE
     assert "expected_answer" not in user["content"]
-    assert user["content"].endswith("<answer>\nNo idea.\n</answer>")
+    assert plain(user).endswith("<answer>\nNo idea.\n</answer>")
 
 
 @pytest.mark.parametrize("name", ["answer.txt", "negative.txt"])
@@ -160,6 +166,24 @@ def test_the_prompts_say_that_data_is_never_an_instruction(name: str) -> None:
     example = json.loads(text[text.index("{") : text.rindex("}") + 1])
     assert list(example) == list(reply_schema(form).schema["properties"])
     assert next(iter(example)) == "reasoning"
+    with pytest.raises(ValueError, match="Input should be a valid"):
+        read_reply(json.dumps(example), form)
+
+
+@pytest.mark.parametrize(("name", "question"), [("answer.txt", QUESTION), ("negative.txt", NEGATIVE)])
+def test_a_copy_of_the_prompts_example_is_no_verdict(serve: Serve, name: str, question: Question) -> None:
+    """A model that copies its reasoning judged nothing, also with numbers in the place of words: asked again, once."""
+    text = prompt(name)
+    example = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    for copied in (example["reasoning"], example["reasoning"].upper() + "!", example["reasoning"][:30]):
+        zeros = json.dumps({**dict.fromkeys(example, 0.0), "declined": True, "reasoning": copied})
+        server = serve(zeros)
+        with pytest.raises(UnreadableVerdictError, match="reasoning: is copied from the prompt; write what you found"):
+            verdict_of(question)
+        assert server.calls == 2
+    good = {**GOOD, "declined": True}
+    serve(zeros, json.dumps(good))
+    assert verdict_of(question).reasoning == GOOD["reasoning"]
 
 
 ORDERS = [
@@ -188,11 +212,11 @@ def test_no_text_leaves_its_tags(order: str, place: str) -> None:
     one = r"<{0}>\n((?:(?!</?(?:question|expected_answer|sources?|answer)>).|\n)*)\n</{0}>"
     parts = [one.format(tag) for tag in ("question", "expected_answer")]
     parts += [r"<sources>\n" + one.format("source") + r"\n</sources>", one.format("answer")]
-    found = re.fullmatch("\n\n".join(parts), user["content"])
+    found = re.fullmatch("\n\n".join(parts), plain(user))
     assert found, user["content"]
     at = {"question": 1, "expected_answer": 2, "title": 3, "text": 3, "answer": 4}[place]
-    assert order in found[at].replace("&lt;", "<")
-    tags = re.findall(r"<\s*/?\s*(?:question|expected_answer|sources?|answer)\b", user["content"], re.IGNORECASE)
+    assert order in found[at].replace(BREAK, "")
+    tags = re.findall(r"<\s*/?\s*(?:question|expected_answer|sources?|answer)\b", plain(user), re.IGNORECASE)
     assert len(tags) == 10
 
 
@@ -204,7 +228,7 @@ def test_what_is_shown_is_bounded() -> None:
     _, user = judge_messages(question, Response(answer=big, sources=sources))
 
     assert len(user["content"]) < 3 * TEXT_LIMIT + SOURCES_LIMIT + 1000
-    assert user["content"].count(CUT) == 3 + 2 * user["content"].count("<source>")
+    assert user["content"].count(CUT) == 3 + 2 * plain(user).count("<source>")
     assert "more)" in user["content"]
 
 
@@ -212,7 +236,7 @@ def test_many_small_sources_are_bounded_too() -> None:
     """Also where it is their number and not their size."""
     sources = tuple(Source(title="t" * 10, text="short text") for _ in range(100_000))
     _, user = judge_messages(QUESTION, Response(answer="a", sources=sources))
-    assert user["content"].count("<source>") == SOURCES_LIMIT / 20
+    assert plain(user).count("<source>") == SOURCES_LIMIT / 20
     assert f"({100_000 - SOURCES_LIMIT // 20} more)" in user["content"]
 
 

@@ -14,7 +14,7 @@ import pytest
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.agreeing import judges_agreement
 from evaltrack.compare.engine import JudgeKnown, compare
-from evaltrack.knowing import judge_known
+from evaltrack.knowing import LEAST_RESPONSES, judge_known
 from evaltrack.records import Response, Row, Source, ToolCall, Verdict
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
@@ -41,7 +41,10 @@ from .judging import cli, golden_set, labels_file, store_in
 NOBODY = (
     "the judge's agreement is not known (evaltrack judge agree), 0.6 is required: its scores inform and do not block"
 )
-BELOW = "the judge's agreement is 0.599, 0.6 is required: its scores inform and do not block"
+BELOW = (
+    "the judge's agreement is 0.700 on 40 responses, and may be 0.599 (95 % interval), 0.6 is required: its scores "
+    "inform and do not block"
+)
 
 
 def judged_run(
@@ -85,11 +88,14 @@ def pair(both: Pair) -> Iterator[Pair]:
 
 
 def noise(half_width: float, judge: str = "model", prompt: str = "") -> JudgeNoise:
-    return JudgeNoise("judge_score", half_width, 3, judge, prompt)
+    return JudgeNoise(metric="judge_score", half_width=half_width, times=3, judge=judge, judge_prompt=prompt)
 
 
-def agreement(kappa: float, judge: str = "model", prompt: str = "") -> JudgeAgreement:
-    return JudgeAgreement(kappa, 40, "people", judge, prompt)
+def agreement(
+    low: float | None, judge: str = "model", prompt: str = "", *, kappa: float = 0.7, n: int = 40
+) -> JudgeAgreement:
+    """An agreement whose interval begins at `low`."""
+    return JudgeAgreement(kappa=kappa, low=low, n=n, other="people", judge=judge, judge_prompt=prompt)
 
 
 # What the tags say
@@ -120,18 +126,51 @@ def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, othe
 
 
 @pytest.mark.parametrize(
-    ("kappa", "trusted", "notes"),
+    ("low", "trusted", "notes"),
     [(0.5994, False, (BELOW,)), (0.6, True, ()), (0.7, True, ()), (-0.2, False, None)],
 )
 def test_a_judge_is_trusted_from_the_agreement_that_is_required(
-    pair: Pair, kappa: float, trusted: bool, notes: tuple[str, ...] | None
+    pair: Pair, low: float, trusted: bool, notes: tuple[str, ...] | None
 ) -> None:
-    """Exactly that is enough; measured on either run."""
-    note_agreement(pair.store, pair.baseline.run_id, agreement(kappa))
+    """By the lower end of its interval, of which exactly that is enough; measured on either run."""
+    note_agreement(pair.store, pair.baseline.run_id, agreement(low))
     known = judge_known(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.trusted is trusted
     assert notes is None or known.notes == notes
     assert judge_known(pair.store, pair.candidate, pair.baseline, None).trusted
+
+
+@pytest.mark.parametrize(
+    ("noted", "words"),
+    [
+        (agreement(1.0, kappa=1.0, n=2), "is 1.000 on 2 responses, too few to show it (20 are needed)"),
+        (agreement(0.9, kappa=0.95, n=19), "is 0.950 on 19 responses, too few to show it (20 are needed)"),
+        (agreement(0.2, kappa=0.9, n=1), "is 0.900 on 1 response, too few to show it (20 are needed)"),
+        (agreement(None, n=30), "is 0.700 on 30 responses, without an interval (run evaltrack judge agree again)"),
+    ],
+)
+def test_few_responses_or_no_interval_show_no_agreement(pair: Pair, noted: JudgeAgreement, words: str) -> None:
+    """However high kappa itself is, the judge informs; and it is said why."""
+    note_agreement(pair.store, pair.candidate.run_id, noted)
+    known = judge_known(pair.store, pair.candidate, pair.baseline, 0.6)
+    assert known.notes == (f"the judge's agreement {words}, 0.6 is required: its scores inform and do not block",)
+    assert not known.trusted
+
+
+def test_twenty_responses_are_enough(pair: Pair) -> None:
+    """From there on the interval alone decides."""
+    note_agreement(pair.store, pair.candidate.run_id, agreement(0.9, kappa=0.95, n=LEAST_RESPONSES))
+    assert LEAST_RESPONSES == 20
+    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.9).trusted
+
+
+def test_a_tag_from_before_there_was_an_interval_is_read(pair: Pair) -> None:
+    """It is an agreement that nobody can hold against a least one, until it is measured again."""
+    text = '{"kappa": 0.9, "n": 40, "other": "people", "judge": "model", "judge_prompt": ""}'
+    pair.store.client.set_tag(pair.candidate.run_id, AGREEMENT, text)
+    noted = judge_notes(pair.store, pair.candidate.run_id).agreement
+    assert noted == agreement(None, kappa=0.9)
+    assert not judge_known(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
 def test_the_candidates_own_agreement_comes_first(pair: Pair) -> None:
@@ -221,19 +260,23 @@ def test_every_rendering_says_that_the_judge_only_informs(pair: Pair) -> None:
     assert kept["notes"] == [BELOW]
 
 
-def test_a_measured_agreement_opens_the_gate(pair: Pair) -> None:
-    """From `judge agree` to `compare`: labels with which the judge agrees, and labels with which it does not."""
-    same = labels_file(
-        Path("same.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.9, 0.9, 0.9, 0.2), strict=True)]
-    )
-    other = labels_file(
-        Path("other.jsonl"), [{"id": k, "overall_score": s} for k, s in zip("abcd", (0.2, 0.9, 0.2, 0.9), strict=True)]
-    )
-    for labels, verdict in ((other, "ok"), (same, "regression")):
-        made = judges_agreement(pair.candidate.run_id, labels=labels, resamples=10, tracking_uri=pair.store.uri)
+def test_a_measured_agreement_opens_the_gate(pair: Pair, tmp_path: Path) -> None:
+    """From `judge agree` to `compare`: labels with which the judge agrees, with which it does not, and too few."""
+    ids = [f"q{number}" for number in range(24)]
+    before = judged_run(tmp_path / "before", pair.store.uri, dict.fromkeys(ids, 0.9))
+    own = {key: 0.3 if number % 3 == 0 else 0.9 for number, key in enumerate(ids)}
+    after = judged_run(tmp_path / "after", pair.store.uri, own, answer="No.")
+    same = {key: score - 0.05 for key, score in own.items()}
+    other = {key: 0.3 if number % 2 else 0.9 for number, key in enumerate(ids)}
+    few = {key: same[key] for key in ids[:19]}
+    for name, people, verdict in (("few", few, "ok"), ("other", other, "ok"), ("same", same, "regression")):
+        rows = [{"id": key, "overall_score": score} for key, score in people.items()]
+        labels = labels_file(tmp_path / f"{name}.jsonl", rows)
+        made = judges_agreement(after.run_id, labels=labels, resamples=200, tracking_uri=pair.store.uri)
         assert made.kappa is not None
-        assert (made.kappa >= 0.6) == (verdict == "regression")
-        assert compared(pair, require_agreement=0.6).verdict == verdict
+        assert (made.kappa >= 0.6) == (name != "other")
+        uri = pair.store.uri
+        assert compare_runs(after.run_id, before.run_id, tracking_uri=uri, require_agreement=0.6).verdict == verdict
 
 
 def test_the_command_line(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:

@@ -237,10 +237,9 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     assert {flip.id for flip in made.flips} == set(was)
     for flip in made.flips:
         assert (flip.was, flip.now, flip.cause.kind) == ("pass", "fail", "answer_changed")
-        assert [cause.kind for cause in flip.also] == ["verdict_changed"]
+        assert flip.also == ()  # another verdict on another answer is no finding of its own
         scores = was[flip.id]["reasoning_score"], now[flip.id]["reasoning_score"]
         assert flip.dropped == (("reasoning_score", *scores),)
-        assert f"from {scores[0]:.3f} to {scores[1]:.3f}" in flip.also[0].detail
     found = {metric.name: metric for metric in made.metrics}
     assert found["reasoning_score"].delta == flawed.metrics["reasoning_score"] - strong.metrics["reasoning_score"]
     assert found["coupling_violation_rate"].losses > 0
@@ -367,6 +366,7 @@ def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_ur
     """The expected answer and retrieval have no part in it (seed 002, P1)."""
     golden, target = golden_set(tmp_path, {"a": "Twelve."}, expected_answer="Twelve.", expected_chunks=["x"])
     empty = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
+    empty["confidence"] = None
     with serving(reply(**empty, crux_treatment="none", crux_quotes=[])):
         made = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
     (row,) = made.rows
@@ -377,6 +377,7 @@ def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> 
     """Each trial has a verdict of its own; the question passes if more than half of them do."""
     golden, target = golden_set(tmp_path, {"a": "Because."})
     none = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
+    none["confidence"] = None
     none |= {"crux_treatment": "none", "crux_quotes": []}
     replies = [reply(**none, dimensions=dict.fromkeys(DIMENSIONS, each)) for each in (7, 8, 6)]
     with serving(*replies) as server:

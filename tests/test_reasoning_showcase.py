@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from evaltrack.agreement import cohen_kappa
+from evaltrack.confidence import confidence_of_words
 from evaltrack.golden import open_golden
 from evaltrack.records import Observed
-from evaltrack.rubric import Grading, claimed_band, confidence_of_words, grade
+from evaltrack.rubric import Grading, claimed_band, grade
 
 from .conftest import REPO
 

@@ -36,7 +36,8 @@ from evaltrack.report.words import (
 )
 from evaltrack.result import METRICS, RunResult
 from evaltrack.scores import Rules, measure
-from evaltrack.table import FlatRow, TableWriter, flatten, read_table
+from evaltrack.table import FlatRow, TableWriter, flatten
+from evaltrack.table_reader import read_table
 
 EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
 

@@ -40,7 +40,20 @@ from evaltrack.tracking.history import PastRun
 from evaltrack.tracking.traces import has_trace, trace_id_of
 
 from .compared import found, question, row, rows_of, side
-from .comparisons import CANDIDATE, CRITERION, EVIL, FLIP, MRR, RECALL, SIGNATURE, comparison, flat, hostile, quiet
+from .comparisons import (
+    CANDIDATE,
+    CRITERION,
+    EVIL,
+    FLIP,
+    MRR,
+    RECALL,
+    REWORDED,
+    SIGNATURE,
+    comparison,
+    flat,
+    hostile,
+    quiet,
+)
 from .test_report import result
 
 TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
@@ -540,7 +553,8 @@ def test_questions_come_by_what_became_of_them() -> None:
     ]
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
-    assert (flip["was"], flip["now"], flip["also"]) == ("pass", "fail", ["answer_changed: the answer is another"])
+    assert (flip["was"], flip["now"]) == ("pass", "fail")
+    assert flip["also"] == [f"context_changed: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert ["removed", "30 "] in [list(piece) for piece in flip["diff"]]
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]

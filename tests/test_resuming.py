@@ -30,7 +30,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.journal import Journal
 from evaltrack.resuming import KEPT_DAYS, journal_named, journals, remove_old
-from evaltrack.table import read_table
+from evaltrack.table_reader import read_table
 
 from .conftest import REPO, _wait_for
 
@@ -342,7 +342,7 @@ def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference:
     broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
     broken_off.sql(broken_off.folder / "mlflow.db", "delete from params")
     broken_off.sql(broken_off.folder / "mlflow.db", "delete from tags where key != 'evaltrack.journal'")
-    command = Path(broken_off.client.download_artifacts(run_id, "command.json"))
+    command = broken_off.folder / "state" / "commands" / f"{run_id}.json"
     command.unlink()
     assert params
     assert cli("run", *BASE, "--resume", "auto")[0] == 0
@@ -350,7 +350,7 @@ def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference:
     run = broken_off.run()
     assert run.data.params == params
     assert run.data.tags["evaltrack.golden"] == "golden"
-    assert json.loads(Path(broken_off.client.download_artifacts(run_id, "command.json")).read_text())["golden"]
+    assert json.loads(command.read_text())["golden"]
 
 
 def test_trials_are_kept_one_by_one(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from evaltrack.judges.answer import judge_messages
 from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
 from evaltrack.revived import question_of, response_of, verdicts_of
-from evaltrack.table import SOURCE_TEXT_LIMIT, FlatRow, TableWriter, flatten, read_table
+from evaltrack.table import SOURCE_TEXT_LIMIT, FlatRow, TableWriter, flatten
+from evaltrack.table_reader import read_table
 
 from .judging import KINDS, lines, observed
 

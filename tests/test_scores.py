@@ -361,10 +361,12 @@ def test_a_question_without_expectation_passes_by_its_judge(overall: float, pass
     }
 
 
-def test_a_judge_does_not_stand_in_for_sources() -> None:
-    """Where sources were expected and the target reports none, a good verdict is no pass: the hit was not measured."""
+def test_where_retrieval_is_not_measured_the_judge_decides() -> None:
+    """A target that reports no sources passes by its verdict; without one it neither passes nor fails."""
     measured = measure(question(), Response(answer="Paris."), Rules(2), [verdict()])
-    assert measured.passed is None
+    assert measured.passed is True
+    assert measure(question(), Response(answer="Paris."), Rules(2), [verdict(0.2)]).passed is False
+    assert measure(question(), Response(answer="Paris."), Rules(2)).passed is None
     assert (measured.scores["overall_score"], measured.unmeasured["hit"]) == (0.85, NO_SOURCES)
 
 

@@ -345,6 +345,21 @@ def test_forms_of_others_are_refused(
     assert get_baseline(connect(browser.base), runs.experiment, "travel") == before
 
 
+@pytest.mark.parametrize(
+    ("method", "page", "status"), [("GET", "none", 404), ("PUT", "golden", 405), ("POST", "run", 405)]
+)
+def test_what_mlflow_answers_below_our_path_carries_our_headers(
+    method: str, page: str, status: int, browser: Browser
+) -> None:
+    """A path or method that is none of ours is MLflow's to answer, and no page to frame or to sniff at."""
+    answer = browser.ask(f"/evaltrack/{page}", method=method)
+    assert answer.status == status
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'self'" in headers["content-security-policy"]
+    assert headers["cache-control"] == "no-store"
+
+
 def test_a_token_without_its_cookie_is_refused(browser: Browser, servers: Servers, runs: Runs) -> None:
     """The cookie is not to be read by scripts, nor sent from other sites."""
     token = browser.token(runs.experiment, "travel")
@@ -436,6 +451,24 @@ def test_what_one_may_not_read_is_neither_listed_nor_shown(servers: Servers, tea
             assert user.ask(path, method="HEAD").status == 403, (name, page)
     reader = Browser(servers.auth, ("reader", PASSWORD))
     assert reader.get("run", experiment_id=team.seen[0], run_id=run).status == 404
+
+
+def test_nothing_tells_which_runs_exist_elsewhere(
+    servers: Servers, team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that one may not read, evaluation or not, deleted or not, is answered like one that never was."""
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", ADMIN)
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
+    client = mlflow.MlflowClient(servers.auth)
+    plain, deleted = (client.create_run(team.hidden[0]).info.run_id for _ in range(2))
+    client.delete_run(deleted)
+    reader = Browser(servers.auth, ("reader", PASSWORD))
+    answers = set()
+    for run_id in (team.hidden[1], plain, deleted, "0" * 32):
+        answer = reader.get("run", experiment_id=team.seen[0], run_id=run_id)
+        answers.add((answer.status, answer.text.replace(run_id, "ID")))
+    assert len(answers) == 1
+    assert next(iter(answers))[0] == 404
 
 
 def test_setting_a_baseline_needs_edit_and_keeps_the_name(servers: Servers, team: Team) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import fields, replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ DEFAULTS = {
     "concurrency": "16",
     "timeout": "60",
     "judge_timeout": "600",
+    "call_timeout": "120",
     "trials": "1",
     "traces": "auto",
     "verdict_cache": "True",
@@ -52,6 +54,7 @@ def test_every_setting_is_logged() -> None:
         concurrency=2,
         timeout=0.5,
         judge_timeout=1_234_567,
+        call_timeout=300,
         trials=3,
         traces="off",
         verdict_cache=False,
@@ -79,10 +82,11 @@ def test_every_setting_is_logged() -> None:
         "concurrency": "2",
         "timeout": "0.5",
         "judge_timeout": "1234567",
+        "call_timeout": "300",
         "trials": "3",
         "traces": "off",
         "verdict_cache": "False",
-        "redact": r"CUST-\d+ | acme",
+        "redact": "2 patterns, sha256 " + sha256(rb'["CUST-\\d+", "acme"]').hexdigest()[:16],
         "require": "minimum,mrr>0.5",
         "prices": "0.15/0.6 USD per million",
         "judge_prices": "2.5/10 USD per million",
@@ -132,6 +136,7 @@ def test_a_rubric_that_cannot_be_used() -> None:
         *[("concurrency", value) for value in (1, MAX_CONCURRENCY)],
         *[("timeout", value) for value in (1e-9, 1, 1e12)],
         ("judge_timeout", 1e-9),
+        ("call_timeout", 1e-9),
         *[("pass_threshold", value) for value in (0, 1, 0.5)],
     ],
 )
@@ -148,6 +153,7 @@ def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
         *[("concurrency", value, "a whole number from 1 to 1024") for value in (0, -1, 1025, 2.5, math.inf)],
         *[("timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
         *[("judge_timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
+        *[("call_timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
         *[("pass_threshold", value, "a number from 0 to 1") for value in (-0.1, 1.1, 75, math.nan)],
     ],
 )

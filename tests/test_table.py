@@ -37,11 +37,10 @@ from evaltrack.table import (
     WINDOW,
     FlatRow,
     TableWriter,
-    count_rows,
     flatten,
-    read_table,
     schema,
 )
+from evaltrack.table_reader import count_rows, read_table
 
 REASONING = (
     *("reasoning_score", "hypotheses", "shifts", "h_count", "oscillation", "crux", "epistemic_honesty"),

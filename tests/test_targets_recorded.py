@@ -8,10 +8,12 @@ import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
 from evaltrack.scores import Rules, measure
@@ -249,25 +251,72 @@ def test_trec_run(opened: Open) -> None:
     assert ranked(ask(target, "007")) == ["a#1:/"]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["1 Q0 b 0 5 t", "1 Q0 a 1 5 t", "1 Q0 c 2 5 t"],
-        ["1 Q0 b 2 1 t", "1 Q0 a 3 2 t", "1 Q0 c 4 3 t"],
-        ["1 Q0 b 1 3 t", "2 Q0 x 1 9 t", "1 Q0 a 1 2 t", "1 Q0 c 1 9 t"],
-    ],
-)
-def test_order_of_lines_is_the_ranking(opened: Open, lines: list[str]) -> None:
-    """Tied scores, ranks from 0 or 2, ranks that are all one, and queries in between change no order."""
-    assert ranked(ask(opened("\n".join(lines)))) == ["b", "a", "c"]
+RANKINGS: dict[str, tuple[list[str], list[str], bool]] = {
+    "as it is written": (["1 Q0 b 1 9 t", "1 Q0 a 2 8 t", "1 Q0 c 3 7 t"], ["b", "a", "c"], True),
+    "tied scores": (["1 Q0 b 1 5 t", "1 Q0 a 2 5 t", "1 Q0 c 3 5 t"], ["b", "a", "c"], True),
+    "ties in the middle": (
+        ["1 Q0 z 1 9 t", "1 Q0 a 2 5 t", "1 Q0 b 3 5 t", "1 Q0 c 4 1 t"],
+        ["z", "a", "b", "c"],
+        True,
+    ),
+    "ranks from 0": (["1 Q0 b 0 5 t", "1 Q0 a 1 5 t", "1 Q0 c 2 5 t"], ["b", "a", "c"], True),
+    "ranks from 2": (["1 Q0 b 2 3 t", "1 Q0 a 3 3 t", "1 Q0 c 4 1 t"], ["b", "a", "c"], True),
+    "ranks with gaps": (["1 Q0 b 10 3 t", "1 Q0 a 100 3 t", "1 Q0 c 1000 1 t"], ["b", "a", "c"], True),
+    "one rank throughout": (["1 Q0 b 0 3 t", "1 Q0 a 0 2 t", "1 Q0 c 0 9 t"], ["c", "b", "a"], True),
+    "one rank and one score": (["1 Q0 b 0 1 t", "1 Q0 a 0 1 t", "1 Q0 c 0 1 t"], ["c", "b", "a"], True),
+    "ranks against scores": (["1 Q0 b 1 1 t", "1 Q0 a 2 2 t", "1 Q0 c 3 3 t"], ["c", "a", "b"], False),
+    "one rank is wrong": (
+        ["1 Q0 b 1 9 t", "1 Q0 a 3 8 t", "1 Q0 c 2 7 t", "1 Q0 d 4 7 t"],
+        ["b", "a", "d", "c"],
+        False,
+    ),
+    "negative and small scores": (["1 Q0 b 1 -1e-9 t", "1 Q0 a 2 -2 t", "1 Q0 c 3 -2.5 t"], ["b", "a", "c"], True),
+    "marks in ids": (["1 Q0 a#1:/x 1 2 t", "1 Q0 #b 2 2 t", "1 Q0 http://c 3 1 t"], ["a#1:/x", "#b", "http://c"], True),
+    "padded ids": (["1 Q0 007 1 2 t", "1 Q0 7 2 2 t", "1 Q0 07 3 2 t"], ["007", "7", "07"], True),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected", "agree"), RANKINGS.values(), ids=RANKINGS)
+def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
+    opened: Open, tmp_path: Path, lines: list[str], expected: list[str], agree: bool
+) -> None:
+    """However the lines stand, it is one ranking; where ranks contradict scores a note says which of them decided."""
+    decided = "the scores decide, ties by document id, as in trec_eval"
+    note = f"{tmp_path / 'recorded'}: ranks and scores disagree in query `1`, of 2; {decided}"
+    for order in permutations(lines):
+        target = opened("\n".join(["2 Q0 x 1 9 t", *order, "2 Q0 y 2 8 t"]))
+        assert ranked(ask(target)) == expected
+        assert ranked(ask(target, "2")) == ["x", "y"]
+        assert getattr(target, "notes") == ([] if agree else [note])  # noqa: B009 - only some targets have any
+
+
+def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, tmp_path: Path) -> None:
+    """One note for the file, however many there are."""
+    run = "".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300))
+    target = opened(run)
+    (note,) = getattr(target, "notes")  # noqa: B009
+    assert note.startswith(f"{tmp_path / 'recorded'}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
+
+
+def test_the_note_is_told_with_the_run(opened: Open, tmp_path: Path, store_uri: str) -> None:
+    """Who evaluates such a file hears which of ranks and scores decided."""
+    opened("1 Q0 a 1 1 t\n1 Q0 b 2 2 t")
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text('{"id": 1, "question": "Why?", "expected_chunks": ["b"]}\n')
+    made = run_eval(
+        golden, target=f"recorded:{tmp_path / 'recorded'}", judge="none", tracking_uri=store_uri, traces="off"
+    )
+    assert made.metrics["mrr"] == 1
+    assert [note for note in made.notes if "ranks and scores disagree in query `1`" in note]
 
 
 def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
-    """A query without a line in the run is a failure; ids that differ by padding are different."""
-    target = opened("01 Q0 d 1 1 t\n")
-    with pytest.raises(NotRecordedError) as caught:
-        ask(target)
-    assert str(caught.value) == f"query `1` is not in the run {tmp_path / 'recorded'}"
+    """A query without a line in the run is a failure; ids that differ by padding are different, and it is said."""
+    target = opened("01 Q0 d 1 1 t\n2 Q0 d 1 1 t")
+    for key, hint in (("1", "; it has `01`, which is another id: write both alike"), ("3", "")):
+        with pytest.raises(NotRecordedError) as caught:
+            ask(target, key)
+        assert str(caught.value) == f"query `{key}` is not in the run {tmp_path / 'recorded'}{hint}"
 
 
 @pytest.mark.parametrize(
@@ -300,36 +349,25 @@ def test_real_run(data: Path, name: str) -> None:
     assert {query: ranked(ask(target, query)) for query in expected} == expected
 
 
-@pytest.mark.parametrize(
-    ("run", "bad"),
-    [
-        ("1 Q0 b 2 1 t\n1 Q0 a 1 2 t", ["2: rank 1 comes after a higher one; sort by query and rank"]),
-        (
-            "1 Q0 c 3 1 t\n2 Q0 x 1 1 t\n1 Q0 a 1 9 t\n1 Q0 b 2 5 t",
-            [
-                "3: rank 1 comes after a higher one; sort by query and rank",
-                "4: rank 2 comes after a higher one; sort by query and rank",
-            ],
-        ),
-    ],
-)
-def test_run_out_of_order(opened: Open, tmp_path: Path, run: str, bad: list[str]) -> None:
-    """A run whose lines are not in the order of its ranks is refused, because its order of lines is the ranking."""
-    assert problems(opened, tmp_path, run) == bad
-
-
 def test_rank_that_is_no_number(opened: Open, tmp_path: Path) -> None:
-    """A rank that is no number is reported, and does not hide that the lines after it are out of order."""
+    """A rank that is no number is reported, and nothing else of the file."""
     found = problems(opened, tmp_path, "1 Q0 a 3 1 t\n1 Q0 b x 1 t\n1 Q0 c 1 1 t")
-    assert [problem.partition(":")[0] for problem in found] == ["2", "3"]
+    assert found == ["2: rank `x` is not a number"]
 
 
-def test_real_run_out_of_order(data: Path, opened: Open) -> None:
-    """NIST's own run, whose lines are sorted by document, is refused; sorted by rank it scores as trec_eval prints."""
-    path = data / "trec_eval" / "results.test"
-    with pytest.raises(UsageError, match="comes after a higher one; sort by query and rank"):
-        open_recorded(str(path), {})
-    lines = sorted(path.read_text().splitlines(), key=lambda line: (line.split()[0], int(line.split()[3])))
+def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> None:
+    """The first 20 are shown."""
+    found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
+    assert len(found) == 21
+    assert found[20] == "... and 1980 more problems"
+
+
+@pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
+def test_real_run_in_any_order(data: Path, opened: Open, order: str) -> None:
+    """NIST's own run, whose lines are sorted by document, scores as trec_eval prints, however its lines stand."""
+    lines = (data / "trec_eval" / "results.test").read_text().splitlines()
+    if order != "as it is":
+        lines.sort(key=lambda line: (line.split()[0], int(line.split()[3])), reverse=order == "backwards")
     target = opened("\n".join(lines))
     relevant: defaultdict[str, list[str]] = defaultdict(list)
     for line in (data / "trec_eval" / "qrels.test").read_text().splitlines():
@@ -337,10 +375,13 @@ def test_real_run_out_of_order(data: Path, opened: Open) -> None:
         if int(grade) > 0:
             relevant[query].append(document)
     printed = [line.split() for line in (data / "trec_eval" / "out.test.aq").read_text().splitlines()]
-    expected = {query: float(value) for name, query, value in printed if name == "P_5" and query != "all"}
-    found = {}
-    for query in expected:
-        question = Question(id=query, question="Why?", domain="d", expected_chunks=tuple(relevant[query]))
-        found[query] = measure(question, ask(target, query), Rules(5)).scores["precision_at_k"]
-    assert found == pytest.approx(expected, abs=5e-5)
-    assert found["302"] > 0
+    measures = {"P_5": (5, "precision_at_k"), "P_100": (100, "precision_at_k"), "recip_rank": (1000, "reciprocal_rank")}
+    for name_of, (k, score) in measures.items():
+        expected = {query: float(value) for name, query, value in printed if name == name_of and query != "all"}
+        found = {}
+        for query in expected:
+            question = Question(id=query, question="Why?", domain="d", expected_chunks=tuple(relevant[query]))
+            found[query] = measure(question, ask(target, query), Rules(k)).scores[score]
+        assert found == pytest.approx(expected, abs=5e-5)
+        assert found["302"] > 0
+    assert getattr(target, "notes") == []  # noqa: B009

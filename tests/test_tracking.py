@@ -9,10 +9,11 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import TrackingError
+from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
 from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason, without_password
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
 from evaltrack.tracking.traces import count_traces
 from evaltrack.tracking.writer import RunWriter, metric_name
 
@@ -23,7 +24,7 @@ DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
 
 def opened(store: Store, **params: str) -> OpenRun:
     """A new run on the store."""
-    return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA, {}))
+    return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA))
 
 
 def row(position: int) -> Row:
@@ -137,11 +138,15 @@ def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
         ("sqlite:///mlflow.db", "sqlite:///mlflow.db"),
         ("https://me:secret@host:5000/x", "https://host:5000/x"),
         ("postgresql://me:p@ss@host/db", "postgresql://host/db"),
+        ("postgresql://me:a/secret?x@host/db", "postgresql://host/db"),
+        ("postgresql://host/db?user=me&password=secret", "postgresql://host/db?user=***&password=***"),
+        ("postgresql://host/db?password=not#secret", "postgresql://host/db?password=***#***"),
+        ("https://host/x?secret", "https://host/x?***"),
     ],
 )
 def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
-    """Messages and links carry a store's address without user and password."""
-    assert without_password(uri) == shown
+    """Messages and links carry a store's address without user, password and the values of its query."""
+    assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
 
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
+from pathlib import Path
 from typing import Any
 
 import click
 
 from evaltrack import __version__
+from evaltrack.cli.output import commandless_output
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
+from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
@@ -24,6 +28,7 @@ COMMANDS = {
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
+    "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
@@ -62,16 +67,18 @@ class LazyGroup(click.Group):
     },
     epilog="Start with:  evaltrack run golden/travel.jsonl",
 )
+@click.option("--config", default="", help="Settings file to read instead of evaltrack.toml and pyproject.toml.")
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli(ctx: click.Context, config: str) -> None:
     """Evaluations of RAG retrievers, agents and LLM reasoning as MLflow runs.
 
-    Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml.
+    Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml, or in the
+    settings file that --config or EVALTRACK_CONFIG names.
     """
     from evaltrack.cli.settings import check_settings, in_lists, read_settings
 
-    settings = ctx.default_map = read_settings()
+    settings = ctx.default_map = read_settings(named=Path(config) if config else None)
     name = ctx.invoked_subcommand or ""
     command = cli.get_command(ctx, name)
     if settings and command is not None:
@@ -83,7 +90,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
-        sys.exit(_run(arguments))
+        with commandless_output():
+            sys.exit(_run(arguments))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERRUPTED)
@@ -94,7 +102,7 @@ def _run(arguments: list[str] | None) -> int:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except EvaltrackError as error:
-        click.secho(f"Error: {error}", err=True, fg="red")
+        click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
         return error.exit_code
     except SystemExit:  # click's own end when nobody reads its output any more
         return EXIT_INTERRUPTED
@@ -111,7 +119,8 @@ def _run(arguments: list[str] | None) -> int:
         raise
     except Exception as error:
         if os.environ.get("EVALTRACK_DEBUG"):
-            raise
-        click.secho(f"Error: internal: {type(error).__name__}: {error}", err=True, fg="red")
+            traceback.print_exc()
+            return EXIT_INCONCLUSIVE
+        click.secho(f"Error: internal: {type(error).__name__}: {shown_text(str(error))}", err=True, fg="red")
         click.echo("This is a fault of evaltrack; please report it with the output under EVALTRACK_DEBUG=1.", err=True)
         return EXIT_INCONCLUSIVE

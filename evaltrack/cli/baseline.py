@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.output import output_option
+from evaltrack.cli.output import output_option, print_json
 
 if TYPE_CHECKING:
     from evaltrack.tracking.baselines import Baseline
@@ -55,10 +53,11 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
 def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel)."""
     from evaltrack.errors import UsageError
+    from evaltrack.golden import golden_name
     from evaltrack.tracking.baselines import get_baseline
 
     store, experiment_id = _where(experiment)
-    golden = _name_of(golden)
+    golden = golden_name(golden)
     found = get_baseline(store, experiment_id, golden)
     if found is None:
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
@@ -81,9 +80,10 @@ def list_(experiment: str, output: str) -> None:
 @OUTPUT
 def history(golden: str, experiment: str, output: str) -> None:
     """List the runs that were once the baseline of GOLDEN, the last first."""
+    from evaltrack.golden import golden_name
     from evaltrack.tracking.baselines import baseline_history
 
-    _print(baseline_history(*_where(experiment), _name_of(golden)), output)
+    _print(baseline_history(*_where(experiment), golden_name(golden)), output)
 
 
 @baseline.command()
@@ -91,18 +91,12 @@ def history(golden: str, experiment: str, output: str) -> None:
 @EXPERIMENT
 def clear(golden: str, experiment: str) -> None:
     """Take the baseline of GOLDEN away; the run stays."""
+    from evaltrack.golden import golden_name
     from evaltrack.tracking.baselines import clear_baseline
 
-    golden = _name_of(golden)
+    golden = golden_name(golden)
     clear_baseline(*_where(experiment), golden)
     click.echo(f"{golden} has no baseline any more")
-
-
-def _name_of(golden: str) -> str:
-    """The golden set's name, of which the path of its file may be given too."""
-    from pathlib import Path
-
-    return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
 
 
 def _where(experiment: str) -> tuple[Store, str]:
@@ -114,7 +108,7 @@ def _where(experiment: str) -> tuple[Store, str]:
 
 def _print(found: list[Baseline], output: str) -> None:
     if output == "json":
-        click.echo(json.dumps([asdict(each) for each in found], ensure_ascii=False, indent=2))
+        print_json([each.model_dump() for each in found])
         return
     for each in found:
         click.echo(f"{each.golden}  {each.run_id}  {each.at}  {each.by}" + (f"  {each.reason}" if each.reason else ""))

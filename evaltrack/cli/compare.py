@@ -9,31 +9,44 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.output import output_option
+from evaltrack.cli.options import settings_of_target, target_options
+from evaltrack.cli.output import output_option, print_command
 
 EXAMPLES = """\b
 Examples:
   evaltrack compare                                  newest run against the baseline of its golden set
+  evaltrack compare golden/travel.jsonl              newest run of this golden set
   evaltrack compare --baseline-run 4488541a          against a certain run
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
   evaltrack compare --repeat-flips 5                 ask what flipped again: real, flaky or gone
+  evaltrack compare 4488541a --repeat-flips 5 -t python:app.rag:ask --golden golden/travel.jsonl
+                                                     the same of a run that was evaluated on another machine
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
 REPEAT_HELP = "Ask each question that went from pass to fail N more times; what passes every time is no regression."
-AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`) is this or more."
+GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."
+COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited]"
+AGREEMENT_HELP = (
+    "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`, 20 responses or more) is this"
+    " or more, at the lower end of its interval too."
+)
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", default="")
+@click.argument("run", default="", metavar="[RUN|GOLDEN]")
 @click.option("--baseline-run", default="", help="MLflow run id of the baseline.  [default: `evaltrack baseline set`]")
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
 @click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
 @click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
 @click.option("--repeat-flips", default=0, show_default=True, help=REPEAT_HELP)
+@click.option("--golden", help=GOLDEN_HELP)
+@click.option("-t", "--target", help="Target that is asked again.  [default: the one kept on this machine]")
+@target_options
+@click.option("--judge", multiple=True, help="Who judges what is asked again.  [default: as kept on this machine]")
 @click.option("--require-agreement", type=click.FloatRange(-1, 1), help=AGREEMENT_HELP)
-@click.option("--min-coverage", default=1.0, show_default=True, help="Share of questions that must still be measured.")
+@click.option("--min-coverage", type=click.FloatRange(0, 1), help=COVERAGE_HELP)
 @click.option(
     "--gate",
     default="rules",
@@ -55,18 +68,23 @@ AGREEMENT_HELP = "Judge scores block only if the judge's kappa with people (`eva
 def compare(
     run: str, baseline_run: str, baseline: str, files: tuple[str, ...], github: bool, output: str, **options: Any
 ) -> int:
-    """Compare RUN (default: the newest) with a baseline, question by question.
+    """Compare RUN, or the newest run of GOLDEN (.jsonl or .json), with a baseline, question by question.
 
     Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
-    drops by more than 5 %, MRR by more than 10 %, or any question goes from pass to fail.
+    drops by more than 5 %, MRR, the judge's score or the share of negatives passed by more than 10 %, ten in a hundred
+    more answerable questions are declined, or any question goes from pass to fail.
     """
     from evaltrack.comparing import compare_runs
+    from evaltrack.golden import golden_name
     from evaltrack.report.comparison_files import form_of, json_text, write_comparison
     from evaltrack.report.github import annotations
 
     for name in files:
         form_of(name)
+    if golden_name(run) != run:
+        run, options["golden"] = "", options["golden"] or run
     options["experiment"] = options["experiment"] or None
+    options["target_options"] = settings_of_target(options["target_options"])
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
         made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
     for name in files:
@@ -85,5 +103,5 @@ def compare(
         print_comparison(made, Console(file=sys.stdout))
     if github:
         for line in annotations(made):
-            click.echo(line, err=output != "table")
+            print_command(line, err=output != "table")
     return made.exit_code

@@ -35,12 +35,12 @@ def _auto_judge() -> str:
     import os
 
     from evaltrack.judges import chosen
-    from evaltrack.tracking.store import without_password
+    from evaltrack.privacy.addresses import shown_url
 
     names = chosen(["auto"])
     if not names:
         return "nobody (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
-    return f"{names[0]} at {without_password(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"
+    return f"{names[0]} at {shown_url(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"
 
 
 def _tokenizer() -> str:
@@ -57,11 +57,11 @@ def _tokenizer() -> str:
 
 def _check_store() -> str:
     """Write a tag to the default experiment and take it away again; say which store that was."""
-    from evaltrack.tracking.store import choose_experiment, connect, tracking_errors, without_password
+    from evaltrack.tracking.store import choose_experiment, connect, tracking_errors
 
     store = connect()
     experiment = choose_experiment(store, None)
     with tracking_errors("writing a tag"):
         store.client.set_experiment_tag(experiment.experiment_id, "evaltrack.doctor", __version__)
         store.client.delete_experiment_tag(experiment.experiment_id, "evaltrack.doctor")
-    return f"{without_password(store.uri)}, experiment {experiment.name}"
+    return f"{store.shown}, experiment {experiment.name}"

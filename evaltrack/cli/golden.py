@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.output import output_option
+from evaltrack.cli.output import output_option, print_json
 from evaltrack.errors import GoldenError
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def stats(files: tuple[str, ...], output: str) -> None:
 
     sets = [open_golden(name) for name in files]
     if output == "json":
-        click.echo(json.dumps([_counts(s) for s in sets], ensure_ascii=False, indent=2))
+        print_json([_counts(s) for s in sets])
         return
     for checked in sets:
         held = checked.stats

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 
 import click
 
-from evaltrack.cli.output import output_option
+from evaltrack.cli.output import output_option, print_json
 
 REPLAY_EXAMPLES = """\b
 Examples:
   evaltrack judge replay 4488541a...             judge the stored responses three times more
   evaltrack judge replay 4488541a... --times 10 --output json
+  evaltrack judge replay 4488541a... --judge openai:gpt-4o-mini     a run that was evaluated on another machine
 """
 AGREE_EXAMPLES = """\b
 Examples:
@@ -24,6 +25,8 @@ ACCEPT_EXAMPLES = """\b
 Examples:
   evaltrack judge accept 4488541a... biz-price-rise --why "The pilot answered what the response left open."
 """
+
+JUDGE_HELP = "Who judged the run; needed where it was evaluated on another machine."
 
 OUTPUT = output_option()
 
@@ -36,8 +39,9 @@ def judge() -> None:
 @judge.command(epilog=REPLAY_EXAMPLES)
 @click.argument("run")
 @click.option("--times", default=3, show_default=True, help="How often each response is judged again.")
+@click.option("--judge", "judges", multiple=True, help=JUDGE_HELP)
 @OUTPUT
-def replay(run: str, times: int, output: str) -> None:
+def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     """Judge the stored responses of RUN again; no target is asked.
 
     Shows how far the scores scatter, and logs it as a run below RUN. `evaltrack compare` then shows the judge's noise
@@ -48,8 +52,12 @@ def replay(run: str, times: int, output: str) -> None:
     from evaltrack.report.replay_machine import replay_json, replay_lines
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
-        made = replay_judge(run, times=times, told=lambda done, total: progress.note("judging again", done, total))
-    click.echo(_json(replay_json(made)) if output == "json" else "\n".join(replay_lines(made)))
+        note = partial(progress.note, "judging again")
+        made = replay_judge(run, times=times, judge=judges, told=note)
+    if output == "json":
+        print_json(replay_json(made))
+    else:
+        click.echo("\n".join(replay_lines(made)))
 
 
 @judge.command(epilog=AGREE_EXAMPLES)
@@ -69,7 +77,7 @@ def agree(run: str, labels: str | None, other_run: str | None, output: str) -> N
 
     made = judges_agreement(run, labels=labels, other_run=other_run)
     if output == "json":
-        click.echo(_json(agreement_json(made)))
+        print_json(agreement_json(made))
     else:
         print_agreement(made, Console(file=sys.stdout))
 
@@ -87,7 +95,3 @@ def accept(run: str, question: str, why: str) -> None:
 
     made = accept_question(run, question, why)
     click.echo(f"{made.id} of run {run} is accepted by {made.by}" + (f": {made.why}" if made.why else ""))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)

@@ -28,13 +28,14 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, output_f
     the verdict: `evaltrack compare` is the gate.
     """
     from evaltrack.errors import UsageError
+    from evaltrack.report.runners import without_any_commands
     from evaltrack.reporting import report_html
 
     if output_file != "-" and not Path(output_file).absolute().parent.is_dir():
         raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")
     text = report_html(run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None)
     if output_file == "-":
-        click.echo(text.encode(), nl=False)
+        click.echo(without_any_commands(text).encode(), nl=False)
         return
     try:
         Path(output_file).write_text(text, encoding="utf-8", newline="\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evaltrack.cli.options import settings_of_target, target_options
 from evaltrack.cli.output import output_option
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
@@ -37,9 +38,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.command(epilog=EXAMPLES)
 @click.argument("golden", type=click.Path())
 @click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
-@click.option(
-    "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
-)
+@target_options
 @click.option("-k", default=5, show_default=True, help="How many retrieved sources are scored.")
 @click.option("--judge", default=["auto"], show_default="auto", multiple=True, help=JUDGE_HELP)
 @click.option(
@@ -60,6 +59,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds for the target, for each question.")
 @click.option("--trials", default=1, show_default=True, help="How often each question is asked.")
 @click.option("--judge-timeout", default=600.0, show_default=True, help="Seconds for the judges, for each question.")
+@click.option("--call-timeout", default=120.0, show_default=True, help="Seconds for one call of a judge's model.")
 @click.option(
     "--traces",
     default="auto",
@@ -91,31 +91,24 @@ def run(golden: str, target: str, min_coverage: float, replay_check: float, outp
 
     for name in ("experiment", "run_name", "evaluation_json", "resume"):
         options[name] = options[name] or None
-    options["target_options"] = dict(_pair(option) for option in options["target_options"])
+    options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
     print_result(result, output)
     if replay_check and result.success:
-        for line in _replayed(result, replay_check):
+        for line in _replayed(result, replay_check, options["judge"]):
             click.echo(line, err=output == "json")
     return end_of(result, min_coverage)
 
 
-def _replayed(result: RunResult, percent: float) -> list[str]:
+def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> list[str]:
     """What judging a sample again has shown."""
     from evaltrack.replaying import replay_judge
     from evaltrack.report.replay_machine import replay_lines
 
-    return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100))
-
-
-def _pair(option: str) -> tuple[str, str]:
-    key, sign, value = option.partition("=")
-    if not sign or not key:
-        raise click.UsageError(f"--target-option: `{option}`: write KEY=VALUE")
-    return key, value
+    return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges))
 
 
 def end_of(result: RunResult, min_coverage: float = 0.0) -> int:

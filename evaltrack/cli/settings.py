@@ -1,8 +1,11 @@
-"""Settings files: `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory."""
+"""Settings files: `evaltrack.toml`, or `[tool.evaltrack]` in `pyproject.toml`, in the working directory; or the
+file that is named.
+"""
 
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Mapping
 from math import isfinite
 from pathlib import Path
@@ -16,19 +19,30 @@ MAX_BYTES = 1 << 17
 """Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
 
 
-def read_settings(folder: Path = Path()) -> dict[str, Any]:
+def read_settings(folder: Path = Path(), named: Path | None = None) -> dict[str, Any]:
     """Defaults by command, e.g. ``{"run": {"k": 10}}``; empty where there is no file.
 
+    Args:
+        folder: Where `evaltrack.toml` and `pyproject.toml` are looked for.
+        named: The file to read instead of these; one called `pyproject.toml` holds `[tool.evaltrack]`.
+
     Raises:
-        UsageError: a file is no TOML, or a table is missing where one belongs.
+        UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or somebody
+            else put a file into a shared folder.
     """
     own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
+    if named is not None:
+        return _of_project(named) if named.name == project.name else _tables(named, _toml(named))
     if own.is_file():
         return _tables(own, _toml(own))
-    if project.is_file() and b"[tool.evaltrack" in _content(project):
-        tool = _toml(project).get("tool", {})
-        return _tables(project, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
-    return {}
+    return _of_project(project) if project.is_file() else {}
+
+
+def _of_project(path: Path) -> dict[str, Any]:
+    if b"[tool.evaltrack" not in _content(path):
+        return {}
+    tool = _toml(path).get("tool", {})
+    return _tables(path, tool.get("evaltrack", {}) if isinstance(tool, dict) else {})
 
 
 def check_settings(settings: Mapping[str, Any], commands: Collection[str], command: click.Command) -> None:
@@ -84,7 +98,7 @@ def _nearest(name: str, known: Collection[str]) -> str:
 def _toml(path: Path) -> dict[str, Any]:
     import tomllib
 
-    content = _content(path)
+    content = _content(path, trusted=True)
     if len(content) > MAX_BYTES:
         raise UsageError(f"{path}: is longer than {MAX_BYTES:,} bytes; write the settings to a short evaltrack.toml")
     try:
@@ -95,11 +109,23 @@ def _toml(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: is not TOML that can be read: it is nested too deep") from None
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, *, trusted: bool = False) -> bytes:
+    """What a file holds; `trusted` refuses it where its settings must not be followed."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            if trusted:
+                _check_owner(path, {os.fstat(file.fileno()).st_uid, path.lstat().st_uid})
+            return file.read()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _check_owner(path: Path, owners: set[int]) -> None:
+    """Refuse what another user put into a folder such as /tmp: a setting may name a command to execute."""
+    trusted = {os.geteuid(), 0, path.parent.stat().st_uid}
+    if owners - trusted:
+        cure = "work in a folder of your own, or make the file yours"
+        raise UsageError(f"{path}: belongs to another user, who does not own the folder either; {cure}")
 
 
 def _tables(path: Path, settings: object) -> dict[str, Any]:

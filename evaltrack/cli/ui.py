@@ -19,8 +19,14 @@ EXAMPLES = """\b
 Examples:
   evaltrack ui                      the store that MLflow's own settings name, at http://127.0.0.1:5000/evaltrack/
   evaltrack ui --port 8080
+  evaltrack ui --host 0.0.0.0 --allowed-hosts mlflow.example.com   for others too, also behind a proxy of that name
   MLFLOW_TRACKING_URI=sqlite:///team.db evaltrack ui
 """
+
+HOSTS_HELP = (
+    "More hosts to answer under, with commas: NAME or NAME:PORT. It always answers under localhost, 127.0.0.1, [::1] "
+    "and --host (0.0.0.0: the machine's own name and addresses), and under no other."
+)
 
 GRACE = 15.0
 """Seconds a server has to end before it is killed."""
@@ -29,11 +35,13 @@ GRACE = 15.0
 @click.command(epilog=EXAMPLES)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; there are no passwords.")
 @click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
-def ui(host: str, port: int) -> int:
+@click.option("--allowed-hosts", default="", help=HOSTS_HELP)
+def ui(host: str, port: int, allowed_hosts: str) -> int:
     """Serve MLflow's UI on this machine, with evaltrack's page under /evaltrack; Ctrl-C ends it.
 
-    The same as `mlflow server --app-name evaltrack` on the store that MLFLOW_TRACKING_URI names.
+    The same as `mlflow server --app-name evaltrack` on the store of MLFLOW_TRACKING_URI, but for exact hosts only.
     """
+    hosts = _checked_hosts(host, port, allowed_hosts)
     uri = _database()
     _check_free(host, port)
     reached = _reached(host)
@@ -41,11 +49,29 @@ def ui(host: str, port: int) -> int:
     click.echo(f"Starting MLflow's server; the page will be at {where}/evaltrack/ (Ctrl-C ends it)", err=True)
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "evaltrack", "--workers", "1"]
     return _serve(
-        [*command, "--host", host, "--port", str(port)],
+        [*command, "--host", host, "--port", str(port), *hosts],
         {**os.environ, "MLFLOW_BACKEND_STORE_URI": uri},  # not as an argument: it may hold a password
         lambda: click.echo(f"Ready: {where}/evaltrack/ (MLflow itself: {where}/)", err=True),
         (reached, port),
     )
+
+
+def _checked_hosts(host: str, port: int, named: str) -> list[str]:
+    """Options that make MLflow answer under exact hosts; its defaults hold patterns (`10.*`) that names match too.
+
+    Its pages send their requests from the host they are served under, which is an origin it would refuse but for
+    loopback.
+    """
+    from evaltrack.cli.hosts import loopback_hosts, outer_hosts
+
+    outer = outer_hosts(host, port, named)
+    options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
+    if outer:
+        options += [
+            "--cors-allowed-origins",
+            ",".join(f"{scheme}://{each}" for each in outer for scheme in ("http", "https")),
+        ]
+    return options
 
 
 def _reached(host: str) -> str:
@@ -60,7 +86,8 @@ def _reached(host: str) -> str:
 def _database() -> str:
     """The store to serve; one that a server holds is served by that server."""
     from evaltrack.errors import UsageError
-    from evaltrack.tracking.store import connect, without_password
+    from evaltrack.privacy.addresses import shown_url
+    from evaltrack.tracking.store import connect
 
     uri = os.environ.get("MLFLOW_TRACKING_URI", "")
     if not uri.startswith(("http://", "https://")):
@@ -69,7 +96,7 @@ def _database() -> str:
         if not store.is_server:
             return uri
     cure = "start that server with `mlflow server --app-name evaltrack`, or name its database in MLFLOW_TRACKING_URI"
-    raise UsageError(f"the MLflow store {without_password(uri)} is a server, which shows the page itself: {cure}")
+    raise UsageError(f"the MLflow store {shown_url(uri)} is a server, which shows the page itself: {cure}")
 
 
 def _check_free(host: str, port: int) -> None:

@@ -1,156 +1,204 @@
-"""Why a question changed between two runs, from what its two rows hold. Pure (SPEC section 8).
+"""Why a question changed between two runs, from what its two rows hold. Pure.
 
-The causes are looked for in the order of the flow: golden line, target, source texts, retrieval, answer, verdict,
-judge. The earliest that applies is the cause, the others are listed.
+What differs is looked for in the order of the flow: golden line, target, ids and texts of sources, retrieval, answer,
+verdict, judge. The earliest that can explain what was lost is the cause; whatever else differs is listed besides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import get_args
 
 from evaltrack.compare.comparison import Cause, CauseKind
-from evaltrack.retrieval import title_key
+from evaltrack.compare.differences import Differences, declined
 from evaltrack.table import FlatRow
 
-Ranked = dict[str, tuple[int, FlatRow]]
-"""Each source returned with its rank, by the key it is compared by."""
+ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
-ORDER = (
-    "golden_edited",
-    "target_failed",
-    "source_text_changed",
-    "source_lost",
-    "source_demoted",
-    "answer_changed",
-    "verdict_changed",
-    "judge_failed",
-)
+Finding = tuple[Cause, bool]
+"""What differs, and whether it can explain what was lost."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What was lost: the place of an expected source, or something of what comes after retrieval.
+
+    `judged`: the judge's score fell, tools were left out, or it does not pass any more although the hit was kept. Where
+    nothing was lost, as in a fix, whatever differs may be told.
+    """
+
+    retrieval: bool
+    judged: bool
 
 
 def causes_of(before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
-    """All causes that apply, the earliest in the flow first; `unknown` alone where none does."""
+    """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it."""
     if before["digest"] != after["digest"]:
         return [Cause("golden_edited", "the question or what is expected of it was edited")]
     error = after["error"] or ""
     if error and not error.startswith("judge_error"):
         return [Cause("target_failed", error)]
-    found = [*_texts(before, after, k), *_retrieval(before, after, k), *_answer(before, after)]
+    rows = Differences(before, after, k)
+    loss = _loss(rows)
+    found = [*_ids(rows, loss), *_texts(rows, loss), *_retrieval(rows), *_after_retrieval(rows, loss)]
     if error:
-        found.append(Cause("judge_failed", error))
-    else:
-        found += _verdict(before, after, same_answer=not found)
-    return found or [Cause("unknown", _nothing(before, after))]
+        found.append((Cause("judge_failed", error), True))
+    found.sort(key=lambda finding: (ORDER.index(finding[0].kind), finding[0].rank_before or 0))
+    first = next((cause for cause, explains in found if explains), None)
+    others = [cause for cause, _ in found if cause is not first]
+    return [first or Cause("unknown", _unexplained(rows, others)), *others]
 
 
-def _nothing(before: FlatRow, after: FlatRow) -> str:
-    """That nothing differs; of several trials a row shows one, and says how many passed."""
+def _loss(rows: Differences) -> Loss:
+    """What the candidate has less of than the baseline."""
+    retrieval = bool(rows.lowered)
+    judged = not rows.after["error"] and _judged_lower(rows.before, rows.after)
+    return Loss(retrieval, judged or not (retrieval or rows.after["error"]))
+
+
+def _judged_lower(before: FlatRow, after: FlatRow) -> bool:
+    missed = _lower(before, after, "hit")
+    scores = ("overall_score", "reasoning_score", "tools_called", "negative_pass")
+    failed = bool(before["passed"]) and not after["passed"] and not missed
+    return failed or any(_lower(before, after, name) for name in scores) or _lower(after, before, "false_abstention")
+
+
+def _lower(one: FlatRow, other: FlatRow, name: str) -> bool:
+    """Whether the score is lower in the other row; no, where one of them lacks it."""
+    was, now = one.get(name), other.get(name)
+    return was is not None and now is not None and now < was
+
+
+def _unexplained(rows: Differences, others: list[Cause]) -> str:
+    """That nothing explains it; of several trials a row shows one, and says how many passed."""
     told = [
         f"{side} {row['passes']} of {row['trials']} trials passed"
-        for side, row in (("before", before), ("now", after))
+        for side, row in (("before", rows.before), ("now", rows.after))
         if row.get("trials")
     ]
-    return ", ".join(told) if told else "nothing that the rows hold differs"
+    if told:
+        return ", ".join(told)
+    if not rows.same_order:
+        return f"other sources are among the first {rows.k}, and no expected one was lost"
+    return "nothing that the rows hold explains it" if others else "nothing that the rows hold differs"
 
 
-def _texts(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
-    """Sources returned on both sides, among the first k on one, whose text is another now; the expected ones first."""
-    old, new = by_key(before), by_key(after)
-    expected = set(expected_keys(before))
-    shared = [key for key in old if key in new and min(old[key][0], new[key][0]) <= k]
-    for key in sorted(shared, key=lambda key: key not in expected):
-        was, now = old[key][1]["text_digest"], new[key][1]["text_digest"]
-        if was and now and was != now:
-            shown = source_name(new[key][1], before)
-            url = new[key][1]["url"]
-            detail = f"the text of `{shown}` changed"
-            yield Cause("source_text_changed", detail, shown, old[key][0], new[key][0], link=url)
-            return
+# Sources
 
 
-def _retrieval(before: FlatRow, after: FlatRow, k: int) -> Iterator[Cause]:
-    """Expected sources that were among the first k and are lost, or stand lower now; those lost first."""
-    old, new = by_key(before), by_key(after)
-    found: list[Cause] = []
-    for key in expected_keys(before):
-        if key not in old or old[key][0] > k:
-            continue
-        rank, source = old[key]
-        now = new[key][0] if key in new else None
-        if now is not None and now <= rank:
-            continue
-        pusher = _displacer(new, old, rank, key)
-        shown = source_name(source, before)
-        by = f"; `{source_name(pusher, before)}` took its place" if pusher else ""
+def _ids(rows: Differences, loss: Loss) -> Iterator[Finding]:
+    """The same texts under other ids: of expected sources, else of all the first k, on which the answer is another."""
+    if rows.renamed:
+        key, other = next(iter(rows.renamed.items()))
+        (rank, source), (now, same) = rows.old[key], rows.new[other]
+        more = f", and {len(rows.renamed) - 1} more" if len(rows.renamed) > 1 else ""
+        detail = f"the text of `{rows.name(source)}` came back as `{rows.name(same)}`{more}: its id is another"
+        explains = loss.judged or any(key in rows.lowered for key in rows.renamed)
+        yield Cause("ids_changed", detail, rows.name(source), rank, now, link=same["url"]), explains
+    elif rows.same_texts and not rows.same_order:
+        detail = f"the texts of the first {rows.k} sources are the same, under other ids"
+        yield Cause("ids_changed", detail), loss.judged and not rows.same_answer
+
+
+def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
+    """The first source whose text changed and explains what was lost, and the first whose text does not."""
+    if not rows.changed_texts:
+        return
+    concerned = rows.placed if loss.judged else rows.fallen
+    pushed = {above: key for key in reversed(concerned) for above in rows.newly_above(key)}
+    able = {*pushed, *(rows.expected if loss.judged else rows.fallen)}
+    explaining = [key for key in rows.changed_texts if key in able]
+    others = [key for key in rows.changed_texts if key not in able]
+    for key in (*explaining[:1], *others[:1]):
+        (rank, _), (now, source) = rows.old[key], rows.new[key]
+        shown = rows.name(source)
+        over = f", and it newly stands above `{rows.name(rows.old[pushed[key]][1])}`" if key in pushed else ""
+        detail = f"the text of `{shown}` changed{over}"
+        yield Cause("source_text_changed", detail, shown, rank, now, link=source["url"]), key in able
+
+
+def _retrieval(rows: Differences) -> Iterator[Finding]:
+    """Expected sources that are lost or stand lower; where the target declined without sources, that is why."""
+    unsearched = declined(rows.after) and not declined(rows.before) and not rows.after["sources"]
+    for key in rows.fallen:
+        rank, source = rows.old[key]
+        pusher, shown = rows.displacer(key), rows.name(source)
+        by = f"; `{rows.name(pusher)}` took its place" if pusher else ""
+        now = rows.new[key][0] if key in rows.new else None
+        beyond = f", beyond the first {rows.k}" if now and now > rows.k else ""
+        detail = f"`{shown}` fell from rank {rank} to {now}{beyond}{by}"
         if now is None:
             detail = f"`{shown}` (rank {rank}) is no longer returned{by}"
-        else:
-            beyond = f", beyond the first {k}" if now > k else ""
-            detail = f"`{shown}` fell from rank {rank} to {now}{beyond}{by}"
         kind: CauseKind = "source_lost" if now is None else "source_demoted"
-        displaced_by = source_name(pusher, before) if pusher else None
-        found.append(Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source)["url"]))
-    found.sort(key=lambda cause: (ORDER.index(cause.kind), cause.rank_before or 0))
-    yield from found
+        displaced_by = rows.name(pusher) if pusher else None
+        yield Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source)["url"]), not unsearched
 
 
-def _displacer(new: Ranked, old: Ranked, rank: int, key: str) -> FlatRow | None:
-    """What pushed a source out: of what stands at or above its old rank now, the best that stood below it before."""
-    for other, (place, source) in sorted(new.items(), key=lambda item: item[1][0]):
-        if place > rank:
-            return None
-        if other != key and (other not in old or old[other][0] > rank):
-            return source
-    return None
+# What comes after retrieval
 
 
-def _answer(before: FlatRow, after: FlatRow) -> Iterator[Cause]:
-    if _declined(before) != _declined(after):
-        what = "the target declines now" if _declined(after) else "the target answers now, where it declined"
-        yield Cause("answer_changed", what)
-    elif (before["answer"] or "") != (after["answer"] or ""):
-        yield Cause("answer_changed", "the answer is another")
-    elif sorted(before["tool_calls"] or []) != sorted(after["tool_calls"] or []):
-        yield Cause("answer_changed", "other tools were called")
+def _after_retrieval(rows: Differences, loss: Loss) -> Iterator[Finding]:
+    """Whether it declines, else how it answers and what the judge said of it."""
+    declines = _declines(rows)
+    if declines:
+        emptied = declines.kind == "now_declines" and not rows.after["sources"]
+        unsafe = declines.kind == "no_longer_declines" and not rows.expected
+        yield declines, loss.judged or emptied or unsafe
+    if cause := _answer(rows, declines is not None) or _verdict(rows, declines is not None):
+        yield cause, loss.judged
 
 
-def _verdict(before: FlatRow, after: FlatRow, *, same_answer: bool) -> Iterator[Cause]:
-    """Another verdict on the same sources and the same answer."""
-    scored = "reasoning_score" if after["reasoning_score"] is not None else "overall_score"
-    was, now = before[scored], after[scored]
+def _declines(rows: Differences) -> Cause | None:
+    """The target itself declines on one side; or on another answer the judge of a negative says that it did."""
+    was, now = declined(rows.before), declined(rows.after)
+    by_judge = ""
+    if was == now and not rows.same_answer:
+        negative = (rows.before["negative_pass"], rows.after["negative_pass"])
+        if None not in negative and negative[0] != negative[1]:
+            was, now = negative[0] > negative[1], negative[1] > negative[0]
+            by_judge = ", as the judge reads the answers"
+    if was == now:
+        return None
+    if now:
+        return Cause("now_declines", f"the target declines now, where it answered{by_judge}")
+    return Cause("no_longer_declines", f"the target answers now, where it declined{by_judge}")
+
+
+def _answer(rows: Differences, declines: bool) -> Cause | None:
+    """Another answer; that it declines is told already, and that it did on other sources is not."""
+    if rows.same_answer or (
+        declines and (rows.same_context or not rows.before["sources"] or not rows.after["sources"])
+    ):
+        return None
+    what = "other tools were called" if rows.before["answer"] == rows.after["answer"] else "the answer is another"
+    if rows.same_context:
+        return Cause("answer_changed", what)
+    if rows.same_texts:
+        return Cause("context_changed", f"{what}, on the same texts under other ids")
+    return Cause("context_changed", f"{what}, on {_context(rows)}", link=(rows.arrived() or {}).get("url"))
+
+
+def _context(rows: Differences) -> str:
+    """What is other about the first k sources."""
+    arrived = rows.arrived()
+    if arrived:
+        return f"other sources: `{rows.name(arrived)}` is new among the first {rows.k}"
+    if rows.same_order:
+        return "other texts of its sources"
+    return f"other sources, or the same in another order, among the first {rows.k}"
+
+
+def _verdict(rows: Differences, declines: bool) -> Cause | None:
+    """Another verdict on the same answer and sources, or on those of which only unexpected texts or ids differ."""
+    texts = any(key in rows.expected for key in rows.changed_texts)
+    if declines or texts or not (rows.same_answer and (rows.same_order or rows.same_texts)):
+        return None
+    scored = "reasoning_score" if rows.after["reasoning_score"] is not None else "overall_score"
+    was, now = rows.before[scored], rows.after[scored]
+    on = "on the same answer" + (" and sources" if rows.same_context else ", texts or ids of other sources changed")
     if was is not None and now is not None and was != now:
-        on = "on the same sources and answer" if same_answer else "on another answer"
-        yield Cause("verdict_changed", f"the judge's score went from {was:.3f} to {now:.3f} {on}")
-    elif before["negative_pass"] != after["negative_pass"] and _declined(before) == _declined(after):
-        yield Cause("verdict_changed", "the judge no longer says the same of whether the answer declined")
-
-
-def _declined(row: FlatRow) -> bool:
-    return bool(row["abstained"]) or row["sources"] == []
-
-
-def by_key(row: FlatRow) -> Ranked:
-    """Each source returned, by the key it is compared by, with its first rank among distinct keys."""
-    found: Ranked = {}
-    for place, source in enumerate(row["sources"] or ()):
-        found.setdefault(_key(source, row) or f"\0{place}", (len(found) + 1, source))
-    return found
-
-
-def _key(source: dict[str, Any], row: FlatRow) -> str | None:
-    if row["by_title"]:
-        return title_key(source["title"]) if source["title"] else None
-    chunk_id: str | None = source["chunk_id"]
-    return chunk_id
-
-
-def expected_keys(row: FlatRow) -> list[str]:
-    """What is expected of the question, as sources are compared."""
-    expected = row["expected"] or []
-    return [title_key(title) for title in expected] if row["by_title"] else list(expected)
-
-
-def source_name(source: dict[str, Any], row: FlatRow) -> str:
-    """The source's name for people."""
-    name: str | None = (source["title"] if row["by_title"] else source["chunk_id"]) or source["title"]
-    return name or "?"
+        return Cause("verdict_changed", f"the judge's score went from {was:.3f} to {now:.3f} {on}")
+    if rows.before["negative_pass"] != rows.after["negative_pass"] and not rows.after["error"]:
+        return Cause("verdict_changed", f"the judge no longer says the same of whether the answer declined, {on}")
+    return None

@@ -38,6 +38,7 @@ class Changes:
         self._k, self.counted = k, count_flips
         frame = paired.frame
         lost = frame["passed_b"].notna() & frame["passed_c"].isna()
+        lost |= frame["recall_at_k_b"].notna() & frame["recall_at_k_c"].isna()  # it may pass by its judge alone
         none = lost & False
         flips = flipped(frame, was=True) if count_flips else none
         fixes = flipped(frame, was=False) if count_flips else none

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
 CauseKind = Literal[
     "golden_edited",
+    "target_failed",
+    "ids_changed",
     "source_text_changed",
     "source_lost",
     "source_demoted",
+    "no_longer_declines",
+    "now_declines",
+    "context_changed",
     "answer_changed",
     "verdict_changed",
-    "target_failed",
     "judge_failed",
     "unknown",
 ]
-"""Why a question changed, in the order of the flow (SPEC section 8); the earliest that applies is the cause."""
+"""Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
 
 Outcome = Literal["pass", "fail", "error", "not measured"]
 RepeatKind = Literal["real", "flaky", "gone", "not measured"]
@@ -110,8 +114,8 @@ class GroupDelta:
 class Cause:
     """Why a question changed, in a sentence, with what is needed to look at it.
 
-    `source` is the expected source concerned, `rank_before` and `rank_after` where it stood (None: not returned),
-    `displaced_by` what stands at its old rank now, `link` where that leads.
+    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `displaced_by`
+    the unexpected source that newly stands above it, `link` where that leads.
     """
 
     kind: CauseKind
@@ -143,7 +147,7 @@ class Repeat:
 class Change:
     """One question that went from one outcome to another, or kept it and scored lower (`dropped` names the scores).
 
-    `also` holds the causes that apply besides, in the order of the flow. `before` and `after` are the rows of both
+    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both
     sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
     accepted the question in spite of it, and why; `by_judge`: it fails by its judge alone; `informs`: and that judge is
     not trusted.

@@ -16,7 +16,7 @@ from evaltrack.compare.aims import aims_of
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Change, Comparison, GroupDelta, MetricDelta, Repeat, Verdict
 from evaltrack.compare.deltas import METRICS, Measure
-from evaltrack.compare.gate import Gate
+from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import UsageError
@@ -95,7 +95,8 @@ def compare(
         UsageError: `ignore` names no part, or a domain of the gate is in neither run.
     """
     known = known or JudgeKnown()
-    gate = (gate or Gate()) if known.trusted else (gate or Gate()).without(_JUDGED)
+    gate = replace(gate or Gate(), noise=known.noise)
+    gate = gate if known.trusted else gate.without(_JUDGED | {"negative_pass_rate"})
     left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     measure = Measure(gate, left_out, resamples, seed)
@@ -105,7 +106,7 @@ def compare(
     changes.flips = tuple(known.applied(flip) for flip in _repeated(changes.flips, again))
     metrics = tuple(_without_gone(metrics, changes, measure, paired, gate))
     p_value = statistics.mcnemar_exact(len(changes.flips), len(changes.fixes))
-    verdict, reasons = _verdict(gate, metrics, groups, changes, p_value)
+    verdict, reasons = _verdict(gate, metrics, groups, changes, p_value, paired)
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
     checked = tuple(zip(*(check_criteria(criteria, values) for values in sides), strict=True))
     counted = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
@@ -178,32 +179,50 @@ def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]
 
 
 def _verdict(
-    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], changes: Changes, p_value: float
+    gate: Gate,
+    metrics: Sequence[MetricDelta],
+    groups: Sequence[GroupDelta],
+    changes: Changes,
+    p_value: float,
+    paired: Paired,
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """A regression that was found outweighs questions that were lost; those make the verdict unknown."""
+    """A regression that was found outweighs what was not compared, which makes the verdict unknown."""
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
     flips, fixes, lost = sum(flip.counts for flip in changes.flips), len(changes.fixes), len(changes.lost)
     if gate.too_many_flips(flips, fixes, p_value):
         allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
         worse.append(f"{flips} question{'s' * (flips > 1)} went from pass to fail{allowed}")
-    unsure = []
-    measured = metrics[-1].n + lost if metrics else lost
-    if lost and 1 - lost / max(measured, 1) < gate.min_coverage:
-        were = "questions" if lost > 1 else "question"
-        unsure.append(f"{lost} {were} measured in the baseline, and not in the candidate")
+    unsure = [*_uncovered(gate, metrics, lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
-    unsure += _no_rule(gate, metrics, groups, changes)
+    unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
     if worse:
         return "regression", (*worse, *unsure)
     return ("unknown", tuple(unsure)) if unsure else ("ok", ("no regression",))
 
 
-def _no_rule(
-    gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], changes: Changes
-) -> Iterator[str]:
-    """Rules that were asked for and could not be applied: that is never a pass."""
+def _uncovered(gate: Gate, metrics: Sequence[MetricDelta], lost: int, paired: Paired) -> Iterator[str]:
+    """Too many questions that were measured in the baseline and cannot be compared: lost ones, and edited ones."""
+    measured = metrics[-1].n + lost if metrics else lost
+    if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
+        were = "questions" if lost > 1 else "question"
+        yield f"{lost} {were} measured in the baseline, and not in the candidate"
+    edited, common = len(paired.edited), len(paired.frame)
+    needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
+    if edited and (common - lost) / (common + edited) < needed:
+        left = f"{common - lost:,} of {common + edited:,} questions are left to compare"
+        yield f"{left}: {edited:,} edited, {lost:,} lost (--min-coverage {needed:g})"
+
+
+def _may_flip(changes: Changes, paired: Paired) -> bool:
+    """Whether any question could have flipped: it passed or failed on both sides."""
+    frame = paired.frame
+    return changes.counted and bool((frame["passed_b"].notna() & frame["passed_c"].notna()).any())
+
+
+def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], flips: bool) -> Iterator[str]:
+    """Rules that were asked for and could not be applied, or none at all: that is never a pass."""
     measured = {metric.name for metric in metrics}
     for name in sorted(gate.asked - measured):
         yield f"{name} has a rule and was not measured on both sides"
@@ -212,8 +231,9 @@ def _no_rule(
             there = {metric.name for metric in group.metrics}
             for name in sorted(set(gate.domain_drops.get(group.name, ())) - there):
                 yield f"{name} has a rule for {group.name} and was not measured there on both sides"
-    ruled = any(metric.threshold for metric in metrics) or any(m.threshold for g in groups for m in g.metrics)
-    if metrics and not ruled and not changes.counted and gate.drops:
+    deciding = [m for m in metrics if m.name in gate.asked or m.name not in ABOUT_DECLINING]
+    ruled = any(m.threshold for m in deciding) or any(m.threshold for g in groups for m in g.metrics)
+    if metrics and not ruled and not flips:
         yield "no rule of the gate could be applied: what they are about is not compared"
 
 

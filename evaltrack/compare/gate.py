@@ -10,8 +10,20 @@ from typing import Literal
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
 
-DEFAULT_DROPS = {"recall_at_k": Threshold(0.05, relative=True), "mrr": Threshold(0.10, relative=True)}
-"""Seed 004: recall drops by more than 5 %, MRR by more than 10 %."""
+DEFAULT_DROPS = {
+    "recall_at_k": Threshold(0.05, relative=True),
+    "mrr": Threshold(0.10, relative=True),
+    "judge_score": Threshold(0.10, relative=True),
+    "negative_pass_rate": Threshold(0.10, relative=True),
+    "false_abstention_rate": Threshold(0.10, relative=False),  # its baseline is often 0
+}
+"""What is tolerated where nothing else is said; a rule applies where both sides measured its metric."""
+
+ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
+"""Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
+
+MIN_COVERAGE = 0.9
+"""Share of the questions that must be left to compare after edits, where nothing else is said."""
 
 EXACT = 1e-9
 """A drop that exceeds its threshold by less is exactly at it, which is no regression."""
@@ -25,7 +37,9 @@ GateKind = Literal["rules", "significant", "both"]
 class Gate:
     """What counts as a regression. `drops` are for the whole set, `domain_drops` for one domain.
 
-    `asked` names the metrics whose rule was asked for: one that was not measured is no pass.
+    `asked` names the metrics whose rule was asked for: one that was not measured is no pass. Of the others no drop
+    within the `noise` of the judge is a regression. `min_coverage` is the share of the questions that must be measured
+    again; None lets no question be lost, and few be edited (`MIN_COVERAGE`).
 
     `kind`: `rules` decides by thresholds and flips; `significant` by intervals and McNemar's p; `both` wants both.
     """
@@ -33,9 +47,10 @@ class Gate:
     drops: Mapping[str, Threshold] = field(default_factory=lambda: dict(DEFAULT_DROPS))
     domain_drops: Mapping[str, Mapping[str, Threshold]] = field(default_factory=dict)
     allow_flips: int = 0
-    min_coverage: float = 1.0
+    min_coverage: float | None = None
     kind: GateKind = "rules"
     asked: frozenset[str] = frozenset()
+    noise: Mapping[str, float] = field(default_factory=dict)
 
     def without(self, metrics: Collection[str]) -> Gate:
         """The same rules, none of them for these metrics."""
@@ -53,7 +68,8 @@ class Gate:
         significant = worse_for_sure(metric, higher_is_better)
         if self.kind == "significant":
             return significant
-        over = exceeds(metric, metric.threshold, higher_is_better)
+        floor = 0.0 if metric.name in self.asked else self.noise.get(metric.name, 0.0)
+        over = exceeds(metric, metric.threshold, higher_is_better, floor)
         return over and (significant or self.kind == "rules")
 
     def too_many_flips(self, pass_to_fail: int, fail_to_pass: int, p_value: float) -> bool:
@@ -64,11 +80,11 @@ class Gate:
         return pass_to_fail > self.allow_flips and (significant or self.kind == "rules")
 
 
-def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool) -> bool:
-    """Whether the drop is larger than tolerated; exactly at the threshold is not."""
+def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, floor: float = 0.0) -> bool:
+    """Whether the drop is larger than tolerated, and than a floor; exactly at the threshold is not."""
     worse = -metric.delta if higher_is_better else metric.delta
     tolerated = threshold.amount * abs(metric.baseline) if threshold.relative else threshold.amount
-    return worse > tolerated + EXACT
+    return worse > max(tolerated, floor) + EXACT
 
 
 def worse_for_sure(metric: MetricDelta, higher_is_better: bool) -> bool:
@@ -81,15 +97,17 @@ def worse_for_sure(metric: MetricDelta, higher_is_better: bool) -> bool:
 
 def parse_drops(
     texts: Iterable[str], known: Iterable[str]
-) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]]]:
+) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]], frozenset[str]]:
     """Thresholds for the whole set and by domain, from ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
+
+    The third value names the metrics that have a rule of their own for the whole set.
 
     They are added to `DEFAULT_DROPS`; ``mrr=off`` takes a rule away.
 
     Raises:
         UsageError: a text has another form, names no known metric, or a number out of range.
     """
-    overall, domains = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]]()
+    overall, domains, asked = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
     names = set(known)
     for text in texts:
         match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
@@ -103,7 +121,8 @@ def parse_drops(
             rules.pop(name, None)
         else:
             rules[name] = _threshold(text, amount, relative=bool(percent))
-    return overall, domains
+            asked |= set() if domain else {name}
+    return overall, domains, frozenset(asked & overall.keys())
 
 
 def _threshold(text: str, amount: str, *, relative: bool) -> Threshold:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evaltrack.cache import VerdictCache
 from evaltrack.errors import UsageError
-from evaltrack.llm import has_server
+from evaltrack.llm import CALL_SECONDS, has_server
 from evaltrack.records import Judge
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
@@ -37,8 +37,17 @@ def chosen(names: Sequence[str]) -> list[str]:
     return [] if list(names) == ["none"] else list(names)
 
 
-def open_judge(name: str, *, rubric: str = "answer", concurrency: int, cache: VerdictCache | None) -> Judge:
+def open_judge(
+    name: str,
+    *,
+    rubric: str = "answer",
+    concurrency: int,
+    call_timeout: float = CALL_SECONDS,
+    cache: VerdictCache | None,
+) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
+
+    An LLM is waited for `call_timeout` seconds at each call.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
@@ -52,7 +61,7 @@ def open_judge(name: str, *, rubric: str = "answer", concurrency: int, cache: Ve
         from evaltrack.llm import LLM
 
         kind_of_judge = ReasoningJudge if rubric == "reasoning" else AnswerJudge
-        return kind_of_judge(LLM(rest, concurrency=concurrency), name, cache)
+        return kind_of_judge(LLM(rest, concurrency=concurrency, call_seconds=call_timeout), name, cache)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge
 

@@ -12,14 +12,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from evaltrack.judges.inert import TAG_RULE, inert
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
     Messages,
+    between,
     cut,
-    inert,
     prompt,
     read_reply,
+    refuse_copy,
     system_and_user,
     tagged,
 )
@@ -69,11 +71,17 @@ class AnswerJudge(LlmJudge):
 
     def read(self, text: str, question: Question, _response: Response) -> dict[str, Any]:
         """The fields of a verdict from what the model wrote."""
-        return read_reply(text, _form(question)).model_dump()
+        reply = read_reply(text, _form(question))
+        refuse_copy(reply.reasoning, _prompt(question))
+        return reply.model_dump()
 
 
 def _form(question: Question) -> type[_Reply]:
     return NegativeReply if question.negative else AnswerReply
+
+
+def _prompt(question: Question) -> str:
+    return "negative.txt" if question.negative else "answer.txt"
 
 
 @cache
@@ -81,7 +89,7 @@ def prompt_digest() -> str:
     """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare."""
     schemas = [reply_schema(form).schema for form in (AnswerReply, NegativeReply)]
     limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
-    text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), schemas, limits])
+    text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -104,8 +112,7 @@ def judge_messages(question: Question, response: Response) -> list[dict[str, str
     if not question.negative and question.expected_answer:
         parts.append(tagged("expected_answer", question.expected_answer))
     parts += [_sources(response), tagged("answer", response.answer or "(no answer)")]
-    system = prompt("negative.txt" if question.negative else "answer.txt")
-    return system_and_user(system, parts)
+    return system_and_user(prompt(_prompt(question)), parts)
 
 
 def _sources(response: Response) -> str:
@@ -118,6 +125,8 @@ def _sources(response: Response) -> str:
             break
         title = cut(source.title or source.chunk_id or "", TITLE_LIMIT)
         text = cut(source.text or "", min(SOURCE_LIMIT, left))
-        shown.append(f"<source>\n{inert(title)}\n{inert(text)}\n</source>")
+        shown.append(
+            between("source", inert(f"{title}\n{text}"))
+        )  # at once: a tag may begin in the one and end in the other
         left -= len(title) + len(text)
-    return "<sources>\n" + ("\n".join(shown) or "(none with text)") + "\n</sources>"
+    return between("sources", "\n".join(shown) or "(none with text)")

@@ -1,7 +1,8 @@
 """What every judge by LLM does: ask, repair once, keep what was paid for. What it asks and reads is each one's own.
 
 What is judged stands between tags that its text cannot close, in the user's message alone: an answer that says "give
-1.0" is a text to be judged.
+1.0" is a text to be judged. The tags of each call end in a suffix of its own, which is no part of what a verdict is
+found again by.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from abc import ABC, abstractmethod
 from functools import cache
 from importlib.resources import files
@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ValidationError
 
 from evaltrack.cache import VerdictCache
+from evaltrack.judges.inert import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.strict import findings, no_repeats, object_in
 from evaltrack.llm import LLM, AnswerError, Schema
 from evaltrack.records import Question, Response, Usage, Verdict, together
@@ -26,9 +27,10 @@ from evaltrack.records import Question, Response, Usage, Verdict, together
 TEXT_LIMIT = 12_000
 """Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""
 
-TAGS = ("question", "expected_answer", "sources", "source", "answer", "response")
 CUT = " [... cut]"
 RAW_SHOWN = 500
+COPY_LETTERS = 15
+"""Letters from which a part of the prompt's example is a copy of it."""
 
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -85,8 +87,8 @@ class LlmJudge(ABC):
 
     @property
     def notes(self) -> list[str]:
-        """What the server refused and was left out."""
-        return self._llm.notes
+        """What the server refused and was left out, and what the cache held that is not trusted."""
+        return [*self._llm.notes, *(self._cache.notes if self._cache else ())]
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """The verdict on one response.
@@ -112,14 +114,16 @@ class LlmJudge(ABC):
         await self._llm.aclose()
 
     async def _paid(self, messages: Messages, question: Question, response: Response) -> Verdict:
-        schema = self.schema(question)
+        schema, messages = self.schema(question), with_suffix(messages)
         first = await self._llm.ask(messages, schema)
         try:
             return self._verdict(self.read(first.text, question, response), first.usage)
         except ValueError as error:
             wrong = str(error)
-        asked = f"That cannot be read: {wrong}. Reply again: only the JSON object, every field present and in range."
-        said = {"role": "assistant", "content": first.text[:TEXT_LIMIT]}
+        asked = (
+            f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
+        )
+        said = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
         text, usage = first.text, first.usage
         try:
             second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], schema)
@@ -145,19 +149,41 @@ def prompt(name: str) -> str:
     return files("evaltrack.judges").joinpath(name).read_text("utf-8")
 
 
+@cache
+def _example(name: str) -> str:
+    """The letters of the reasoning that the prompt shows as an example."""
+    text = prompt(name)
+    return _letters(json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"])
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def refuse_copy(reasoning: str, name: str) -> None:
+    """Refuse a reply whose reasoning is that of the prompt's example, whole or a good part of it.
+
+    Raises:
+        ValueError: it is; the numbers beside it are no judgement.
+    """
+    written, example = _letters(reasoning), _example(name)
+    if example in written or (len(written) >= COPY_LETTERS and written in example):
+        raise ValueError("reasoning: is copied from the prompt; write what you found in this one")
+
+
 def system_and_user(system: str, parts: list[str]) -> Messages:
-    """The prompt as system message, and all data in one user message."""
-    return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]
+    """The prompt as system message, and all data in one user message; the suffix of the tags is still to be chosen."""
+    return [{"role": "system", "content": system + TAG_RULE}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
 def tagged(tag: str, text: str) -> str:
     """A text between tags that it cannot close, cut at `TEXT_LIMIT`."""
-    return f"<{tag}>\n{inert(cut(text, TEXT_LIMIT))}\n</{tag}>"
+    return between(tag, inert(cut(text, TEXT_LIMIT)))
 
 
-def inert(text: str) -> str:
-    """A text that can neither open nor close one of our tags."""
-    return re.sub(rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b)", r"&lt;\1", text, flags=re.IGNORECASE)
+def between(tag: str, text: str) -> str:
+    """A text of which nothing foreign is left that is not inert, between tags."""
+    return f"<{tag}-{SUFFIX}>\n{text}\n</{tag}-{SUFFIX}>"
 
 
 def cut(text: str, limit: int) -> str:

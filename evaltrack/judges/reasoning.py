@@ -1,7 +1,8 @@
 """The reasoning judge (seed 002, SPEC section 7): an LLM observes and quotes, code scores.
 
 What it claims to have seen must stand in the response: a count that is not that of its quotes, or a quote that does not
-occur, is repaired once and then an error. The confidence is read by code from the words it quotes.
+occur, is repaired once and then an error. The confidence is read by code from the words it quotes; where they are in no
+words that code knows, as in another language, the judge's own number counts.
 """
 
 from __future__ import annotations
@@ -12,11 +13,22 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from evaltrack.judges.llm_judge import TEXT_LIMIT, LlmJudge, Messages, prompt, read_reply, system_and_user, tagged
+from evaltrack.confidence import read_confidence
+from evaltrack.judges.inert import BREAK, TAG_RULE, inert
+from evaltrack.judges.llm_judge import (
+    TEXT_LIMIT,
+    LlmJudge,
+    Messages,
+    prompt,
+    read_reply,
+    refuse_copy,
+    system_and_user,
+    tagged,
+)
 from evaltrack.llm import Schema
 from evaltrack.records import (
     CruxTreatment,
@@ -28,21 +40,13 @@ from evaltrack.records import (
     Response,
     UncertaintyTreatment,
 )
-from evaltrack.rubric import RUBRIC_VERSION, confidence_of_words
+from evaltrack.rubric import RUBRIC_VERSION
 
 QUOTE_LIMIT = 2000
 """Characters of a quote at most."""
 
 SIGNS = str.maketrans("’‘‚“”„«»‐‑‒–—−", "'''" + 5 * '"' + 6 * "-")
 """Quotation marks and dashes in the form they are compared in."""
-
-_N = r"\d{1,9}(?:[.,]\d{1,9})?"
-_PERCENT = r" ?(?:%|percent\b|per cent\b)"
-_PERCENTAGE = re.compile(
-    r"(?<![\w.,-])(?:(?:more|less) than |over |above |under |below |between |[<>] ?)?"
-    rf"(?P<low>{_N})(?:(?:{_PERCENT})?(?: ?[-–—] ?| to | and )(?P<high>{_N}))?{_PERCENT}"
-)
-"""One percentage or range in a text in lower case, with what makes it more or less."""
 
 Quote = Annotated[ForeignText, StringConstraints(min_length=2, max_length=QUOTE_LIMIT)]
 
@@ -69,6 +73,7 @@ class ReasoningReply(_Closed):
     crux_quotes: list[Quote]
     uncertainty_treatment: UncertaintyTreatment
     confidence_quotes: list[Quote]
+    confidence: Annotated[float, Field(ge=0, le=100)] | None = None
     hard_fails: list[HardFailReply]
     mode: Mode
     reasoning: Annotated[ForeignText, StringConstraints(min_length=1)]
@@ -99,6 +104,7 @@ class ReasoningJudge(LlmJudge):
             ValueError: it is no reply, or observes what the response does not hold.
         """
         reply = read_reply(text, ReasoningReply)
+        refuse_copy(reply.reasoning, "reasoning.txt")
         if wrong := "; ".join(_invented(reply, response.answer or "")):
             raise ValueError(wrong)
         return {"reasoning": reply.reasoning, "observed": _observed(reply)}
@@ -107,7 +113,9 @@ class ReasoningJudge(LlmJudge):
 @cache
 def prompt_digest() -> str:
     """SHA-256 (16 hex digits) of prompt, schema, limits and rubric version: under different ones nothing compares."""
-    text = json.dumps([prompt("reasoning.txt"), reply_schema().schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION])
+    text = json.dumps(
+        [prompt("reasoning.txt"), TAG_RULE, reply_schema().schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION]
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -129,6 +137,7 @@ def reply_schema() -> Schema:
             crux_quotes=words,
             uncertainty_treatment=_one_of("none", "limits", "quantified", "caveats", "counterarguments"),
             confidence_quotes=words,
+            confidence={"type": ["number", "null"], "minimum": 0, "maximum": 100},
             hard_fails={"type": "array", "items": hard_fail},
             mode=_one_of("explore", "converge", "hybrid"),
             reasoning={"type": "string"},
@@ -165,10 +174,8 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     codes = [fail.code for fail in reply.hard_fails]
     if len(set(codes)) < len(codes):
         yield "hard_fails: a code stands twice; put its quotes together"
-    for quote in reply.confidence_quotes:
-        if _confidence(quote) is None:
-            yield f"confidence_quotes: `{quote[:80]}` expresses no confidence"
-    held = _plain(answer)
+    yield from _unconfirmed(reply)
+    held = _plain(inert(answer))  # as it was shown
     for quote in _quotes(reply):
         if not _occurs(quote, held):
             yield f"`{quote[:80]}` does not stand in the response; quote letter for letter"
@@ -191,20 +198,32 @@ def _words(quote: str) -> str:
 
 
 def _plain(text: str) -> str:
-    text = normalize("NFKC", text).casefold().translate(SIGNS)
-    return " ".join(re.sub(r"[*_`#>\u00ad\u200b]", "", text).split())
+    """A text without markup, what cannot be seen, and what breaks tags."""
+    text = "".join(char for char in normalize("NFKC", text) if category(char) != "Cf")
+    return " ".join(re.sub(rf"[*_`#>{BREAK}]", "", text.casefold().translate(SIGNS)).split())
 
 
-def _confidence(quote: str) -> float | None:
-    """The confidence that a quote expresses, in percent.
+def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:
+    """What is wrong with the judge's own number for the confidence; a quote that code cannot read is no fault."""
+    if not reply.confidence:  # null, or the 0 of those who mean none
+        return
+    readings = [read_confidence(quote) for quote in reply.confidence_quotes]
+    if not readings:
+        yield f"confidence is {reply.confidence:g}, but confidence_quotes is empty; without a claim it is null"
+    elif 0 < reply.confidence < 1:
+        yield f"confidence is {reply.confidence:g}; write it in percent, from 0 to 100"
+    elif not any(reading.settled or reading.allows(reply.confidence) for reading in readings):
+        numbers = ", ".join(f"{number:g}" for reading in readings for number in reading.numbers)
+        yield f"confidence is {reply.confidence:g}, but what is quoted says {numbers}"
 
-    As the judge says that it is a claim, the one percentage in it counts whatever words stand beside it.
-    """
-    if (claim := confidence_of_words(quote)) is not None:
-        return claim
-    found = list(_PERCENTAGE.finditer(" ".join(normalize("NFKC", quote).casefold().split())))
-    ends = [float(end.replace(",", ".")) for each in found for end in each.group("low", "high") if end]
-    return confidence_of_words(found[0][0]) if len(found) == 1 and max(ends) <= 100 else None
+
+def _confidence(reply: ReasoningReply) -> float | None:
+    """The strongest claim: what code reads in the quotes, and the judge's own number for one that it cannot read."""
+    readings = [read_confidence(quote) for quote in reply.confidence_quotes]
+    claims = [reading.percent for reading in readings if reading.percent is not None]
+    if reply.confidence and any(reading.allows(reply.confidence) for reading in readings):
+        claims.append(reply.confidence)
+    return max(claims, default=None)
 
 
 def _observed(reply: ReasoningReply) -> Observed:
@@ -215,7 +234,6 @@ def _observed(reply: ReasoningReply) -> Observed:
         "confidence": tuple(reply.confidence_quotes),
         **{fail.code: tuple(fail.quotes) for fail in reply.hard_fails},
     }
-    claims = [claim for quote in reply.confidence_quotes if (claim := _confidence(quote)) is not None]
     return Observed.model_validate(
         {
             "dimensions": reply.dimensions,
@@ -223,7 +241,7 @@ def _observed(reply: ReasoningReply) -> Observed:
             "shifts": reply.num_shifts,
             "crux_treatment": reply.crux_treatment,
             "uncertainty_treatment": reply.uncertainty_treatment,
-            "confidence": max(claims, default=None),
+            "confidence": _confidence(reply),
             "hard_fails": sorted(fail.code for fail in reply.hard_fails),
             "mode": reply.mode,
             "quotes": {name: found for name, found in quotes.items() if found},

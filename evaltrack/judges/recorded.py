@@ -14,12 +14,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
 from evaltrack.records import Observed, Question, Response, Verdict
 from evaltrack.scores import lacking
-
-SHOWN = 20
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
@@ -58,8 +56,7 @@ class RecordedJudge:
         if len(names) > 1:
             problems.append(f"recorded judge {path}: names several judges ({', '.join(names)}); one file, one judge")
         if problems:
-            more = [f"... and {len(problems) - SHOWN} more problems"] if len(problems) > SHOWN else []
-            raise UsageError("\n".join([*problems[:SHOWN], *more]))
+            raise UsageError(listed(problems))
         self.name = names[0]
 
     def _add(self, number: int, raw: bytes, problems: list[str]) -> None:

@@ -5,13 +5,14 @@ asked for, `throttle` decides how fast, `replies` reads what comes back, `refusa
 """
 
 from evaltrack.llm.attempts import WAITING
-from evaltrack.llm.client import LLM
+from evaltrack.llm.client import CALL_SECONDS, LLM
 from evaltrack.llm.forms import Schema
 from evaltrack.llm.refusals import AccessLostError, BusyError, QuotaError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
 
 __all__ = [
+    "CALL_SECONDS",
     "LLM",
     "WAITING",
     "AccessLostError",

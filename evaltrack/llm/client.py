@@ -32,6 +32,7 @@ from evaltrack.llm.refusals import (
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
 from evaltrack.llm.server import base_url, key
 from evaltrack.llm.throttle import Throttle, Turn, delay
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import together
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 30.0
 CALL_SECONDS = 120.0
-"""From sending a call to the last byte of its answer; a reasoning model may think for a minute."""
+"""From sending a call to the last byte of its answer, unless set; a reasoning model may think for a minute."""
 AGAIN_SECONDS = 30.0
 """For the call that only finds out whether a stricter form works after all."""
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
@@ -258,4 +259,4 @@ class LLM:
         if isinstance(error, TimeoutError | APITimeoutError):
             return f"no whole answer within {self._call_seconds:g} s"
         cause = error.__cause__ or error
-        return f"{type(cause).__name__}: {cause}"
+        return shown_text(f"{type(cause).__name__}: {cause}")

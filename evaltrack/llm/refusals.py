@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.llm.server import shown_url, without_key
 from evaltrack.llm.throttle import retry_after
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -42,10 +43,10 @@ class BusyError(InconclusiveError):
 
 
 def words(error: APIStatusError) -> str:
-    """The server's own words, on one short line, without the key."""
+    """The server's own words, on one short line, without the key and what URLs hold."""
     body: Any = error.body
     message = body.get("message") if isinstance(body, dict) else body
-    return " ".join(without_key(str(message or error.response.text)).split())[:SHOWN]
+    return " ".join(shown_text(without_key(str(message or error.response.text))).split())[:SHOWN]
 
 
 def asked_to_wait(error: APIStatusError) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaltrack.llm.server import without_key
-from evaltrack.masking import SHORTEST_IN_ANSWERS
+from evaltrack.privacy.masking import SHORTEST_IN_ANSWERS
 from evaltrack.records import Usage
 
 SHOWN = 200

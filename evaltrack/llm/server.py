@@ -7,7 +7,8 @@ import re
 from urllib.parse import urlsplit
 
 from evaltrack.errors import UsageError
-from evaltrack.masking import SHORTEST_SECRET, without
+from evaltrack.privacy import addresses
+from evaltrack.privacy.masking import SHORTEST_SECRET, without
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
@@ -35,18 +36,17 @@ def base_url() -> str:
     """The address below which the server's `/chat/completions` lies.
 
     Raises:
-        UsageError: it is no HTTP address; the message shows neither user nor password.
+        UsageError: it is no HTTP address; the message shows neither user nor password, nor what a query holds.
     """
     value = _value("OPENAI_BASE_URL") or OPENAI
     if not re.match(r"https?://[^/]", value) or not _is_url(value):
-        raise UsageError(f"OPENAI_BASE_URL is `{_shown(value)}`; write http://HOST/v1 or https://HOST/v1")
+        raise UsageError(f"OPENAI_BASE_URL is `{addresses.shown_url(value)}`; write http://HOST/v1 or https://HOST/v1")
     return value
 
 
 def shown_url() -> str:
-    """The address without user, password and query, for messages."""
-    parts = urlsplit(base_url())
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    """The address for messages, without user, password and what its query holds."""
+    return addresses.shown_url(base_url())
 
 
 def without_key(text: str, shortest: int = SHORTEST_SECRET) -> str:
@@ -63,14 +63,6 @@ def _is_url(value: str) -> bool:
         return urlsplit(value).port != 0
     except ValueError:
         return False
-
-
-def _shown(value: str) -> str:
-    """What is no address, without what may be a password: what stands before an `@`, and the query."""
-    before_query = re.split(r"[?#]", value, maxsplit=1)[0]
-    if "@" not in value:
-        return before_query
-    return f"***@{value.rpartition('@')[2]}" if value == before_query else "***"
 
 
 def _value(variable: str) -> str:

@@ -10,18 +10,22 @@ METRICS_VERSION = 1
 """Raised by one whenever a definition of SPEC 3 to 6 changes; two runs compare only within one version."""
 
 
+MAX_K = 1000
+"""The largest cut-off; a retriever that returns more is asked for another purpose."""
+
+
 class Signature(Record):
     """What must agree before two runs may be compared (the target may differ: it is what is compared)."""
 
     golden: str
     golden_digest: str
-    k: int
+    k: int = Field(ge=1, le=MAX_K)
     metrics_version: int = METRICS_VERSION
     target: str
     judge: str = "none"
     judge_prompt: str = ""
     weights: str = ""
-    pass_threshold: float = 0.75
+    pass_threshold: float = Field(default=0.75, ge=0, le=1)
     rubric: str = "answer"
 
     def unjudged(self) -> Signature:

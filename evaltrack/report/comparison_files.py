@@ -13,11 +13,13 @@ from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.comparison_terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.junit import comparison_junit
+from evaltrack.report.runners import json_without_commands
 
 
 def json_text(comparison: Comparison) -> str:
     """`comparison_json` as text that ends in a new line."""
-    return json.dumps(comparison_json(comparison), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    text = json.dumps(comparison_json(comparison), ensure_ascii=False, allow_nan=False, indent=2)
+    return json_without_commands(text) + "\n"
 
 
 FORMS: dict[str, Callable[[Comparison], str]] = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from evaltrack.compare.comparison import CauseKind, Change, Comparison, GroupDelta, MetricDelta, RunInfo
 from evaltrack.criteria import Checked
+from evaltrack.report.runners import without_commands
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line
 from evaltrack.retrieval import title_key
 from evaltrack.table import FlatRow
@@ -15,14 +16,18 @@ VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
+    "target_failed": "the target failed",
+    "ids_changed": "the same texts under other ids",
     "source_text_changed": "the text of a source changed",
     "source_lost": "an expected source is no longer returned",
     "source_demoted": "an expected source is returned lower",
+    "no_longer_declines": "the target answers where it declined",
+    "now_declines": "the target declines where it answered",
+    "context_changed": "other unexpected sources, another answer",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
-    "target_failed": "the target failed",
     "judge_failed": "the judge failed",
-    "unknown": "nothing that was recorded differs",
+    "unknown": "nothing that was recorded explains it",
 }
 """What each cause means, for people who have not read the specification."""
 
@@ -36,7 +41,7 @@ def clip(text: str | None, limit: int = 160) -> str:
     """Foreign text on one line, bounded; quick also for texts of megabytes."""
     text = text or ""
     if len(text) <= limit and text.isprintable():
-        return " ".join(text.split())
+        return without_commands(" ".join(text.split()))
     return one_line(text if len(text) <= SCANNED else text[:SCANNED] + "…", limit)
 
 
@@ -63,7 +68,9 @@ def sides_words(comparison: Comparison) -> str:
     """Which run is held against which, over how many questions."""
     sides = f"{run_words(comparison.candidate)} against {run_words(comparison.baseline)}"
     golden = clip(comparison.candidate.signature.golden, 80)
-    asked = count(comparison.num_common, "common question")
+    apart = len(comparison.edited) + len(comparison.removed)
+    common = comparison.num_common
+    asked = f"compares {common:,} of {common + apart:,} questions" if apart else count(common, "common question")
     return f"{sides}, {golden}, {asked}"
 
 

@@ -68,7 +68,7 @@ def link(words: str, url: str | None) -> str:
     """`words`, which are Markdown, linked to a foreign address if that is one of the web; else alone."""
     if url is None or len(url) > 2000 or not url.isprintable() or not _URL.fullmatch(url):
         return words
-    return f"[{words}](<{url.replace('&', '&amp;').replace('|', '%7C').replace('`', '%60')}>)"
+    return f"[{words}](<{url.replace('&', '&amp;').replace('|', '%7C').replace('`', '%60').replace('##', '#%23')}>)"
 
 
 def diff_markdown(pieces: Iterable[Piece]) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from evaltrack.report.runners import json_without_commands
 from evaltrack.result import RunResult
 from evaltrack.table import FlatRow
 
@@ -37,11 +38,15 @@ def run_summary(result: RunResult) -> dict[str, Any]:
 
 def run_json(result: RunResult) -> Iterator[str]:
     """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
-    head = json.dumps(run_summary(result), ensure_ascii=False, allow_nan=False)
+    head = _text(run_summary(result))
     yield head[:-1] + ', "rows": ['
     for number, row in enumerate(result.read_rows()):
-        yield ("\n" if number == 0 else ",\n") + json.dumps(machine_row(row), ensure_ascii=False, allow_nan=False)
+        yield ("\n" if number == 0 else ",\n") + _text(machine_row(row))
     yield "]}\n"
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def machine_row(row: FlatRow) -> dict[str, Any]:

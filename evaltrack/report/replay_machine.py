@@ -48,9 +48,8 @@ def replay_json(replay: Replay) -> dict[str, Any]:
 def replay_lines(replay: Replay) -> list[str]:
     """What a person reads: how stable the judge is, and which responses it is least sure of."""
     times = f"{replay.times} times" if replay.times > 1 else "once"
-    lines = [
-        f"{replay.judge}: {count(len(replay.rows), 'response')} judged {times} again, {replay.usage_tokens:,} tokens"
-    ]
+    judged = f"{count(len(replay.rows), 'response')} judged {times} again, {replay.usage_tokens:,} tokens"
+    lines = [f"{one_line(replay.judge)}: {judged}"]
     if replay.left_out:
         lines.append(f"left out without a score: {count(replay.left_out, 'row')}")
     if replay.failed:

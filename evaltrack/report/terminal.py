@@ -1,6 +1,6 @@
 """A run as text for a terminal. Rich leaves out colours where the output is not one.
 
-No line begins with ``::`` or ``##[`` out of foreign text: a CI runner would take it as a command.
+No line begins with ``::`` out of foreign text: a CI runner would take it as a command.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _groups(result: RunResult) -> Table:
 
 def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(first)
+    table.add_column(first, no_wrap=True, overflow="ellipsis")  # a second line of a cell would begin with its text
     for name in others:
         table.add_column(name, justify="right")
     return table

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from evaltrack.criteria import Checked
 from evaltrack.reasoned import DIMENSIONS, MODES
 from evaltrack.records import Row
+from evaltrack.report.runners import BREAK, without_commands
 from evaltrack.result import RunResult
 from evaltrack.rubric import TIERS
 from evaltrack.table import FlatRow, flatten
@@ -59,10 +60,12 @@ def metric_title(name: str, k: int) -> str:
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """Foreign text on one line, bounded, without control characters or marks that reorder what is around them."""
-    line = "".join(c if c.isprintable() else " " for c in text)
+    """Foreign text on one line, bounded, without control characters or marks that reorder what is around them, and
+    without commands of CI runners; of those the limit does not count the breaks.
+    """
+    line = "".join(c if c.isprintable() else " " for c in text.replace(BREAK, ""))
     line = " ".join(line.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return without_commands(line if len(line) <= limit else line[: limit - 1] + "…")
 
 
 def low_metrics(metrics: Mapping[str, float], k: int) -> Iterator[str]:
@@ -133,7 +136,7 @@ def _answer_words(row: FlatRow, k: int, expected_tools: Iterable[str]) -> str:
 
 def _reasoned_words(row: FlatRow) -> str:
     """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    parts = [f"scored {row['reasoning_score']:.0f}, {TIERS[row['tier']].label}"]
+    parts = [f"scored {row['reasoning_score']:.0f}, {TIERS[row['tier']].label if row['tier'] in TIERS else 'no tier'}"]
     if row["hard_fails"]:
         parts.append(", ".join(row["hard_fails"]))
     elif row["penalty"]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask import Flask
+
+from evaltrack.server.bounds import AsgiGuard, WsgiGuard
 from evaltrack.server.pages import pages, routes
 from evaltrack.tracking.inside import (
     BasicAuthAccess,
@@ -20,7 +23,7 @@ def create_app() -> Any:
     """MLflow's server with our pages, open to whoever reaches it: entry point `evaltrack`."""
     app = open_app()
     app.register_blueprint(pages(OpenAccess()), url_prefix=prefixed("/evaltrack"))
-    return served(app)
+    return _guarded(served(app))
 
 
 def __getattr__(name: str) -> Any:
@@ -43,4 +46,13 @@ def _create_app_with_auth() -> Any:
     """
     app = open_app()
     app.register_blueprint(pages(BasicAuthAccess()), url_prefix=prefixed("/evaltrack"))
-    return served_with_basic_auth(app, [(prefixed(path), method) for path, method in routes()])
+    return _guarded(served_with_basic_auth(app, [(prefixed(path), method) for path, method in routes()]))
+
+
+def _guarded(app: Any) -> Any:
+    """The application behind the guard, in the form in which it is served."""
+    prefix = prefixed("/evaltrack")
+    if isinstance(app, Flask):
+        app.wsgi_app = WsgiGuard(app.wsgi_app, prefix)  # type: ignore[method-assign]
+        return app
+    return AsgiGuard(app, prefix)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 
 from evaltrack.errors import EvaltrackError
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
 from evaltrack.scores import SCORES
-from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
-from evaltrack.tracking.history import PastRun, past_run, past_runs, recent_golden_sets
+from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
+from evaltrack.tracking.history import PastRun, golden_sets_of, past_run, past_runs, recent_golden_sets
 from evaltrack.tracking.inside import Access, Experiment, active_experiments
 from evaltrack.tracking.store import Store
 
@@ -19,6 +21,10 @@ HEADLINES = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
 COLUMNS = ("recall_at_k", "precision_at_k", "mrr", "ndcg_at_k", "reasoning_score", "judge_score", "pass_rate")
 RUNS = 20
 
+GROUPS, LINES, MORE = 50, 20, 500
+"""Experiments on a page, golden sets of each with their runs, and those that are only named."""
+
+_log = logging.getLogger(__name__)
 _HIGHER_IS_BETTER = {score.metric: score.higher_is_better for score in SCORES}
 
 
@@ -49,11 +55,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """One experiment on the first page."""
+    """One experiment on the first page; `more` names golden sets that have no line of their own."""
 
     experiment: Experiment
-    titles: tuple[str, ...]
-    lines: tuple[Line, ...]
+    titles: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+    more: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first page, `GROUPS` experiments at a time; `following` is the number of the next part, if there is one."""
+
+    groups: tuple[Group, ...]
+    following: int | None
 
 
 @dataclass(frozen=True)
@@ -83,28 +99,42 @@ class History:
         return [self.was, *others] if self.was else others
 
 
-def overview(store: Store, access: Access) -> list[Group]:
+def overview(store: Store, access: Access, part: int = 0) -> Overview:
     """The experiments with evaluations that this user may read; golden sets with a baseline or a recent run.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    experiments = active_experiments(store, access)
-    names = recent_golden_sets(store, [each.experiment_id for each in experiments])
-    groups = []
-    for experiment in experiments:
-        key = experiment.experiment_id
-        tagged = [name for name in experiment.tags if name.startswith("evaltrack.baseline.")]
-        if (not names.get(key) and not tagged) or not access.may("read", key):
-            continue
-        baselines = {each.golden: each for each in list_baselines(store, key)}
-        found = sorted(names.get(key, set()) | set(baselines))
-        if found:
-            groups.append(_group(store, experiment, found, baselines))
-    return sorted(groups, key=lambda group: group.experiment.name)
+    named = [(each, _named(each)) for each in active_experiments(store, access)]
+    recent = recent_golden_sets(store, [each.experiment_id for each, names in named if not names])
+    evaluated = (
+        (each, found)
+        for each, names in sorted(named, key=lambda pair: pair[0].name)
+        if (found := names | recent.get(each.experiment_id, set())) and access.may("read", each.experiment_id)
+    )
+    shown = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
+    groups = tuple(_alone(store, each, names) for each, names in shown[:GROUPS])
+    return Overview(groups, part + 1 if len(shown) > GROUPS else None)
 
 
-def _group(store: Store, experiment: Experiment, golden: list[str], baselines: dict[str, Baseline]) -> Group:
+def _named(experiment: Experiment) -> set[str]:
+    """The golden sets that the experiment's own tags name: those evaluated in it, and those with a baseline."""
+    return golden_sets_of(experiment.tags) | {each.golden for each in read_baselines(experiment.tags)}
+
+
+def _alone(store: Store, experiment: Experiment, golden: set[str]) -> Group:
+    """One experiment; what cannot be shown of it leaves the others as they are."""
+    try:
+        baselines = {each.golden: each for each in read_baselines(experiment.tags)}
+        names = sorted(golden, key=lambda name: (name not in baselines, name))
+        return _group(store, experiment, names, baselines)
+    except Exception as error:  # noqa: BLE001 - whoever writes to an experiment may write anything
+        _log.warning("experiment %s cannot be shown", experiment.experiment_id, exc_info=True)
+        return Group(experiment, problem=str(error) if isinstance(error, EvaltrackError) else type(error).__name__)
+
+
+def _group(store: Store, experiment: Experiment, names: list[str], baselines: dict[str, Baseline]) -> Group:
+    golden, more = names[:LINES], names[LINES : LINES + MORE]
     read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
     shown = _measured([_shown(runs) for runs, _, _ in read if runs], HEADLINES) or HEADLINES[:2]
     lines = []
@@ -114,7 +144,7 @@ def _group(store: Store, experiment: Experiment, golden: list[str], baselines: d
         told = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
         trend, _ = _trend(runs)
         lines.append(Line(name, baselines.get(name), was, newest, figures, told, trend, problem, _since(runs)))
-    return Group(experiment, tuple(map(title, shown)), tuple(lines))
+    return Group(experiment, tuple(map(title, shown)), tuple(lines), tuple(more))
 
 
 def _shown(runs: Sequence[PastRun]) -> PastRun:

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
@@ -17,16 +18,19 @@ from flask import Blueprint, Response, abort, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
-from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.knowing import judge_known
 from evaltrack.report.html.page import Back, document, templates
 from evaltrack.report.html.text import shown
-from evaltrack.reporting import run_report
+from evaltrack.reporting import around_run
 from evaltrack.server import contents, csrf
-from evaltrack.server.drift import drift
+from evaltrack.server.page_jobs import DriftJob, RunJob
+from evaltrack.server.page_process import made_page
+from evaltrack.sides import info_of_run
 from evaltrack.tracking.baselines import set_baseline
+from evaltrack.tracking.history import run_history
 from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, is_missing, prefixed
-from evaltrack.tracking.reader import EvaluationRun, find_evaluation
-from evaltrack.tracking.store import Store
+from evaltrack.tracking.reader import EvaluationRun, evaluation_of, fetch_rows, fetch_summary
+from evaltrack.tracking.store import Store, find_run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,15 +38,6 @@ if TYPE_CHECKING:
 NOT_SIGNED_IN = "(not signed in)"
 REASON_LIMIT = 500
 FORM_LIMIT = 64 * 1024
-
-POLICY = "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
-
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 
 _log = logging.getLogger(__name__)
 _RULES = {
@@ -68,7 +63,6 @@ def pages(access: Access) -> Blueprint:
     for path, (method, name) in _RULES.items():
         blueprint.add_url_rule(path, name, getattr(views, name), methods=[method], provide_automatic_options=False)
     blueprint.before_request(_bound)
-    blueprint.after_request(_with_headers)
     for kind in (EvaltrackError, HTTPException, Exception):
         blueprint.register_error_handler(kind, _explained)
     return blueprint
@@ -86,8 +80,11 @@ class _Views:
 
     def overview(self) -> Response:
         """All golden sets."""
-        groups = contents.overview(_store(), self._access)
-        return _page("evaltrack", "overview.html", groups=groups, user=self._access.user)
+        part = request.args.get("part", "0")
+        if not re.fullmatch(r"[0-9]{1,3}", part):
+            abort(400, "this address names no part of the list")
+        found = contents.overview(_store(), self._access, int(part))
+        return _page("evaltrack", "overview.html", page=found, user=self._access.user)
 
     def golden(self) -> Response:
         """One golden set: its runs, its baselines, the forms."""
@@ -114,23 +111,37 @@ class _Views:
         csrf.keep_token(request, answer, token)
         return answer
 
-    def drift(self) -> str:
+    def drift(self) -> Response:
         """A candidate against a baseline, question by question."""
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
-        sides = [_evaluation(store, experiment, request.args.get(name)) for name in ("candidate", "baseline")]
-        made = drift(store, sides[0], sides[1])
-        return comparison_html(made, _back(sides[0]))
+        now, was = (_ended(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
+        job = DriftJob(
+            baseline=info_of_run(store, was),
+            candidate=info_of_run(store, now),
+            judge_known=judge_known(store, now, was, None),
+            compare_link=store.compare_link(now.experiment_id, now.run_id, was.run_id),
+            history=run_history(store, now.experiment_id, now.signature.golden),
+            back=_back(now),
+        )
+
+        def fetch(folder: Path) -> tuple[Path, ...]:
+            return tuple(fetch_rows(store, run.run_id, _subfolder(folder, run)) for run in (was, now))
+
+        return make_response(made_page(job, (was.ended_at, now.ended_at), fetch))
 
     def run(self) -> Response:
         """The report of one run."""
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
-        found = _evaluation(store, experiment, request.args.get("run_id"))
-        if found.status in ("RUNNING", "SCHEDULED"):
-            abort(409, f"run {found.name} is still {found.status}; its page comes when it has ended")
+        found = _ended(_evaluation(store, experiment, request.args.get("run_id")))
+        job = RunJob(info_of_run(store, found), around_run(store, found), _back(found))
+
+        def fetch(folder: Path) -> tuple[Path, ...]:
+            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found.run_id, folder)
+
         try:
-            return make_response(run_report(store, found, _back(found)))
+            return make_response(made_page(job, (found.ended_at,), fetch))
         except TrackingError:
             _log.info("no page of run %s", found.run_id, exc_info=True)
             abort(404, f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow")
@@ -178,14 +189,26 @@ def _evaluation(store: Store, experiment: Experiment, run_id: str | None) -> Eva
     if not run_id or not re.fullmatch(r"[A-Za-z0-9][\w-]{0,255}", run_id, re.ASCII):
         abort(400, "this address names no run")
     try:
-        found = find_evaluation(store, run_id)
+        run = find_run(store, run_id)
     except TrackingError as error:
         if is_missing(error):
             _no_run(run_id)
         raise
-    if found.experiment_id != experiment.experiment_id:
+    if run.info.experiment_id != experiment.experiment_id:  # before anything is said about it
         _no_run(run_id)
-    return found
+    return evaluation_of(run)
+
+
+def _ended(run: EvaluationRun) -> EvaluationRun:
+    if run.status in ("RUNNING", "SCHEDULED"):
+        abort(409, f"run {run.name} is still {run.status}; its page comes when it has ended")
+    return run
+
+
+def _subfolder(folder: Path, run: EvaluationRun) -> Path:
+    own = folder / run.run_id
+    own.mkdir(exist_ok=True)
+    return own
 
 
 def _back(run: EvaluationRun) -> Back:
@@ -214,12 +237,6 @@ def _page(title: str, template: str, status: int = 200, **values: Any) -> Respon
 
 def _bound() -> None:
     request.max_content_length = FORM_LIMIT
-
-
-def _with_headers(answer: Response) -> Response:
-    for name, value in HEADERS.items():
-        answer.headers.setdefault(name, value)
-    return answer
 
 
 def _explained(error: Exception) -> Response:

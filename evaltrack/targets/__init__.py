@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from evaltrack.errors import UsageError
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
 
 KINDS = {
@@ -60,11 +61,11 @@ def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
     """
     kind, colon, place = name.partition(":")
     if kind in KINDS and colon and not place:
-        raise UsageError(f"target `{name}` names nothing after the colon; see `evaltrack run --help`")
+        raise UsageError(f"target `{shown_text(name)}` names nothing after the colon; see `evaltrack run --help`")
     if kind not in KINDS or not colon:
         near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
         hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
-        raise UsageError(f"unknown target `{name}`; {hint}")
+        raise UsageError(f"unknown target `{shown_text(name)}`; {hint}")
     given = dict(settings or {})
     if kind in ("http", "https"):
         place = name

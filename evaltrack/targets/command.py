@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from evaltrack.errors import UsageError
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
@@ -56,14 +57,16 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
     try:
         arguments = shlex.split(place)
     except ValueError as error:
-        raise UsageError(f"command target `{place}`: {error}; quote as in a shell") from None
+        raise UsageError(f"command target `{shown_text(place)}`: {error}; quote as in a shell") from None
     if not arguments:
         raise UsageError("command target: names no program; write command:PROGRAM {question}")
     named = {name for argument in arguments for name in _placeholders(argument)}
     if _placeholders(arguments[0]):
         raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
     if named.isdisjoint({"question", "id"}):
-        raise UsageError(f"command target `{place}`: holds no {{question}}, so that every question would be the same")
+        raise UsageError(
+            f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same"
+        )
     if shutil.which(arguments[0]) is None:
         raise UsageError(f"command target: there is no program `{arguments[0]}`; install it, or name it with its path")
     return CommandTarget(arguments, reader)

@@ -3,8 +3,9 @@
 The body is ``{"question": …, "k": …, "id": …}``, or what the setting `body` makes of it, a JMESPath expression such as
 ``{query: question, top_k: k}``. Where the fields of the response stand is said by the settings of
 `evaltrack.targets.mapping`. A header is named by the setting `header.NAME`, whose value is the *name* of an environment
-variable, with a scheme before it where one is needed: ``header.Authorization=Bearer MY_API_KEY``. The URL is logged
-with the run, so no secret may stand in it. Proxies and certificates follow the usual environment variables.
+variable, with a scheme before it where one is needed: ``header.Authorization=Bearer MY_API_KEY``. What a server sends
+back of the headers' values is masked. The URL is logged with the run, so no secret may stand in it, and the values of
+its query are not shown. Proxies and certificates follow the usual environment variables.
 
 A question is asked once: there are no retries, no cookies are kept, and the deadline is that of the run. A redirect is
 followed within the same scheme, host and port only, three at most; the question is posted again, except after a 303.
@@ -22,7 +23,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from evaltrack.errors import UsageError
-from evaltrack.masking import SHORTEST_SECRET
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import (
@@ -84,11 +86,11 @@ def _url(place: str) -> httpx2.URL:
     try:
         url = httpx2.URL(place)
     except httpx2.InvalidURL as error:
-        raise UsageError(f"http target: is not a URL: {error}; {form}") from None
+        raise UsageError(f"http target: is not a URL: {shown_text(str(error))}; {form}") from None
     if url.userinfo:  # not quoted: it would end up wherever this message does
         raise UsageError("http target: the URL holds a password; give it as header.Authorization=ENVIRONMENT_VARIABLE")
     if url.scheme not in {"http", "https"} or not url.host or not 0 < (80 if url.port is None else url.port) < 1 << 16:
-        raise UsageError(f"http target: `{place}` is not the URL of a server; {form}")
+        raise UsageError(f"http target: `{shown_text(place)}` is not the URL of a server; {form}")
     return url.copy_with(fragment=None)
 
 
@@ -110,7 +112,11 @@ def _header(setting: str, named: str) -> str:
 
 
 class HttpTarget:
-    """Posts questions to one URL, over connections that are kept for each event loop until the loop ends."""
+    """Posts questions to one URL, over connections that are kept for each event loop until the loop ends.
+
+    `secrets` are the values of its headers: errors hold none of them, and a `Redactor` takes them out of responses once
+    these are scored.
+    """
 
     def __init__(
         self,
@@ -122,8 +128,8 @@ class HttpTarget:
         self._url, self._body = url, body
         self._headers = headers or {}
         self._reader = reader or ResponseReader()
-        pieces = {piece for value in self._headers.values() for piece in (value, *value.split())}
-        self._secrets = sorted((piece for piece in pieces if len(piece) >= SHORTEST_SECRET), key=len, reverse=True)
+        self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
+        self._masked = spellings(piece for piece in self.secrets if len(piece) >= SHORTEST_SECRET)
         self._clients: WeakKeyDictionary[
             asyncio.AbstractEventLoop, tuple[httpx2.AsyncClient, AsyncGenerator[None, None]]
         ] = WeakKeyDictionary()
@@ -205,10 +211,10 @@ class HttpTarget:
         return self._clients[loop][0]
 
     def _mask(self, text: str) -> str:
-        """Take out the values of the headers, which a server may send back."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        """Take out the values of the headers and of queries, which a server may send back."""
+        for secret in self._masked:
+            text = text.replace(secret, MASK)
+        return shown_text(text)
 
     def _explain(self, error: httpx2.HTTPError) -> str:
         import httpx2

@@ -2,27 +2,31 @@
 
 JSON Lines, one response a line: `id` (of the question), `answer`, `sources` (chunk ids or objects, best first),
 `usage`, `tool_calls`, `abstained`; only their offsets are held in memory. Or a TREC run (`query Q0 document rank score
-tag`): its order of lines is the ranking; ranks and scores are not used to sort, so that ties and ranks from 0 mean what
-the file shows.
+tag`), its lines in any order: scores rank the documents, and ranks those of one score, from whatever number they start.
+Where ranks contradict scores, a note says so, and it is as in trec_eval, which looks at no rank.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator
-from math import inf, isfinite, isnan, nan
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite, isnan, nan
 from pathlib import Path
 
 from pydantic_core import from_json
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import UsageError, listed
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.responses import InvalidResponseError, as_response
 
 MAX_LINE_BYTES = 16 << 20
-SHOWN = 20
+
+
+class _BadLineError(ValueError):
+    """A line is none of a TREC run."""
 
 
 class NotRecordedError(LookupError):
@@ -92,41 +96,79 @@ def _recorded_response(raw: bytes) -> tuple[str, Response]:
     return str(key), as_response(value)
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A document of a TREC run."""
+
+    document: str
+    rank: float
+    score: float
+
+
 class _TrecRun:
-    """Ranked lists of document ids from a TREC run."""
+    """Ranked lists of document ids from a TREC run, in whatever order its lines stand."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        ranked: defaultdict[str, list[Source]] = defaultdict(list)
-        last_rank: dict[str, float] = {}
+        found: defaultdict[str, list[_Line]] = defaultdict(list)
         problems: list[str] = []
         for number, _, raw in _lines(path):
-            columns = raw.decode("utf-8", "replace").split()
-            if len(columns) != 6:
-                problems.append(
-                    f"{path}:{number}: has {len(columns)} columns; a TREC run has 6, JSON Lines start with {{"
-                )
+            try:
+                query, line = _trec_line(raw)
+            except ValueError as error:
+                problems.append(f"{path}:{number}: {error}")
                 continue
-            query, _, document, rank, score, _ = columns
-            if "\0" in document:
-                problems.append(f"{path}:{number}: document `{document}` holds a NUL character")
-            elif not isfinite(_number(score)):
-                problems.append(f"{path}:{number}: score `{score}` is not a finite number")
-            elif isnan(_number(rank)):
-                problems.append(f"{path}:{number}: rank `{rank}` is not a number")
-            elif _number(rank) < last_rank.get(query, -inf):
-                problems.append(f"{path}:{number}: rank {rank} comes after a higher one; sort by query and rank")
-            else:
-                last_rank[query] = _number(rank)
-                ranked[query].append(Source(chunk_id=document, score=float(score)))
+            found[query].append(line)
         _refuse(problems)
-        self._ranked = {key: tuple(sources) for key, sources in ranked.items()}
+        self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
+        for query, lines in found.items():
+            ranked, by_rank = _ranking(lines)
+            self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
+            unlike += [] if by_rank else [query]
+        self.notes = [_disagreement(path, unlike, len(found))] if unlike else []
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         sources = self._ranked.get(question.id)
         if sources is None:
-            raise NotRecordedError(f"query `{question.id}` is not in the run {self._path}")
+            plain = question.id.lstrip("0")
+            padded = next((query for query in self._ranked if query.lstrip("0") == plain), None)
+            hint = "" if padded is None else f"; it has `{padded}`, which is another id: write both alike"
+            raise NotRecordedError(f"query `{question.id}` is not in the run {self._path}{hint}")
         return Response(sources=sources)
+
+
+def _trec_line(raw: bytes) -> tuple[str, _Line]:
+    """The query and the document of one line; ValueError says what is wrong with it."""
+    columns = raw.decode("utf-8", "replace").split()
+    if len(columns) != 6:
+        raise _BadLineError(f"has {len(columns)} columns; a TREC run has 6, JSON Lines start with {{")
+    query, _, document, rank, score, _ = columns
+    line = _Line(document, _number(rank), _number(score))
+    if "\0" in document:
+        raise _BadLineError(f"document `{document}` holds a NUL character")
+    if not isfinite(line.score):
+        raise _BadLineError(f"score `{score}` is not a finite number")
+    if isnan(line.rank):
+        raise _BadLineError(f"rank `{rank}` is not a number")
+    return query, line
+
+
+def _ranking(lines: list[_Line]) -> tuple[list[_Line], bool]:
+    """The documents of a query, best first, and whether ranks and scores agree on that.
+
+    Where they agree, the ranks say in which order documents of one score stand. Where they do not, it is trec_eval's
+    order: by score, ties by document id from Z to A.
+    """
+    by_score = sorted(lines, key=lambda line: (line.score, line.document), reverse=True)
+    by_rank = sorted(by_score, key=lambda line: line.rank)
+    agree = all(one.score >= other.score for one, other in pairwise(by_rank))
+    return (by_rank, True) if agree else (by_score, False)
+
+
+def _disagreement(path: Path, queries: list[str], of: int) -> str:
+    which = f"query `{queries[0]}`" if len(queries) == 1 else f"{len(queries)} queries, `{queries[0]}` first"
+    decided = "the scores decide, ties by document id, as in trec_eval"
+    return f"{path}: ranks and scores disagree in {which}, of {of}; {decided}"
 
 
 def _number(text: str) -> float:
@@ -152,5 +194,4 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 def _refuse(problems: list[str]) -> None:
     if problems:
-        more = [f"... and {len(problems) - SHOWN} more problems"] if len(problems) > SHOWN else []
-        raise UsageError(os.linesep.join([*problems[:SHOWN], *more]))
+        raise UsageError(listed(problems))

@@ -6,15 +6,14 @@ the tag `evaltrack.promoted` as a hint for the UI, and one for each promotion fo
 
 from __future__ import annotations
 
-import getpass
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from evaltrack.errors import UsageError
+from evaltrack.records.base import Record
 from evaltrack.tracking.reader import EvaluationRun, quoted
 from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.tags import read_tag, user_name
 
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
@@ -23,8 +22,7 @@ LIMIT = 5000
 """Characters of a tag that every store takes."""
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Record):
     """A promotion: `at` is UTC in ISO 8601."""
 
     golden: str
@@ -52,11 +50,17 @@ def set_baseline(
         raise UsageError(f"{failed}; a baseline should be fully measured (--force insists)")
     moment = datetime.now(UTC)
     now = moment.isoformat(timespec="seconds")
-    made = Baseline(run.signature.golden, run.run_id, getpass.getuser() if by is None else by, now, reason)
-    text = _written(made)
+    made = Baseline(
+        golden=run.signature.golden,
+        run_id=run.run_id,
+        by=user_name() if by is None else by,
+        at=now,
+        reason=reason,
+    )
+    text = made.model_dump_json()
     while len(text) > LIMIT and made.reason:
-        made = replace(made, reason=made.reason[: len(made.reason) // 2])
-        text = _written(made)
+        made = made.model_copy(update={"reason": made.reason[: len(made.reason) // 2]})
+        text = made.model_dump_json()
     with tracking_errors("setting the baseline"):
         store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text)
         store.client.set_tag(run.run_id, f"{PROMOTED}.{moment:%Y%m%d-%H%M%S-%f}", text)
@@ -81,8 +85,14 @@ def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
     """
     with tracking_errors("reading the baselines"):
         tags = store.client.get_experiment(experiment_id).tags
-    found = [_read(value) for name, value in tags.items() if name.startswith(PREFIX)]
-    return sorted((each for each in found if each is not None), key=lambda each: each.golden)
+    return read_baselines(tags)
+
+
+def read_baselines(tags: Mapping[str, str]) -> list[Baseline]:
+    """The baselines that an experiment's tags name, by golden set; what is none of ours is passed over."""
+    read = ((name, read_tag(Baseline, text)) for name, text in tags.items() if name.startswith(PREFIX))
+    own = (each for name, each in read if each is not None and name == PREFIX + each.golden)
+    return sorted(own, key=lambda each: each.golden)
 
 
 def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
@@ -109,7 +119,7 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
         runs = store.client.search_runs(
             [experiment_id], wanted, max_results=HISTORY, order_by=["attributes.start_time DESC"]
         )
-    found = [_read(text) for run in runs for text in _promotions(run.data.tags)]
+    found = [read_tag(Baseline, text) for run in runs for text in _promotions(run.data.tags)]
     return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)
 
 
@@ -117,15 +127,3 @@ def _promotions(tags: Mapping[str, str]) -> list[str]:
     """A run's promotions, latest first; of a run that holds only the last one that."""
     named = sorted((name for name in tags if name.startswith(f"{PROMOTED}.")), reverse=True)
     return [tags[name] for name in named or (PROMOTED,)]
-
-
-def _written(made: Baseline) -> str:
-    return json.dumps(asdict(made), ensure_ascii=False)
-
-
-def _read(text: str) -> Baseline | None:
-    """A promotion from its tag; None where somebody else wrote it."""
-    try:
-        return Baseline(**json.loads(text))
-    except (ValueError, TypeError):
-        return None

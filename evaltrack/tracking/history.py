@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from evaltrack.records import Signature
 from evaltrack.scores import SCORES
-from evaltrack.tracking.baselines import PROMOTED, list_baselines
+from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.reader import quoted
+from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.tags import read_tag, sound_count, sound_metric, sound_moment
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -86,20 +86,11 @@ def run_history(store: Store, experiment_id: str, golden: str) -> tuple[PastRun,
     return () if "'" in golden else tuple(past_runs(store, experiment_id, golden))
 
 
-def golden_sets(store: Store, experiment_id: str) -> list[str]:
-    """The golden sets of an experiment, by name: those with a baseline, and those of its newest `NEWEST` runs.
-
-    One that has no baseline and was not evaluated in so many runs is not among them.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    named = {each.golden for each in list_baselines(store, experiment_id)}
-    return sorted(named | recent_golden_sets(store, [experiment_id]).get(experiment_id, set()))
-
-
 def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
     """The golden sets of the newest `NEWEST` runs of several experiments together, by experiment.
+
+    Whoever writes many runs pushes others out of it: it is for experiments that were last evaluated before
+    `golden_sets_of` knew them.
 
     Raises:
         TrackingError: the store does not answer.
@@ -108,6 +99,11 @@ def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str,
     for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", NEWEST) if experiment_ids else ():
         found.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
     return found
+
+
+def golden_sets_of(tags: Mapping[str, str]) -> set[str]:
+    """The golden sets that were evaluated in an experiment, as its own tags name them."""
+    return {name.removeprefix(GOLDEN_SET) for name in tags if name.startswith(GOLDEN_SET)}
 
 
 def _newest(store: Store, experiment_ids: Sequence[str], wanted: str, limit: int) -> list[Run]:
@@ -124,12 +120,12 @@ def _past_run(run: Run) -> PastRun:
     return PastRun(
         info.run_id,
         info.run_name or info.run_id,
-        info.start_time or 0,
+        sound_moment(info.start_time),
         info.status,
         tags.get("mlflow.user") or info.user_id or "",
-        {name: value for name, value in metrics.items() if name in _MEANS},
-        int(metrics.get("num_questions", 0)),
-        int(metrics.get("num_errors", 0)),
+        {name: value for name, value in metrics.items() if name in _MEANS and sound_metric(value)},
+        sound_count(metrics.get("num_questions")),
+        sound_count(metrics.get("num_errors")),
         tags.get(VERDICT),
         PROMOTED in tags,
         _asked(tags.get("evaltrack.signature")),
@@ -138,8 +134,5 @@ def _past_run(run: Run) -> PastRun:
 
 
 def _asked(signature: str | None) -> tuple[str, int] | None:
-    try:
-        held = Signature.model_validate_json(signature or "")
-    except ValidationError:  # of another version
-        return None
-    return held.golden_digest, held.k
+    held = read_tag(Signature, signature)
+    return (held.golden_digest, held.k) if held else None

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
-import json
-import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import TypeAdapter
-
+from evaltrack.records.base import Record
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.tags import read_tag, user_name
 from evaltrack.tracking.writer import metric_name
 
 NOISE, AGREEMENT, ACCEPTED = "evaltrack.judge_noise", "evaltrack.judge_agreement", "evaltrack.accepted."
 
-Noted = TypeVar("Noted")
 
-
-@dataclass(frozen=True)
-class JudgeNoise:
+class JudgeNoise(Record):
     """Two runs' means of `metric` differ by up to `half_width` by the judge's scatter alone (95 %)."""
 
     metric: str
@@ -34,19 +28,21 @@ class JudgeNoise:
     judge_prompt: str
 
 
-@dataclass(frozen=True)
-class JudgeAgreement:
-    """How well the judge agrees with `other` on `n` responses: `kappa` is quadratic-weighted, of the score."""
+class JudgeAgreement(Record):
+    """How well the judge agrees with `other` on `n` responses: `kappa` is quadratic-weighted, of the score.
+
+    `low` is the lower end of its 95 % interval; None where there is none, or where it was noted without.
+    """
 
     kappa: float
+    low: float | None = None
     n: int
     other: str
     judge: str
     judge_prompt: str
 
 
-@dataclass(frozen=True)
-class Accepted:
+class Accepted(Record):
     """A question that did not pass and was accepted all the same; `at` is UTC in ISO 8601. It changes no score."""
 
     id: str
@@ -81,22 +77,14 @@ def note_accepted(store: Store, run_id: str, question_id: str, tier: int | None,
         TrackingError: the store refused.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    made = Accepted(question_id, tier, why, _user(), now)
+    made = Accepted(id=question_id, tier=tier, why=why, by=user_name(), at=now)
     _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], made)
     return made
 
 
-def _user() -> str:
-    """Who runs this; in a container there may be no name for the number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
-
-
-def _note(store: Store, run_id: str, name: str, noted: Any) -> None:
+def _note(store: Store, run_id: str, name: str, noted: Record) -> None:
     with tracking_errors(f"setting the tag {name}"):
-        store.client.set_tag(run_id, name, json.dumps(asdict(noted), ensure_ascii=False))
+        store.client.set_tag(run_id, name, noted.model_dump_json())
 
 
 @dataclass(frozen=True)
@@ -115,19 +103,12 @@ def judge_notes(store: Store, run_id: str) -> JudgeNotes:
         TrackingError: there is no such run, or it is deleted.
     """
     tags: Mapping[str, str] = find_run(store, run_id).data.tags
-    accepted = [_read(Accepted, text) for name, text in tags.items() if name.startswith(ACCEPTED)]
+    accepted = [read_tag(Accepted, text) for name, text in tags.items() if name.startswith(ACCEPTED)]
     return JudgeNotes(
-        _read(JudgeNoise, tags.get(NOISE)),
-        _read(JudgeAgreement, tags.get(AGREEMENT)),
+        read_tag(JudgeNoise, tags.get(NOISE)),
+        read_tag(JudgeAgreement, tags.get(AGREEMENT)),
         {each.id: each for each in accepted if each is not None},
     )
-
-
-def _read(kind: type[Noted], text: str | None) -> Noted | None:
-    try:
-        return TypeAdapter(kind).validate_json(text) if text else None
-    except ValueError:
-        return None
 
 
 def log_child(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
-from evaltrack.table import FlatRow, read_table
-from evaltrack.tracking.runs import COMMAND
+from evaltrack.table import FlatRow
+from evaltrack.table_reader import read_table
 from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG, Traced
 from evaltrack.tracking.writer import ROWS, SUMMARY
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+CLOCK_SKEW = 300
+"""Seconds by which the clocks of two machines may differ."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class EvaluationRun:
     num_questions: int
     num_errors: int
     traces: Traced = "off"
+    ended_at: int = 0
+    """In milliseconds since 1970; 0 while it runs."""
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -41,32 +48,53 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
         TrackingError: there is no such run, or it is deleted.
         UsageError: the run is not an evaluation of evaltrack.
     """
-    run = find_run(store, run_id)
+    return evaluation_of(find_run(store, run_id))
+
+
+def evaluation_of(run: Run) -> EvaluationRun:
+    """An MLflow run as the evaluation that it is.
+
+    Raises:
+        UsageError: the run is not an evaluation of evaltrack.
+    """
+    run_id = run.info.run_id
     text = run.data.tags.get("evaltrack.signature")
     if text is None:
         raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline list`")
-    try:
-        signature = Signature.model_validate_json(text)
-    except ValidationError:
-        raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again") from None
-    asked, failed = (int(run.data.metrics.get(name, 0)) for name in ("num_questions", "num_errors"))
+    signature = read_tag(Signature, text)
+    if signature is None:
+        raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again")
+    asked, failed = (sound_count(run.data.metrics.get(name)) for name in ("num_questions", "num_errors"))
     info = run.info
     named, told = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
     traces: Traced = "all" if told == "all" else "failed" if told == "failed" else "off"
-    return EvaluationRun(info.run_id, info.experiment_id, named, info.status, signature, asked, failed, traces)
+    return EvaluationRun(
+        run_id=run_id,
+        experiment_id=info.experiment_id,
+        name=named,
+        status=info.status,
+        signature=signature,
+        num_questions=asked,
+        num_errors=failed,
+        traces=traces,
+        ended_at=sound_moment(info.end_time),
+    )
 
 
 def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> EvaluationRun | None:
     """The evaluation that ended last and is FINISHED, of one golden set or of any; `but` leaves one run out.
 
+    A run that claims to have ended in the future is none of them: it would be the newest for ever.
+
     Raises:
         TrackingError: the store does not answer.
     """
     wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    latest = int((time.time() + CLOCK_SKEW) * 1000)
     with tracking_errors("looking for the newest run"):
         found = store.client.search_runs(
             [experiment_id],
-            f"{wanted} AND attributes.status = 'FINISHED'",
+            f"{wanted} AND attributes.status = 'FINISHED' AND attributes.end_time <= {latest}",
             max_results=2,
             order_by=["attributes.end_time DESC"],
         )
@@ -106,32 +134,11 @@ def read_rows(
         yield from read_table(fetch_rows(store, run_id, Path(folder)), columns, ids)
 
 
-def read_command(store: Store, run_id: str) -> dict[str, Any]:
-    """What was asked for when the run was started.
+def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
+    """Download the summary of a run into `folder`.
 
     Raises:
         TrackingError: the run does not hold it.
     """
-    return _read_object(store, run_id, COMMAND)
-
-
-def read_summary(store: Store, run_id: str) -> dict[str, Any]:
-    """Everything about a run but its rows, as it was when the run ended.
-
-    Raises:
-        TrackingError: the run does not hold it.
-    """
-    return _read_object(store, run_id, SUMMARY)
-
-
-def _read_object(store: Store, run_id: str, name: str) -> dict[str, Any]:
-    with tracking_errors(f"reading {name} of run {run_id}"), tempfile.TemporaryDirectory() as folder:
-        content = Path(store.client.download_artifacts(run_id, name, folder)).read_bytes()
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        told = f"is damaged or of another version: {type(error).__name__}; evaluate again"
-        raise TrackingError(f"{name} of run {run_id} {told}") from None
-    if not isinstance(found, dict):
-        raise TrackingError(f"{name} of run {run_id} is damaged or of another version: it holds no object")
-    return found
+    with tracking_errors(f"reading {SUMMARY} of run {run_id}"):
+        return Path(store.client.download_artifacts(run_id, SUMMARY, str(folder)))

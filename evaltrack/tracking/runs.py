@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
@@ -15,9 +16,12 @@ from evaltrack.tracking.traces import forget_traces
 if TYPE_CHECKING:
     from mlflow.entities import Param, Run, RunTag
 
-COMMAND = "command.json"
+SETTINGS = "settings.json"
 JOURNAL_TAG = "evaltrack.journal"
-PARAM_LIMIT, TAG_LIMIT = 6000, 8000
+GOLDEN_SET = "evaltrack.golden_set."
+"""Start of an experiment's tags that name the golden sets evaluated in it."""
+
+KEY_LIMIT, PARAM_LIMIT, TAG_LIMIT = 250, 6000, 8000
 
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
@@ -56,7 +60,6 @@ class Description:
     params: Mapping[str, str]
     tags: Mapping[str, str]
     data: Dataset
-    command: Mapping[str, Any]
 
 
 def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun:
@@ -79,8 +82,8 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
             run = store.client.create_run(chosen.experiment_id, run_name=told.name, tags=own)
     try:
         _describe(store, run, told)
-        with tracking_errors(f"logging {COMMAND}"):
-            store.client.log_dict(run.info.run_id, dict(told.command), COMMAND)
+        with tracking_errors(f"logging {SETTINGS}"):  # before anything is asked: the store takes files
+            store.client.log_dict(run.info.run_id, dict(told.params), SETTINGS)
     except BaseException:
         close_run(store, run.info.run_id, "FAILED")
         raise
@@ -133,7 +136,6 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
         named = run.inputs.dataset_inputs if run.inputs else ()
         if not any(each.dataset.digest == told.data.digest[:36] for each in named):
             _log_dataset(store, run_id, told.data)
-        store.client.log_dict(run_id, dict(told.command), COMMAND)
         earlier = store.client.get_metric_history(run_id, "num_questions")
     forget_traces(store, info.experiment_id, run_id)
     step = 1 + max((metric.step for metric in earlier), default=-1)
@@ -183,6 +185,15 @@ def _describe(store: Store, run: Run, told: Description) -> None:
             tags=run_tags({**told.tags, "mlflow.runName": told.name}),
         )
         _log_dataset(store, run_id, told.data)
+    _name_golden_set(store, run.info.experiment_id, told.data.name)
+
+
+def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
+    """Let the experiment name the golden set, so that finding it takes no look at its runs; a run does without it."""
+    name = GOLDEN_SET + golden
+    if len(name) <= KEY_LIMIT:
+        with suppress(TrackingError), tracking_errors("naming the golden set"):
+            store.client.set_experiment_tag(experiment_id, name, "evaluated")
 
 
 def close_run(store: Store, run_id: str, status: Status) -> None:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from evaltrack.errors import TrackingError
+from evaltrack.privacy.addresses import shown_text, shown_url
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -26,8 +27,8 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """Where it is, without a password."""
-        return without_password(self.uri)
+        """Where it is, without a password and the values of a query."""
+        return shown_url(self.uri)
 
     @property
     def is_server(self) -> bool:
@@ -37,12 +38,12 @@ class Store:
     @property
     def ui(self) -> str:
         """Where MLflow's UI is, or will be after `serve_command`; ends with `/`."""
-        return without_password(self.uri).rstrip("/") + "/" if self.is_server else "http://127.0.0.1:5000/"
+        return shown_url(self.uri).partition("?")[0].rstrip("/") + "/" if self.is_server else "http://127.0.0.1:5000/"
 
     @property
     def serve_command(self) -> str | None:
         """The command that shows this store in a browser; None where a server already does."""
-        return None if self.is_server else f"mlflow server --backend-store-uri {without_password(self.uri)}"
+        return None if self.is_server else f"mlflow server --backend-store-uri {self.shown}"
 
     def run_link(self, experiment_id: str, run_id: str) -> str:
         """The run's page in MLflow's UI."""
@@ -56,14 +57,6 @@ class Store:
         """MLflow's own view of two runs, question by question."""
         query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"
         return f"{self.ui}#/experiments/{experiment_id}/evaluation-runs?{query}"
-
-
-def without_password(uri: str) -> str:
-    """The URI without user and password, fit for messages and links."""
-    parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def connect(uri: str | None = None) -> Store:
@@ -85,7 +78,7 @@ def connect(uri: str | None = None) -> Store:
             client.search_experiments(max_results=1)
     except Exception as error:
         cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if uri.startswith("http") else "")
-        said = f"MLflow store {without_password(uri)} does not answer: {reason(error)}; {cure}"
+        said = f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
         raise TrackingError(said) from error
     return Store(uri, client)
 
@@ -97,18 +90,17 @@ def _check_database_file(uri: str) -> None:
     path, cure = Path(unquote(urlsplit(uri).path)[1:]), "set MLFLOW_TRACKING_URI to another place"
     if path.exists() and not os.access(path, os.W_OK):
         raise TrackingError(
-            f"MLflow store {uri}: {path} cannot be written to; set MLFLOW_TRACKING_URI to another place"
+            f"MLflow store {shown_url(uri)}: {path} cannot be written to; set MLFLOW_TRACKING_URI to another place"
         )
     if not path.exists() and path.parent.is_dir() and not os.access(path.parent, os.W_OK):
         cure = "set MLFLOW_TRACKING_URI to another place"
-        raise TrackingError(f"MLflow store {uri}: nothing can be written to {path.parent.resolve()}; {cure}")
+        raise TrackingError(f"MLflow store {shown_url(uri)}: nothing can be written to {path.parent.resolve()}; {cure}")
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an error, which in MLflow and SQLAlchemy is the part for people; never a password."""
+    """The first line of an error, which in MLflow and SQLAlchemy is the part for people; URLs as they may be shown."""
     text = str(error).strip() or type(error).__name__
-    line = text.splitlines()[0]
-    return " ".join(without_password(word) if "://" in word else word for word in line.split())[:400]
+    return shown_text(" ".join(text.splitlines()[0][:10_000].split()))[:400]
 
 
 @contextmanager
@@ -118,7 +110,7 @@ def tracking_errors(doing: str) -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, OSError) as error:
+    except (MlflowException, OSError, ImportError) as error:  # a store may need a package, as S3 does
         raise TrackingError(f"MLflow: {doing} failed: {reason(error)}") from error
 
 

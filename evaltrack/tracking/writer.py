@@ -17,7 +17,8 @@ from typing import Any, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.records import Reasoned, Row
 from evaltrack.scores import OF_TRIALS, REASONING_SCORES
-from evaltrack.table import FlatRow, TableWriter, count_rows, read_table
+from evaltrack.table import FlatRow, TableWriter
+from evaltrack.table_reader import count_rows, read_table
 from evaltrack.tracking.runs import OpenRun, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces

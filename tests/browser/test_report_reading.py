@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from evaltrack.compare.causes import by_key, expected_keys
+from evaltrack.compare.ranks import by_key, expected_keys
 
 from .conftest import Files, Open
 from .handbook import FAILED, FLIPPED

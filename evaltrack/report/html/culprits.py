@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from evaltrack.compare.causes import source_name
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.ranks import source_name
 from evaltrack.report.comparison_words import CAUSES
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.table import FlatRow
@@ -16,6 +16,7 @@ SHOWN, QUESTIONS, PARTS = 8, 8, 6
 
 HAPPENED = {
     "displaced": "took the place of expected sources",
+    "ids_changed": "has another id now",
     "source_text_changed": "has another text now",
     "source_lost": "is no longer returned",
     "source_demoted": "is returned lower",
@@ -49,13 +50,12 @@ def culprits(comparison: Comparison) -> list[Culprit]:
     What took the place of expected sources in several questions is told before the ones that it pushed out.
     """
     worse = [*comparison.flips, *comparison.lost, *comparison.drops]
-    pages = {change.id: _pages(change) for change in worse}
-    pushing = Counter(pages[change.id][1] for change in worse if pages[change.id][1])
-    pushed = Counter(pages[change.id][0] for change in worse if pages[change.id][0])
+    pages = [_pages(change) for change in worse]
+    pushing = Counter(pusher for _, pusher in pages if pusher)
+    pushed = Counter(source for source, _ in pages if source)
     found: dict[tuple[str, str], Culprit] = {}
-    for change in worse:
-        expected, pusher = pages[change.id]
-        by_other = pusher is not None and pushing[pusher] > 1 and pushing[pusher] >= pushed[expected]
+    for change, (expected, pusher) in zip(worse, pages, strict=True):
+        by_other = pusher is not None and pushing[pusher] > 1 and pushing[pusher] >= pushed[expected or ""]
         told = _culprit(change, pusher if by_other else expected, displaced=by_other)
         each = found.setdefault((told.name, told.what), told)
         each.ids.append(shown(change.id, 200))
@@ -74,7 +74,7 @@ def _culprit(change: Change, page: str | None, *, displaced: bool) -> Culprit:
 
 
 def _pages(change: Change) -> tuple[str | None, str | None]:
-    """The expected source that changed its place or text, and what took its place: the title where it is known."""
+    """The source that changed its place, text or id, and what took its place: the title where it is known."""
     rows = [row for row in (change.after, change.before) if row is not None]
     return _page(change.cause.source, rows), _page(change.cause.displaced_by, rows)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from evaltrack.compare.causes import by_key, expected_keys, source_name
+from evaltrack.compare.ranks import by_key, expected_keys, source_name
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.table import FlatRow
 

@@ -45,6 +45,8 @@ class Around:
     trace_link: str | None = None
     history: tuple[PastRun, ...] = ()
     accepted: Mapping[str, str] = field(default_factory=dict)
+    num_rows: int | None = None
+    """Rows that there are, where the result is somebody else's word."""
 
 
 def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
@@ -75,7 +77,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
             past=past_lines(around.history, result.signature),
-            listed=_listed(questions, totals["num_questions"]),
+            listed=_listed(questions, _num_rows(result, around)),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,
         )
@@ -94,10 +96,15 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
 def _chosen(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
     """The questions of the page: those that failed, did not pass, could not be measured, and passed."""
     accepted = {key: shown(said, 1200) for key, said in around.accepted.items()}
-    ids = None if result.totals["num_questions"] <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
-    limit = longest(LISTED if ids else result.totals["num_questions"])
+    total = _num_rows(result, around)
+    ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
+    limit = longest(LISTED if ids else total)
     told = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, accepted)
     return sorted(told, key=lambda question: ORDER.index(question["group"]))
+
+
+def _num_rows(result: RunResult, around: Around) -> int:
+    return result.totals["num_questions"] if around.num_rows is None else around.num_rows
 
 
 def _listed_ids(rows: Iterable[FlatRow]) -> list[str]:

@@ -1,0 +1,54 @@
+"""`evaltrack cache`: the verdicts that were paid for before."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from evaltrack.cli.output import output_option
+
+if TYPE_CHECKING:
+    from evaltrack.cache import CacheSize
+
+
+@click.group()
+def cache() -> None:
+    """Show and clear the verdicts that were paid for before."""
+
+
+@cache.command()
+@output_option()
+def show(output: str) -> None:
+    """Show where verdicts are cached, how many, and whether they are used."""
+    from evaltrack.cache import cache_folder, measure_cache
+
+    held = measure_cache(cache_folder())
+    if output == "json":
+        click.echo(json.dumps({**asdict(held), "path": str(held.path)}, ensure_ascii=False, indent=2))
+        return
+    click.echo(f"{held.path}: {_amount(held)}")
+    if held.problem:
+        click.secho(f"it is not used: {held.problem}", err=True, fg="yellow")
+
+
+@cache.command()
+@click.option("--yes", is_flag=True, help="Do not ask, on a terminal.")
+def clear(yes: bool) -> None:
+    """Remove all cached verdicts; the next run pays for them again."""
+    from evaltrack.cache import cache_folder, clear_cache, measure_cache
+
+    folder = cache_folder()
+    if sys.stdin.isatty() and not yes:
+        held = measure_cache(folder)
+        click.confirm(f"{held.path}: remove {_amount(held)}?", abort=True)
+    removed = clear_cache(folder)
+    click.echo(f"{removed.path}: {_amount(removed)} removed")
+
+
+def _amount(held: CacheSize) -> str:
+    verdicts = "an unknown number of" if held.verdicts is None else f"{held.verdicts:,}"
+    return f"{verdicts} verdicts ({held.bytes:,} bytes)"

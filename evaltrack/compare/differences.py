@@ -1,0 +1,174 @@
+"""What differs between the two rows of a question: facts, without a judgement on which of them explains what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from evaltrack.compare.ranks import NAMELESS, Ranked, by_key, expected_keys, source_key, source_name
+from evaltrack.table import FlatRow
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The rows of one question on both sides, of which the first k sources were scored."""
+
+    before: FlatRow
+    after: FlatRow
+    k: int
+
+    @cached_property
+    def old(self) -> Ranked:
+        """The sources of the baseline."""
+        return by_key(self.before)
+
+    @cached_property
+    def new(self) -> Ranked:
+        """The sources of the candidate."""
+        return by_key(self.after)
+
+    @cached_property
+    def expected(self) -> dict[str, None]:
+        """The keys that are expected, in the order of the golden set."""
+        return dict.fromkeys(expected_keys(self.before))
+
+    # Retrieval
+
+    @cached_property
+    def placed(self) -> list[str]:
+        """Expected keys that were among the first k."""
+        return [key for key in self.expected if key in self.old and self.old[key][0] <= self.k]
+
+    @cached_property
+    def lowered(self) -> list[str]:
+        """Those of them that stand lower now, or are not returned under their key."""
+        return [key for key in self.placed if key not in self.new or self.new[key][0] > self.old[key][0]]
+
+    @cached_property
+    def fallen(self) -> list[str]:
+        """Those of them whose text did not come back under another key."""
+        return [key for key in self.lowered if key not in self.renamed]
+
+    @cached_property
+    def renamed(self) -> dict[str, str]:
+        """Expected keys of the first k whose text left them, each with another key that has this text now only."""
+        arrived: dict[str, str] = {}
+        for key, (_, source) in self.new.items():
+            if source["text_digest"] and _digest(self.old, key) != source["text_digest"]:
+                arrived.setdefault(source["text_digest"], key)
+        texts = {key: _digest(self.old, key) for key in self.placed}
+        return {key: arrived[text] for key, text in texts.items() if text in arrived and _digest(self.new, key) != text}
+
+    def displacer(self, key: str) -> FlatRow | None:
+        """The best unexpected source that newly stands above the expected one that fell, if there is one."""
+        own = {*self.expected, *self.renamed.values()}
+        return next((self.new[other][1] for other in self.newly_above(key) if other not in own), None)
+
+    def newly_above(self, key: str) -> Iterator[str]:
+        """The keys among the first k that stand above `key` now and did not before, the best first.
+
+        Where `key` is not returned any more, what only moved up into the gap is none of them.
+        """
+        rank = self.old[key][0]
+        now = self.new[key][0] if key in self.new else None
+        for other, (place, _) in self.new.items():
+            if place > (min(rank, self.k) if now is None else min(now - 1, self.k)):
+                return
+            below = other not in self.old or self.old[other][0] > rank
+            if below and other != key and (now is not None or self._rose(other)):
+                yield other
+
+    def _rose(self, key: str) -> bool:
+        """Whether it is new, or passed another source that both sides returned."""
+        return key not in self.old or self._order[1][key] < self._order[0][key]
+
+    @cached_property
+    def _order(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The place of each source among those that both sides returned, on either side."""
+        was, now = ([key for key in one if key in other] for one, other in ((self.old, self.new), (self.new, self.old)))
+        return {key: place for place, key in enumerate(was)}, {key: place for place, key in enumerate(now)}
+
+    # Texts
+
+    @cached_property
+    def changed_texts(self) -> list[str]:
+        """Keys returned on both sides, among the first k on one, with another text now; the expected ones first."""
+        shared = (key for key in self.old if key in self.new and not key.startswith(NAMELESS))
+        near = {key for key in shared if min(self.old[key][0], self.new[key][0]) <= self.k}
+        was, now = _texts(self.before, near), _texts(self.after, near)
+        pairs = ((part[0], was[part], now[part]) for part in was if part in now)
+        changed = dict.fromkeys(key for key, one, other in pairs if len(one) == len(other) and one != other)
+        return sorted(changed, key=lambda key: key not in self.expected)
+
+    # Context, answer and verdict
+
+    @cached_property
+    def same_order(self) -> bool:
+        """Whether the first k are the same sources in the same order, whatever their texts."""
+        was, now = ([(each["chunk_id"], each["title"]) for each in side] for side in self._context)
+        return was == now
+
+    @cached_property
+    def same_texts(self) -> bool:
+        """Whether the first k all have a text, the same ones in the same order, whatever they are called."""
+        was, now = ([each["text_digest"] for each in side] for side in self._context)
+        return was == now and None not in was and bool(was)
+
+    @cached_property
+    def same_context(self) -> bool:
+        """Whether the first k are the same sources in the same order, with the same texts."""
+        pairs = (
+            ({one["text_digest"], other["text_digest"]} - {None}) for one, other in zip(*self._context, strict=False)
+        )
+        return self.same_order and all(len(digests) < 2 for digests in pairs)
+
+    @cached_property
+    def _context(self) -> tuple[list[FlatRow], list[FlatRow]]:
+        """Of both sides: the first k as they were returned, and the first k without repeats."""
+        sides = ((self.before, self.old), (self.after, self.new))
+        was, now = (
+            [*(row["sources"] or ())[: self.k], *(source for rank, source in ranked.values() if rank <= self.k)]
+            for row, ranked in sides
+        )
+        return was, now
+
+    @cached_property
+    def same_answer(self) -> bool:
+        """Whether the target said the same and called the same tools."""
+        return (self.before["answer"] or "") == (self.after["answer"] or "") and self.same_tools
+
+    @cached_property
+    def same_tools(self) -> bool:
+        """Whether the same tools were called, in whatever order."""
+        return sorted(self.before["tool_calls"] or []) == sorted(self.after["tool_calls"] or [])
+
+    def arrived(self) -> FlatRow | None:
+        """The best unexpected source that is among the first k and was not."""
+        first = ((key, source) for key, (rank, source) in self.new.items() if rank <= self.k)
+        was = {key for key, (rank, _) in self.old.items() if rank <= self.k}
+        return next((source for key, source in first if key not in was and key not in self.expected), None)
+
+    def name(self, source: FlatRow) -> str:
+        """The source's name for people."""
+        return source_name(source, self.before)
+
+
+def declined(row: FlatRow) -> bool:
+    """Whether the target itself declined: it said so, or returned an empty list."""
+    return bool(row["abstained"]) or row["sources"] == []
+
+
+def _digest(ranked: Ranked, key: str) -> str | None:
+    digest: str | None = ranked[key][1]["text_digest"] if key in ranked else None
+    return digest
+
+
+def _texts(row: FlatRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
+    """The digests of the texts of these sources, by key and chunk: under one title several chunks may come back."""
+    found: dict[tuple[str, str | None], set[str]] = {}
+    for place, source in enumerate(row["sources"] or ()):
+        key = source_key(source, row, place)
+        if key in keys and source["text_digest"]:
+            found.setdefault((key, source["chunk_id"]), set()).add(source["text_digest"])
+    return found

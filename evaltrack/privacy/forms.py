@@ -1,0 +1,206 @@
+"""Where a text holds keys and passwords, as far as their form tells. Pure.
+
+Most rules are gitleaks' (MIT licence, beside them), turned into Python's syntax by `scripts/update_secret_rules`; those
+in `own.toml` know more. A text is searched in two steps, as nearly all of it is no key: keys stand in long words, and a
+rule is tried only where one of its keywords is. What a rule finds must look random enough (entropy), and must not be a
+part of a long run of base64, such as a picture.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from math import log2
+from typing import Literal
+
+SHORTEST = 15
+"""Characters of the shortest word with a key in it; rules that look for less look into the whole text."""
+
+LONG = 24
+"""Characters of the shortest word on which rules without a keyword are tried."""
+
+NAME_REACH = 100
+"""Characters before a word in which it may be named: `MAILCHIMP_API_KEY = ...`."""
+
+NAMES = ("key", "token", "secret", "pass", "pwd", "auth", "api", "access", "cred", "login", "bearer", "sign", "jwt")
+"""One of these stands where a word is named as a secret; the name of a product alone is in any sentence."""
+
+BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+BASE64_RUN = 200
+"""Characters of base64 around what was found, from which it is a part of something larger."""
+
+_DIGIT = re.compile(r"\d", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One form of keys. `group` is the one that holds the secret; None: the first that matched, else the whole."""
+
+    id: str
+    regex: str
+    keywords: tuple[str, ...]
+    scope: Literal["word", "named", "text"] = "word"
+    entropy: float = 0.0
+    group: int | None = None
+    generic: bool = False
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled form; compiling all of them takes longer than most runs."""
+        return re.compile(self.regex, re.ASCII)
+
+    def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+        """Where secrets of this form stand in a part of the text."""
+        for found in self.pattern.finditer(text, start, len(text) if end is None else end):
+            group = self.group
+            if group is None:
+                group = next((number for number, held in enumerate(found.groups(), 1) if held), 0)
+            span = found.span(group)
+            if self._is_secret(text, found.start(), *span):
+                yield span
+
+    def _is_secret(self, text: str, name: int, start: int, end: int) -> bool:
+        secret = text[start:end]
+        if self.scope == "named":
+            before = text[max(0, name - NAME_REACH // 2) : start].lower()
+            if not _DIGIT.search(secret) or not any(word in before for word in NAMES):
+                return False
+            if any(pattern.search(secret) for pattern in rules().placeholders):
+                return False
+        if self.generic and rules().stopwords.search(secret.lower()):
+            return False
+        return entropy(secret) >= self.entropy and not _in_base64(text, start, end)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All rules by where they look, and what is no secret though it is assigned to the name of one."""
+
+    words: tuple[Rule, ...]
+    named: tuple[Rule, ...]
+    texts: tuple[Rule, ...]
+    placeholders: tuple[re.Pattern[str], ...]
+    stopwords: re.Pattern[str]
+
+    @cached_property
+    def any_keyword(self) -> re.Pattern[str]:
+        """Finds any keyword of the rules for words, in lower case: many times faster than one after the other."""
+        return re.compile(_alternatives({keyword for rule in self.words for keyword in rule.keywords}))
+
+    @cached_property
+    def without_keyword(self) -> tuple[Rule, ...]:
+        """The rules for words that are tried on every long one."""
+        return tuple(rule for rule in self.words if not rule.keywords)
+
+    @cached_property
+    def by_keyword(self) -> dict[str, list[tuple[str, Rule]]]:
+        """For each scope its rules with each of their keywords."""
+        scopes = {"word": self.words, "named": self.named, "text": self.texts}
+        return {
+            scope: [(keyword, rule) for rule in those for keyword in rule.keywords] for scope, those in scopes.items()
+        }
+
+    def wanted(self, scope: str, lowered: str) -> set[Rule]:
+        """The rules of a scope of which a keyword stands in a text, which is in lower case."""
+        return {rule for keyword, rule in self.by_keyword[scope] if keyword in lowered}
+
+
+@cache
+def rules() -> Rules:
+    """The rules, read once."""
+    folder = files("evaltrack.privacy").joinpath("rules")
+    foreign = json.loads(folder.joinpath("gitleaks.json").read_text("utf-8"))
+    own = tomllib.loads(folder.joinpath("own.toml").read_text("utf-8"))
+    made = [Rule(**{**each, "keywords": tuple(each["keywords"])}) for each in foreign["rules"] + own["rule"]]
+    words, named, texts = (tuple(r for r in made if r.scope == scope) for scope in ("word", "named", "text"))
+    placeholders = tuple(re.compile(pattern, re.ASCII) for pattern in foreign["placeholders"])
+    return Rules(words, named, texts, placeholders, re.compile(_alternatives(foreign["stopwords"])))
+
+
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Where the text holds secrets: start and end of each, in order, without overlaps."""
+    found = list(_in_text(text))
+    words = [word for word in text.split() if len(word) >= SHORTEST]
+    if words and rules().any_keyword.search("\n".join(words).lower()):
+        found += _in_words(text, words)
+    with_digit = [word for word in words if _DIGIT.search(word)]
+    if with_digit:
+        found += _in_long_words(text, with_digit)
+        found += _named(text, with_digit)
+    return merged(found)
+
+
+def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in order, those that touch or overlap as one."""
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if made and start <= made[-1][1]:
+            made[-1] = (made[-1][0], max(end, made[-1][1]))
+        else:
+            made.append((start, end))
+    return made
+
+
+def entropy(text: str) -> float:
+    """Shannon's entropy of the characters, in bits for each."""
+    counts = [text.count(character) for character in set(text)]
+    return -sum(count / len(text) * log2(count / len(text)) for count in counts)
+
+
+def _in_text(text: str) -> Iterator[tuple[int, int]]:
+    for rule in rules().wanted("text", text.lower()):
+        yield from rule.spans(text)
+
+
+def _in_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+    for start, word in _placed(text, words):
+        lowered = word.lower()
+        if rules().any_keyword.search(lowered):
+            for rule in rules().wanted("word", lowered):
+                yield from rule.spans(text, start, start + len(word))
+
+
+def _in_long_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+    for start, word in _placed(text, words):
+        if len(word) >= LONG:
+            for rule in rules().without_keyword:
+                yield from rule.spans(text, start, start + len(word))
+
+
+def _named(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+    """What is named a secret, before one of the words or in it."""
+    around = merged((max(0, start - NAME_REACH), start + len(word)) for start, word in _placed(text, words))
+    for start, end in around:
+        lowered = text[start:end].lower()
+        if any(word in lowered for word in NAMES):
+            for rule in rules().wanted("named", lowered):
+                yield from rule.spans(text, start, end)
+
+
+def _placed(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each word with where it starts."""
+    place = 0
+    for word in words:
+        place = text.index(word, place)
+        yield place, word
+        place += len(word)
+
+
+def _in_base64(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - BASE64_RUN) : start], text[end : end + BASE64_RUN]
+    around = len(before) - len(before.rstrip(BASE64)) + len(after) - len(after.lstrip(BASE64))
+    return around >= BASE64_RUN
+
+
+def _alternatives(words: Iterable[str]) -> str:
+    """A regular expression for any of the words that looks at no character twice: `(?:gh(?:o_|p_)|xox)`."""
+    first: dict[str, set[str]] = {}
+    for word in words:
+        first.setdefault(word[0], set()).add(word[1:])
+    parts = [re.escape(one) + ("" if "" in rest else _alternatives(rest)) for one, rest in sorted(first.items())]
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"

@@ -1,0 +1,70 @@
+"""Pages that are made from the artifacts of runs, each from a job that holds all it needs besides the files.
+
+A job crosses into a process of its own (`evaltrack.server.page_process`): it asks no store, and it imports no MLflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.engine import JudgeKnown
+from evaltrack.report.html.page import Back
+from evaltrack.report.html.run_page import Around
+
+if TYPE_CHECKING:
+    from evaltrack.tracking.history import PastRun
+
+
+@dataclass(frozen=True)
+class DriftJob:
+    """The comparison of two runs by the default rules; its files are the rows of baseline and candidate."""
+
+    baseline: RunInfo
+    candidate: RunInfo
+    judge_known: JudgeKnown
+    compare_link: str
+    history: tuple[PastRun, ...]
+    back: Back
+
+    def page(self, files: tuple[Path, ...]) -> str:
+        """The page.
+
+        Raises:
+            InconclusiveError: the runs are not comparable.
+            TrackingError: the rows of a run are damaged.
+        """
+        from evaltrack.compare.engine import compare
+        from evaltrack.report.html.comparison_page import comparison_html
+        from evaltrack.sides import side_of_table
+
+        was, now = map(side_of_table, (self.baseline, self.candidate), files)
+        made = compare(was, now, known=self.judge_known)
+        return comparison_html(replace(made, compare_link=self.compare_link, history=self.history), self.back)
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """The report of one run; its files are its summary and its rows."""
+
+    run: RunInfo
+    around: Around
+    back: Back
+
+    def page(self, files: tuple[Path, ...]) -> str:
+        """The page.
+
+        Raises:
+            TrackingError: summary or rows are damaged.
+        """
+        from evaltrack.report.stored_summary import read_summary
+        from evaltrack.reporting import run_page
+
+        summary, rows = files
+        stored = read_summary(summary, self.run.run_id or "")
+        return run_page(self.run, stored, rows, self.around, self.back)
+
+
+Job = DriftJob | RunJob

@@ -1,0 +1,125 @@
+"""Pages made in processes of their own, and those made last kept, so that no artifact can take the server with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
+from evaltrack.server.page_jobs import Job
+from evaltrack.server.page_worker import OUT_OF_MEMORY, REPORTED
+
+MEMORY_MB = 1536
+"""Memory of a process that makes a page, in MiB; `EVALTRACK_PAGE_MEMORY_MB` sets another."""
+
+SECONDS = 60
+PAGE_BYTES = 64 << 20
+CACHE_BYTES = 64 << 20
+
+PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
+"""Variables that the process sees; keys and passwords of the server are none of them."""
+
+ONE_THREAD = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+class PageCache:
+    """The pages made last, by what they were made from, up to a number of bytes."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit, self._size = limit, 0
+        self._pages: OrderedDict[str, bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        """The page under a key, which is then the last to go."""
+        with self._lock:
+            if key in self._pages:
+                self._pages.move_to_end(key)
+            return self._pages.get(key)
+
+    def put(self, key: str, page: bytes) -> None:
+        """Keep a page, and drop those that nobody asked for longest."""
+        with self._lock:
+            self._size += len(page) - len(self._pages.pop(key, b""))
+            self._pages[key] = page
+            while self._size > self._limit:
+                _, dropped = self._pages.popitem(last=False)
+                self._size -= len(dropped)
+
+
+_cache = PageCache()
+_log = logging.getLogger(__name__)
+
+
+def made_page(job: Job, ended: tuple[int, ...], fetch: Callable[[Path], tuple[Path, ...]]) -> bytes:
+    """The page of a job: the one made before from the same, or a new one.
+
+    Args:
+        job: What is shown.
+        ended: When the runs ended, in milliseconds since 1970: one that was resumed since has another page.
+        fetch: Puts the files of the job into a folder.
+
+    Raises:
+        InconclusiveError: the runs are not comparable, or the page needs more memory or time than it may take.
+        TrackingError: the artifacts are gone or damaged.
+    """
+    key = hashlib.sha256(repr((job, ended)).encode("utf-8", "replace")).hexdigest()
+    page = _cache.get(key)
+    if page is None:
+        with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+            page = _made(job, fetch(Path(folder)), Path(folder) / "page.html")
+        _cache.put(key, page)
+    return page
+
+
+def _made(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
+    memory = int(os.environ.get("EVALTRACK_PAGE_MEMORY_MB") or MEMORY_MB) << 20
+    command = [sys.executable, "-P", "-m", "evaltrack.server.page_worker"]
+    own = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | ONE_THREAD
+    with output.open("wb") as file, output.with_suffix(".err").open("w+b") as problems:
+        try:
+            code = subprocess.run(  # noqa: S603 - our own interpreter and module
+                [*command, str(memory), str(SECONDS), str(PAGE_BYTES)],
+                input=pickle.dumps((job, files)),
+                stdout=file,
+                stderr=problems,
+                env=own,
+                timeout=SECONDS,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise InconclusiveError(f"the page was not ready after {SECONDS} s; {_CURE}") from None
+        problems.seek(0)
+        if code:
+            raise _problem(code, problems.read(100_000))
+    return output.read_bytes()
+
+
+_KINDS: dict[str, type[EvaltrackError]] = {"TrackingError": TrackingError, "UsageError": UsageError}
+_CURE = "use the command line: evaltrack compare or evaltrack report"
+
+
+def _problem(code: int, output: bytes) -> EvaltrackError:
+    """What ended the process, as an error; most likely its bounds."""
+    if code == REPORTED:
+        problem = json.loads(output)
+        return _KINDS.get(problem["kind"], InconclusiveError)(problem["message"])
+    if code == OUT_OF_MEMORY or code < 0:  # a signal: the kernel's, at a bound
+        return InconclusiveError(f"the page needs more memory or time than the server gives it; {_CURE}")
+    _log.warning("a page could not be made: %s", output.decode(errors="replace"))
+    return TrackingError("the artifacts are damaged, or this is a fault of evaltrack; the server's log holds it")

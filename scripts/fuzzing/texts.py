@@ -1,0 +1,193 @@
+"""Readers of text: golden sets, recorded files, journals, saved runs, settings, pages, and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from evaltrack.cli import COMMANDS, cli, main
+from evaltrack.cli.settings import check_settings, in_lists, read_settings
+from evaltrack.compare.engine import compare
+from evaltrack.corpus import read_corpus
+from evaltrack.errors import EvaltrackError
+from evaltrack.golden import open_golden
+from evaltrack.journal import TABLES, Journal, read_command
+from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
+from evaltrack.records import Question, Response
+from evaltrack.report.comparison_machine import comparison_json
+from evaltrack.report.comparison_markdown import comparison_markdown
+from evaltrack.sides import side_of_file
+from evaltrack.targets.recorded import NotRecordedError, open_recorded
+from evaltrack.targets.responses import InvalidResponseError
+from scripts.fuzzing.reader import OWN, QUESTION, REPO, Reader, kept
+from scripts.fuzzing.seeds import ANSWERS, RECORDED, TABLES_OF_TOML, TOML, TREC, first, saved_run, small_row
+
+
+def golden(name: str) -> Callable[[Path, bytes], None]:
+    """A golden set called `name`, read to its end."""
+
+    def read(folder: Path, raw: bytes) -> None:
+        path = folder / name
+        path.write_bytes(raw)
+        for question in open_golden(path):
+            kept(question=question)
+
+    return read
+
+
+def recorded_target(folder: Path, raw: bytes) -> None:
+    """Responses gathered earlier, as JSON Lines or as a TREC run; a few of them asked for."""
+    (folder / "recorded").write_bytes(raw)
+    target = open_recorded(str(folder / "recorded"), {})
+    for key in ("1", "2", "q1", "biz-client-discount"):
+        question = QUESTION.model_copy(update={"id": key})
+        try:
+            kept(asyncio.run(_asked(target, question)))
+        except NotRecordedError:
+            continue
+
+
+async def _asked(target: Any, question: Question) -> Response:
+    response: Response = await target(question, 5)
+    return response
+
+
+def recorded_judge(folder: Path, raw: bytes) -> None:
+    """Verdicts given earlier, on answers and on reasoning."""
+    (folder / "verdicts").write_bytes(raw)
+    judge = RecordedJudge(folder / "verdicts")
+    for key, verdict in judge.verdicts.items():
+        kept(verdicts=(verdict,))
+        asyncio.run(_judged(judge, QUESTION.model_copy(update={"id": key})))
+
+
+async def _judged(judge: RecordedJudge, question: Question) -> None:
+    try:
+        await judge(question, Response(answer="x"))
+    except NotJudgedError:
+        return
+
+
+def journal(folder: Path, raw: bytes) -> None:
+    """A row, and what was asked for, in a journal whose file is whole."""
+    path = folder / "journal.sqlite"
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("pragma synchronous=off; pragma journal_mode=memory;" + TABLES)
+        line = ("1", QUESTION.digest, 1, 0, raw, crc32(raw))
+        database.execute("insert into rows values (?, ?, ?, ?, ?, ?)", line)
+        database.execute("insert into command values (1, ?)", [raw])
+        database.commit()
+    read_command(path)
+    opened = Journal(path, {})
+    try:
+        opened.recall(QUESTION, 1)
+    finally:
+        opened.close()
+
+
+def baseline(folder: Path, raw: bytes) -> None:
+    """A saved run, compared with a good one."""
+    path = folder / "baseline.json"
+    path.write_bytes(raw)
+    side = side_of_file(path)
+    made = compare(side, good_side(folder))
+    comparison_markdown(made)
+    json.dumps(comparison_json(made)).encode()
+
+
+def good_side(folder: Path) -> Any:
+    """The other side, read anew."""
+    path = folder / "good.json"
+    if not path.exists():
+        path.write_bytes(saved_run())
+    return side_of_file(path)
+
+
+def settings(folder: Path, raw: bytes) -> None:
+    """Settings files of both names."""
+    own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
+    for path in (own, project):
+        path.write_bytes(raw)
+        try:
+            found = read_settings(folder)
+            for name in COMMANDS:
+                command = cli.get_command(None, name)  # type: ignore[arg-type]
+                if command is not None:
+                    check_settings(found, COMMANDS, command)
+                    in_lists(found.get(name, {}), command)
+        except EvaltrackError:
+            continue
+        finally:
+            path.unlink()
+
+
+def command_line_settings(folder: Path, raw: bytes) -> None:
+    """Settings files as the command line reads them: options of a command that then finds no golden set."""
+    (folder / "evaltrack.toml").write_bytes(raw)
+    try:
+        with chdir(folder):
+            for command in (["run", "missing.jsonl"], ["golden", "lint", "missing.jsonl"]):
+                called(command)
+    finally:
+        (folder / "evaltrack.toml").unlink()
+
+
+def corpus(folder: Path, raw: bytes) -> None:
+    """A page of a corpus."""
+    pages = folder / "pages"
+    pages.mkdir(exist_ok=True)
+    (pages / "page.md").write_bytes(raw)
+    read_corpus(pages)
+
+
+def lint(folder: Path, raw: bytes) -> None:
+    """The command line, in this process: an exit code that is documented, and no traceback."""
+    path = folder / ("lint.json" if raw[:1] == b"[" else "lint.jsonl")
+    path.write_bytes(raw)
+    called(["golden", "lint", str(path)])
+
+
+def called(arguments: list[str]) -> None:
+    """Call the command line; what it may not do is an `AssertionError`."""
+    said, code = io.StringIO(), None
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(said):
+            main(arguments)
+    except SystemExit as end:
+        code = end.code
+    if code not in {0, 2} or "Traceback" in said.getvalue() or "internal" in said.getvalue()[:40]:
+        raise AssertionError(f"exit code {code}: {said.getvalue()[:500]}")
+
+
+def text_readers() -> dict[str, Reader]:
+    """All readers of this area by name."""
+    lines = tuple(first(f"{name}.jsonl", 3000) for name in ("food", "travel", "cdc", "reasoning"))
+    arrays = (first("wikipedia.json", 1 << 20)[:4000].rpartition(b"},")[0] + b"}]", b'[{"question": "Why?"}]')
+    verdicts = tuple(first(f"reasoning_responses/{name}.verdicts.jsonl", 4000) for name in ("strong", "flawed"))
+    recorded = (first("reasoning_responses/strong.jsonl", 5000), RECORDED)
+    page = (REPO / "golden" / "corpus" / "food" / "allergens.md").read_bytes()[:3000]
+    told = (*OWN, InvalidResponseError)
+    return {
+        "golden set, .jsonl": Reader(golden("set.jsonl"), OWN, (*lines, *arrays[1:])),
+        "golden set, .json": Reader(golden("set.json"), OWN, arrays),
+        "recorded target": Reader(recorded_target, told, recorded),
+        "TREC run": Reader(recorded_target, told, (TREC,), 2),
+        "recorded judge, answer": Reader(recorded_judge, OWN, (ANSWERS,)),
+        "recorded judge, reasoning": Reader(recorded_judge, OWN, verdicts),
+        "journal": Reader(
+            journal, OWN, (small_row().model_dump_json().encode(), b'{"run_id": "r", "finished": false}'), 2
+        ),
+        "saved baseline": Reader(baseline, OWN, (saved_run(),), 3),
+        "settings file": Reader(settings, OWN, (TOML, b"[tool]\nx = 1\n" + TOML, *TABLES_OF_TOML), 2),
+        "settings, command line": Reader(command_line_settings, (), (TOML, *TABLES_OF_TOML), 2),
+        "corpus page": Reader(corpus, OWN, (page, b"---\ntitle: x\n---\n# A\n## B\ntext\n## B!\nmore\n"), 1),
+        "golden lint": Reader(lint, (), (*lines, *arrays), 1),
+    }

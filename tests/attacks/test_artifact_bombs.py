@@ -1,0 +1,163 @@
+"""Artifacts of a few kilobytes that stand for gigabytes: refused or cut, by a reader that stays small."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import report_html, run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.reporting import stored_result
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
+from tests.attacks.bombs import BOMBS
+from tests.conftest import _wait_for
+from tests.test_server import Browser, serve
+
+READ = """
+import re, sys
+from pathlib import Path
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.errors import TrackingError
+from evaltrack.records import Signature
+from evaltrack.sides import side_of_table
+from evaltrack.table_reader import read_table
+
+path = Path(sys.argv[1])
+try:
+    longest = max(len(row["answer"] or "") for row in read_table(path))
+    side = side_of_table(RunInfo("r", "r", Signature(golden="g", golden_digest="0", k=5, target="t")), path)
+    said = f"read, no text above {longest}"
+except TrackingError as error:
+    said = str(error)
+print(int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024, said)
+"""
+MEMORY_MB = 500
+GOLDEN = "".join(f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(12))
+
+
+@pytest.fixture(scope="module")
+def bombs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with each of them, all small."""
+    folder = tmp_path_factory.mktemp("bombs")
+    for name, make in BOMBS.items():
+        path = folder / f"{name}.parquet"
+        make(path)
+        assert path.stat().st_size < 1_000_000
+    return folder
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_takes_little_memory(name: str, bombs: Path) -> None:
+    """The command line reads none of it, or a bounded part."""
+    read = subprocess.run(
+        [sys.executable, "-c", READ, bombs / f"{name}.parquet"], capture_output=True, text=True, timeout=120
+    )
+    assert read.returncode == 0, read.stderr
+    memory, said = read.stdout.split(" ", 1)
+    assert int(memory) < MEMORY_MB, said
+    assert "was not written by evaltrack" in said or re.search(r"no text above (200000|2)$", said.strip())
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, int]]:
+    """A server with evaltrack's page, and its process group."""
+    process, where, log = serve(tmp_path_factory.mktemp("bombed") / "server", empty_database, "evaltrack")
+    try:
+        _wait_for(where + "/health", process, log)
+        yield where, process.pid
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+def peak_mb(group: int) -> int:
+    """The largest peak of memory of the processes in a group, in MiB."""
+    peaks = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if os.getpgid(int(status.parent.name)) == group:
+                peaks += re.findall(r"VmHWM:\s+(\d+)", status.read_text())
+        except OSError:
+            continue
+    return max(map(int, peaks)) // 1024
+
+
+def test_the_server_stays_small(
+    address: tuple[str, int], bombs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of bombs are refused with a word, or show a bounded part; the server's own memory does not see them."""
+    where, group = address
+    golden = tmp_path / "small.jsonl"
+    golden.write_text(GOLDEN)
+    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=where, traces="off")
+    browser, client = Browser(where), mlflow.MlflowClient(where)
+    query = {"experiment_id": run.experiment_id, "run_id": run.run_id}
+    assert browser.get("run", **query).status == 200
+    before = peak_mb(group)
+    for number, name in enumerate(("repeated_text", "many_rows", "long_list")):
+        planted = tmp_path / name / "per_question.parquet"
+        planted.parent.mkdir()
+        shutil.copy(bombs / f"{name}.parquet", planted)
+        client.log_artifact(run.run_id, str(planted))
+        client.set_terminated(run.run_id, end_time=number + 1)  # another page than the one made before
+        for page in (
+            browser.get("run", **query),
+            browser.get("drift", experiment_id=run.experiment_id, candidate=run.run_id, baseline=run.run_id),
+        ):
+            assert page.status in (200, 404, 409)
+            assert "fault of evaltrack" not in page.text
+    assert peak_mb(group) < 1.3 * before
+
+
+SPOILT: list[dict[str, object]] = [
+    {"metrics": {"pass_rate": "1"}},
+    {"metrics": {"pass_rate": float("nan")}},
+    {"metrics": {"pass_rate": 1e308}},
+    {"totals": {"num_questions": -1}},
+    {"counts": {"pass_rate": 10**30}},
+    {"status": "<script>"},
+    {"groups": [[]]},
+    {"notes": "no list"},
+    {"criteria": [{"criterion": "mrr>0.1; import os", "value": 1, "met": True}]},
+    {"signature": {"k": 10**9}},
+    {"more": "fields"},
+]
+
+
+def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None:
+    """A field that is missing, unknown, of another type or off its scale is an error that names it."""
+    golden = tmp_path / "small.jsonl"
+    golden.write_text(GOLDEN)
+    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
+    store = connect(store_uri)
+    summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
+    assert stored_result(store, find_evaluation(store, run.run_id)).metrics == run.metrics
+    for spoilt in SPOILT:
+        store.client.log_text(run.run_id, json.dumps(summary | spoilt), "summary.json")
+        with pytest.raises(TrackingError, match=f"is damaged or of another version: {next(iter(spoilt))}"):
+            stored_result(store, find_evaluation(store, run.run_id))
+
+
+def test_how_much_is_listed_depends_on_the_rows(store_uri: str, tmp_path: Path) -> None:
+    """A summary that speaks of one question lets no page hold fifteen thousand."""
+    golden = tmp_path / "many.jsonl"
+    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(15_000))
+    golden.write_text("".join(lines))
+    run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
+    summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
+    summary["totals"]["num_questions"] = 1
+    mlflow.MlflowClient(store_uri).log_text(run.run_id, json.dumps(summary), "summary.json")
+    page = report_html(run.run_id, tracking_uri=store_uri)
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page)[1])  # type: ignore[index]
+    assert len(data["questions"]) == 2000

@@ -1,0 +1,216 @@
+"""Text from golden sets, targets, judges and settings that a CI runner would take as a command of the job.
+
+The parsers below follow the grammars of GitHub's runner and of Azure's agent, which read each line of a log: a command
+of the first form begins anywhere in it, one of the second form after the blanks at its start, and only names that the
+runner knows are commands. Both look for their prefix by the rules of a language, where characters without weight count
+for nothing, and then cut it off by its length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evaltrack.report.comparison_words import clip
+from evaltrack.report.runners import BREAK
+from tests.conftest import evaltrack
+from tests.judging import cli
+from tests.test_hostile_text import RENDERINGS, rendered, seen
+
+GITHUB = {"add-mask", "add-matcher", "add-path", "debug", "echo", "endgroup", "error", "group", "notice"}
+GITHUB |= {"remove-matcher", "save-state", "set-env", "set-output", "stop-commands", "warning"}
+AZURE = {"artifact", "build", "codecoverage", "plugininternal", "release", "results", "task", "telemetry"}
+
+WEIGHTLESS = "[\u00ad\u034f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*"
+
+
+def prefixed(line: str, prefix: str) -> str | None:
+    """What a runner takes for the rest of the line, wherever the prefix is."""
+    match = re.search(WEIGHTLESS.join(map(re.escape, prefix)), line)
+    return None if match is None else line[match.start() + len(prefix) :]
+
+
+def github_command(line: str) -> str | None:
+    """The command that GitHub's runner sees in a line: ``::name ...::data``, else ``##[name ...]data``."""
+    start = line.lstrip()
+    if re.match(f"{WEIGHTLESS}:{WEIGHTLESS}:", start) and (end := start.find("::", 2)) >= 0:
+        name = start[2:end].partition(" ")[0].lower()
+        if name in GITHUB:
+            return name
+    rest = prefixed(line, "##[")
+    if rest is None or "]" not in rest:
+        return None
+    name = rest.partition("]")[0].partition(" ")[0].lower()
+    return name if name in GITHUB else None
+
+
+def azure_command(line: str) -> str | None:
+    """The command that Azure's agent sees in a line: ``##vso[area.event ...]data``."""
+    rest = prefixed(line, "##vso[")
+    if rest is None or "]" not in rest:
+        return None
+    parts = [part for part in rest.partition("]")[0].partition(" ")[0].split(".") if part]
+    return ".".join(parts) if len(parts) == 2 and parts[0].lower() in AZURE else None
+
+
+def commands(text: str) -> list[str]:
+    """All that either runner would do; its lines end as those of .NET do."""
+    lines = re.split("\r\n|\r|\n", text)
+    return [name for line in lines for name in (github_command(line), azure_command(line)) if name]
+
+
+ORDERS = [
+    "##[error]pwned",
+    "all is well ##[add-mask]e",
+    "###[group]pwned",
+    "##[stop-commands]x",
+    "x ##vso[task.setvariable variable=PATH;]pwned",
+    "##vso[task.complete result=Succeeded;]",
+    "##[error]##vso[build.addbuildtag]x",
+    "::set-output name=a::pwned",
+    " \u00a0::error::pwned",
+    "x\r::add-mask::e\n::error::pwned\u2028::warning::pwned",
+    "https://a.example/##[error]pwned",
+    "##\u200b[error]pwned",
+    "#\u00ad#[error]pwned",
+    "\ufe0f##[error]pwned",
+    "##\ufe0f[error]pwned",
+]
+PRINTED = [name for name in RENDERINGS if re.search("terminal|JSON|Markdown|JUnit|annotations", name)]
+
+
+def test_the_parsers_see_what_the_runners_see() -> None:
+    """Each order is one where nothing is done about it, but for those whose prefix is cut off too short."""
+    assert [order for order in ORDERS if not commands(order)] == [
+        "##\u200b[error]pwned",
+        "#\u00ad#[error]pwned",
+        "##\ufe0f[error]pwned",
+    ]
+    assert commands("see ##[Error x=y]z\r::ERROR title=x::y\n a ##vso[task.logissue type=error]z") == [
+        "error",
+        "error",
+        "task.logissue",
+    ]
+    assert not commands("## [error]x\n##[x]\n#[error]\na::error::b\n##vso[x]\n##vso[a.b]")
+
+
+@pytest.mark.parametrize("rendering", PRINTED)
+def test_no_rendering_holds_a_command(rendering: str) -> None:
+    """Whatever text stands in whatever place; of annotations the commands are ours."""
+    ours = commands(rendered(rendering, "question", "?")) if rendering.endswith("annotations") else []
+    for order in ORDERS:
+        for place in sorted({*seen(rendering), "url"}):
+            text = rendered(rendering, place, order)
+            assert sorted(commands(text)) == sorted(ours), (order, place)
+            assert "##[" not in text, (order, place)
+            assert "##vso" not in text, (order, place)
+
+
+@pytest.mark.parametrize("rendering", ["run, JSON", "comparison, JSON"])
+def test_data_for_machines_stays_what_it_was(rendering: str) -> None:
+    """The hash is written as its escape."""
+    for order in ("##[error]pwned", "\\##vso[task.debug]pwned"):
+        assert order in str(json.loads(rendered(rendering, "question", order)))
+
+
+def test_people_see_the_text_as_it_was() -> None:
+    """What breaks a command has no width, and does not count against a limit."""
+    assert clip("a ##[error]b", 12) == f"a ##{BREAK}[error]b"
+    assert clip(clip("a ##[error]b", 12), 12) == f"a ##{BREAK}[error]b"
+
+
+BAD_SETTINGS = ['["##[error]pwned"]\nk = 1\n', '["x\\n::error::pwned"]\nk = 1\n', "[run]\n'##vso[task.debug]' = 1\n"]
+
+
+@pytest.mark.parametrize("text", BAD_SETTINGS)
+def test_an_error_quotes_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    """A settings file, which a pull request may bring."""
+    (tmp_path / "evaltrack.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+
+    assert cli("run", "small.jsonl") == 2
+
+    printed = capsys.readouterr().err
+    assert printed.startswith("Error: settings: ")
+    assert commands(printed) == []
+
+
+def test_a_usage_error_quotes_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """These are the words of click."""
+    assert cli("run", "small.jsonl", "##[error]pwned", "x\n::error::pwned") == 2
+
+    printed = capsys.readouterr().err
+    assert "pwned" in printed
+    assert commands(printed) == []
+
+
+HOSTILE = [
+    {"id": "##[error]id", "question": "::error::q", "expected_chunks": ["##vso[task.debug]c"], "domain": "##[group]d"},
+    {
+        "id": "::error::id",
+        "question": "##[error]q",
+        "expected_chunks": ["a"],
+        "domain": "x ::error::d " + "y" * 12 + " ::error::d",
+    },
+]
+
+
+def written(folder: Path, name: str = "##[error]set") -> Path:
+    """A golden set and recorded responses that give orders; one of them fails, and nothing expected is returned."""
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in HOSTILE))
+    answer = {"id": "::error::id", "answer": "##[error]a", "sources": ["##[error]s"]}
+    (folder / "answers.jsonl").write_text(json.dumps(answer) + "\n")
+    return path
+
+
+def test_golden_sets_are_counted_without_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people, with the warnings, and for machines."""
+    path = written(tmp_path)
+    assert cli("golden", "lint", path) == 0
+    assert cli("golden", "stats", path) == 0
+    printed = capsys.readouterr()
+    assert "domain ##" in printed.err
+    assert commands(printed.out + printed.err) == []
+
+    assert cli("golden", "stats", path, "--output", "json") == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)[0]["domain"]["##[group]d"] == 1
+    assert commands(out) == []
+
+
+def test_a_run_and_its_baseline_are_printed_without_commands(store_uri: str, tmp_path: Path) -> None:
+    """Whatever stands in golden set, responses, names and reasons, on a narrow terminal too."""
+    path, answers = written(tmp_path, "small"), "recorded:answers.jsonl"
+    run = ("run", path, "-t", answers, "--run-name", "##[error]name", "--judge", "none")
+    printed = [evaltrack(*run, "--output", form, cwd=tmp_path, env={"COLUMNS": "40"}) for form in ("table", "json")]
+    printed.append(evaltrack("baseline", "set", "--force", "--reason", "##[error]why\n::error::why", cwd=tmp_path))
+    printed += [evaltrack("baseline", "list", "--output", form, cwd=tmp_path) for form in ("table", "json")]
+    printed.append(evaltrack("report", "-o", "-", cwd=tmp_path))
+
+    assert [ended.returncode for ended in printed] == [0] * 6, printed[2].stderr
+    assert "]why" in printed[3].stdout
+    assert commands("".join(ended.stdout + "\n" + ended.stderr for ended in printed)) == []
+
+
+TARGET = "def ask(question, k):\n    print('::add-mask::e')\n    print('see', '##[error]pwned')\n    return ['a']\n"
+
+
+def test_what_a_target_prints_is_no_command(store_uri: str, tmp_path: Path) -> None:
+    """It may print what it has found."""
+    written(tmp_path)
+    (tmp_path / "app.py").write_text(TARGET)
+    command = [sys.executable, "-m", "evaltrack", "run", "##[error]set.jsonl", "-t", "python:app:ask"]
+
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "pwned" in ended.stderr
+    assert commands(ended.stdout + ended.stderr) == []

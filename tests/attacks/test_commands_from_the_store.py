@@ -1,0 +1,166 @@
+"""Whoever may write to the tracking store runs nothing on the machine of who reads it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.commands import saved_command
+from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.replaying import replay_judge
+from tests.judging import cli
+
+PROGRAM = """import pathlib
+pathlib.Path("executed").touch()
+print('{"answer": "so", "sources": [{"chunk_id": "y"}]}')
+"""
+JUDGE = "def judge(question, response):\n    return {'reasoning': 'so', 'overall_score': %s}\n"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store that both may write to, with a golden set and a good baseline of the victim's."""
+
+    uri: str
+    golden: Path
+    baseline: RunResult
+    monkeypatch: pytest.MonkeyPatch
+    elsewhere: Path
+
+    @contextmanager
+    def attacker(self) -> Iterator[None]:
+        """On the attacker's machine, whose state folder is another."""
+        with self.monkeypatch.context() as patch:
+            patch.setenv("EVALTRACK_STATE_DIR", str(self.elsewhere))
+            yield
+
+    def planted(self, target: str, judge: str = "none") -> str:
+        """A run of the attacker's, complete in every respect: tags, rows, and the artifact that names its command."""
+        with self.attacker():
+            run = run_eval(self.golden, target=target, judge=judge, tracking_uri=self.uri, traces="off")
+        command: dict[str, Any] = {"golden": str(self.golden), "target": target, "folder": str(Path.cwd())}
+        client = mlflow.MlflowClient(self.uri)
+        with suppress(mlflow.MlflowException):  # in the form in which it stood there
+            mlflow.artifacts.download_artifacts(run_id=run.run_id, artifact_path="command.json", dst_path="before")
+            return run.run_id
+        client.log_dict(run.run_id, {**command, "settings": {"judges": [judge]}}, "command.json")
+        return run.run_id
+
+
+@pytest.fixture
+def store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The golden set lies in the working directory."""
+    golden = Path("small.jsonl")
+    golden.write_text('{"id": "a", "question": "What?", "expected_chunks": ["x"]}\n')
+    baseline = run_eval(golden, target=lambda question, k: ["x"], judge="none", tracking_uri=store_uri, traces="off")
+    return Store(store_uri, golden, baseline, monkeypatch, tmp_path / "elsewhere")
+
+
+def program() -> str:
+    """A command target that leaves a mark where it is executed, and does not find what is expected."""
+    Path("program.py").write_text(PROGRAM)
+    return f"command:{sys.executable} program.py {{question}}"
+
+
+def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
+    """Asking flips again refuses a run of another machine, and says what to name."""
+    planted = store.planted(program())
+    Path("executed").unlink()
+    with pytest.raises(UsageError, match="what a tracking store names is never executed; name what it ran: -t TARGET"):
+        compare_runs(planted, store.baseline.run_id, repeat_flips=3, tracking_uri=store.uri, log=False)
+    assert not Path("executed").exists()
+
+
+def test_no_module_that_a_tag_names_is_imported(store: Store) -> None:
+    """Replaying a judge imports nothing that the store chose."""
+    Path("harmless.py").write_text(JUDGE % 0.5)
+    store.monkeypatch.syspath_prepend(str(Path.cwd()))
+    planted = store.planted(program(), "harmless:judge")
+    Path("harmless.py").write_text("import pathlib; pathlib.Path('imported').touch()\n" + JUDGE % 0.5)
+    sys.modules.pop("harmless")
+    with pytest.raises(UsageError, match="name what it ran: --judge JUDGE"):
+        replay_judge(planted, times=1, tracking_uri=store.uri)
+    assert not Path("imported").exists()
+
+
+@pytest.mark.parametrize("run_id", ["../../x", "/etc/passwd", "a" * 200, ""])
+def test_a_run_id_leads_to_no_other_file(run_id: str) -> None:
+    """Nothing outside of the folder of saved commands is read or written."""
+    assert saved_command(run_id) is None
+
+
+def test_a_run_that_ends_in_the_future_is_not_the_newest(store: Store) -> None:
+    """It would be compared instead of the user's own, today and for ever."""
+    planted = store.planted(program())
+    mlflow.MlflowClient(store.uri).set_terminated(planted, end_time=4_102_444_800_000)  # in the year 2100
+    with store.attacker():
+        own = run_eval(store.golden, target=lambda question, k: ["x"], judge="none", tracking_uri=store.uri)
+    made = compare_runs(baseline=store.baseline.run_id, tracking_uri=store.uri, log=False)
+    assert made.candidate.run_id == own.run_id
+
+
+def test_clocks_may_differ_by_minutes(store: Store) -> None:
+    """A run of a machine whose clock is a little ahead is the newest all the same."""
+    planted = store.planted(program())
+    mlflow.MlflowClient(store.uri).set_terminated(planted, end_time=int((time.time() + 200) * 1000))
+    made = compare_runs(baseline=store.baseline.run_id, tracking_uri=store.uri, log=False)
+    assert made.candidate.run_id == planted
+
+
+def test_a_run_of_another_machine_is_asked_again_with_what_the_user_names(store: Store) -> None:
+    """Golden set and target on the command line, and only if they are those of the run."""
+    target = program()
+    planted = store.planted(target)
+    compare = ("compare", planted, "--baseline-run", store.baseline.run_id, "--no-log", "--repeat-flips", "2")
+    Path("executed").unlink()
+    assert cli(*compare, "--golden", "small.jsonl", "-t", "command:true {question}") == 2
+    assert not Path("executed").exists()
+    assert cli(*compare, "--golden", "small.jsonl", "-t", target) == 1
+    assert Path("executed").exists()
+
+
+def test_a_judge_of_another_machine_is_replayed_with_what_the_user_names(store: Store) -> None:
+    """And only if it is that of the run."""
+    for name in ("judge_a", "judge_b"):
+        Path(f"{name}.py").write_text(JUDGE % 0.5)
+    store.monkeypatch.syspath_prepend(str(Path.cwd()))
+    planted = store.planted(program(), "judge_a:judge")
+    with pytest.raises(UsageError, match="the run was judged by judge_a:judge, not by judge_b:judge"):
+        replay_judge(planted, times=1, judge="judge_b:judge", tracking_uri=store.uri)
+    assert replay_judge(planted, times=1, judge="judge_a:judge", tracking_uri=store.uri).noise == 0
+
+
+def test_numbers_in_a_forged_signature_are_checked(store: Store) -> None:
+    """They come from a tag; none of them costs more than an option could."""
+    planted = store.planted(program())
+    client = mlflow.MlflowClient(store.uri)
+    signature = store.baseline.signature.model_copy(update={"target": program()})
+    for forged in ({"k": 10**9}, {"weights": "alpha=1e999"}, {"weights": "import os"}, {"pass_threshold": 7.0}):
+        client.set_tag(planted, "evaltrack.signature", signature.model_copy(update=forged).model_dump_json())
+        options = {"golden": "small.jsonl", "target": program(), "repeat_flips": 1, "ignore": ["k", "weights"]}
+        with pytest.raises(EvaltrackError):
+            compare_runs(planted, store.baseline.run_id, tracking_uri=store.uri, log=False, **options)
+
+
+def test_a_saved_command_that_others_may_write_to_is_not_executed(store: Store) -> None:
+    """Neither the file nor its folder: what stands there may be theirs."""
+    target = program()
+    run = run_eval(store.golden, target=target, judge="none", tracking_uri=store.uri, traces="off")
+    assert saved_command(run.run_id) is not None
+    commands = Path(os.environ["EVALTRACK_STATE_DIR"]) / "commands"
+    for path, mode in ((commands / f"{run.run_id}.json", 0o606), (commands, 0o777)):
+        before = path.stat().st_mode
+        path.chmod(mode)
+        with pytest.raises(UsageError, match="other users may write to it"):
+            compare_runs(run.run_id, store.baseline.run_id, repeat_flips=1, tracking_uri=store.uri, log=False)
+        path.chmod(before)

@@ -1,0 +1,401 @@
+"""Files of others: a cache, journal or folder that somebody else owns, may write or has edited shapes no number."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evaltrack.cache import FILE, VerdictCache
+from evaltrack.errors import UsageError
+from evaltrack.journal import Journal
+from evaltrack.records import Question, Row, Verdict
+from evaltrack.resuming import journals
+from tests.conftest import REPO, evaltrack
+from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
+
+SOMEBODY = 54321
+"""The uid and gid of a user who is not there."""
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+PAID = Verdict(judge="j", reasoning="It is wrong.", overall_score=0.1)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Path], VerdictCache]]:
+    """Opens caches, and closes them when the test is done."""
+    caches: list[VerdictCache] = []
+
+    def open_cache(folder: Path) -> VerdictCache:
+        caches.append(VerdictCache(folder))
+        return caches[-1]
+
+    yield open_cache
+    for cache in caches:
+        cache.close()
+
+
+Open = Callable[[Path], VerdictCache]
+
+
+def kept(opened: Open, folder: Path, *keys: str) -> None:
+    """Put the paid verdict into a cache, which is closed again."""
+    cache = opened(folder)
+    for key in keys or ("key",):
+        cache.put(key, PAID)
+    assert cache.problem is None
+    cache.close()
+
+
+def edit(path: Path, statement: str) -> None:
+    """Change a database as anybody with sqlite3 can."""
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(statement).rowcount > 0
+
+
+BETTER = """update verdicts set verdict = replace(verdict, '"overall_score":0.1', '"overall_score":1.0')"""
+
+
+# Verdicts
+
+
+def test_an_edited_verdict_is_paid_again(
+    store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A verdict of 0.1 that was edited into 1.0 in the cache is asked for again, and the run says so."""
+    golden, target = golden_set(tmp_path / "golden", {"a": "An answer."})
+    command = ["run", golden, "-t", target, "--judge", JUDGE, "--output", "json"]
+    with serving(scored_reply(0.1)) as server:
+        assert cli(*command) == 0
+        edit(tmp_path / "cache" / FILE, BETTER)
+        capfd.readouterr()
+        assert cli(*command) == 0
+        ended = capfd.readouterr()
+        assert server.calls == 2
+    run = json.loads(ended.out)
+    assert run["metrics"]["judge_score"] == 0.1
+    assert any(note.startswith("1 verdicts of the cache were edited, or are not by this user") for note in run["notes"])
+
+
+def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, opened: Open) -> None:
+    """What was said of one answer is not said of another, whoever copies the row."""
+    kept(opened, tmp_path, "good", "bad")
+    edit(tmp_path / FILE, "delete from verdicts where key = 'bad'")
+    edit(tmp_path / FILE, "update verdicts set key = 'bad' where key = 'good'")
+    assert opened(tmp_path).get("bad") is None
+
+
+def test_a_verdict_by_another_user_is_a_miss(tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that somebody filled with a secret of their own, and handed over, gives nothing."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "theirs"))
+    kept(opened, tmp_path / "cache")
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "ours"))
+    cache = opened(tmp_path / "cache")
+    assert cache.get("key") is None
+    cache.put("key", PAID)
+    assert cache.get("key") == PAID
+
+
+def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, opened: Open) -> None:
+    """A table as earlier versions made it, or an attacker did, is used on, but its rows are paid for again."""
+    text = PAID.model_copy(update={"overall_score": 1.0}).model_dump_json()
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("create table verdicts (key text primary key, verdict text not null)")
+        database.execute("insert into verdicts values ('key', ?)", [text])
+    cache = opened(tmp_path)
+    assert (cache.get("key"), cache.problem) == (None, None)
+    cache.put("key", PAID)
+    assert cache.get("key") == PAID
+    assert len(cache.notes) == 1
+
+
+# Folders and files
+
+
+def all_write(folder: Path) -> str:
+    folder.chmod(0o777)
+    return "other users may write to it"
+
+
+def all_write_and_it_is_sticky(folder: Path) -> str:
+    folder.chmod(0o1777)
+    return "other users may write to it"
+
+
+def a_group_writes(folder: Path) -> str:
+    os.chown(folder, -1, SOMEBODY)
+    folder.chmod(0o770)
+    return "other users may write to it"
+
+
+def somebody_owns_it(folder: Path) -> str:
+    os.chown(folder, SOMEBODY, -1)
+    return "belongs to another user"
+
+
+def all_write_above(folder: Path) -> str:
+    folder.parent.chmod(0o777)
+    return "other users may write to it"
+
+
+def somebody_owns_what_is_above(folder: Path) -> str:
+    os.chown(folder.parent, SOMEBODY, -1)
+    return "belongs to another user"
+
+
+def a_link_of_somebody(folder: Path) -> str:
+    moved = folder.rename(folder.parent / "moved")
+    folder.symlink_to(moved)
+    os.chown(folder, SOMEBODY, -1, follow_symlinks=False)
+    return "belongs to another user"
+
+
+def a_link_to_where_all_write(folder: Path) -> str:
+    (folder.parent / "open").mkdir()
+    moved = folder.rename(folder.parent / "open" / "moved")
+    folder.symlink_to(Path("open", "..", "open", "moved"))
+    moved.parent.chmod(0o777)
+    return "other users may write to it"
+
+
+def all_write_the_file(folder: Path) -> str:
+    next(folder.glob("*.sqlite")).chmod(0o666)
+    return "other users may write to it"
+
+
+def somebody_owns_the_file(folder: Path) -> str:
+    os.chown(next(folder.glob("*.sqlite")), SOMEBODY, -1)
+    return "belongs to another user"
+
+
+def somebody_owns_the_log(folder: Path) -> str:
+    log = next(folder.glob("*.sqlite"))
+    log = log.with_name(f"{log.name}-wal")
+    log.touch(0o600)
+    os.chown(log, SOMEBODY, -1)
+    return "belongs to another user"
+
+
+def a_link_as_file(folder: Path) -> str:
+    file = next(folder.glob("*.sqlite"))
+    moved = file.rename(folder / "moved")
+    file.symlink_to(moved)
+    return "is no file but a link"
+
+
+FOREIGN = [
+    all_write,
+    all_write_and_it_is_sticky,
+    all_write_above,
+    a_link_to_where_all_write,
+    all_write_the_file,
+    a_link_as_file,
+    *(
+        pytest.param(each, marks=as_root)
+        for each in (
+            a_group_writes,
+            somebody_owns_it,
+            somebody_owns_what_is_above,
+            a_link_of_somebody,
+            somebody_owns_the_file,
+            somebody_owns_the_log,
+        )
+    ),
+]
+foreign = pytest.mark.parametrize("give", FOREIGN, ids=lambda give: give.__name__)
+
+
+@foreign
+def test_a_cache_that_others_own_or_write_is_not_used(
+    give: Callable[[Path], str], tmp_path: Path, opened: Open
+) -> None:
+    """Nothing is taken from it and nothing put there; the problem names the place and the cure."""
+    folder = tmp_path / "above" / "cache"
+    kept(opened, folder)
+    why = give(folder)
+    cache = opened(folder)
+    assert cache.get("key") is None
+    assert cache.problem is not None
+    assert why in cache.problem
+    assert cache.problem.startswith(f"verdicts are not cached: {tmp_path}")
+    assert cache.problem.endswith("set EVALTRACK_CACHE_DIR to another folder")
+    cache.put("other", PAID)
+    assert cache.get("other") is None
+
+
+@foreign
+def test_a_journal_that_others_own_or_write_is_not_resumed(
+    give: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of an evaluation that others could have written are refused, neither used nor silently asked again."""
+    path = tmp_path / "above" / "state" / f"{'0' * 32}.sqlite"
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(path.parent))
+    journal = Journal(path, {"command": "c"})
+    journal.keep(
+        [Row(position=0, question=Question(id="1", question="?", domain="d"), trial=1, started_at=1.0, seconds=0.1)]
+    )
+    journal.close()
+    why = give(path.parent)
+    with pytest.raises(UsageError, match=why):
+        Journal(path, {"command": "c"})
+    passed_over: list[str] = []
+    try:
+        assert list(journals(passed_over)) == []
+    except UsageError as error:
+        passed_over.append(str(error))
+    assert why in passed_over[0]
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_run_with_a_state_folder_that_others_write(
+    store_uri: str, tmp_path: Path, resume: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """To resume from it is refused (exit 2); a new evaluation goes on without a journal, and says so."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(0o777)
+    golden, target = golden_set(tmp_path / "golden", {"a": "I do not know."}, expected_chunks=[])
+    more = ["--resume", "auto"] if resume else []
+    assert cli("run", golden, "-t", target, "--output", "json", *more) == (2 if resume else 0)
+    ended = capfd.readouterr()
+    told = ended.err if resume else "\n".join(json.loads(ended.out)["notes"])
+    place = tmp_path / "state"
+    assert f"{place}: other users may write to it, so it is not used; chmod 700 {place}, or set EVALTRACK_ST" in told
+    assert list(place.iterdir()) == []
+
+
+def test_nobody_else_reads_verdicts(tmp_path: Path, opened: Open) -> None:
+    """Folder 0700, file, log and secret 0600, whatever the umask says."""
+    before = os.umask(0)
+    try:
+        cache = opened(tmp_path / "some" / "where")
+        cache.put("key", PAID)
+        modes = {
+            each.name: oct(stat.S_IMODE(each.stat().st_mode))
+            for folder in ("some", "some/where", "state")
+            for each in (tmp_path / folder, *(tmp_path / folder).iterdir())
+        }
+    finally:
+        os.umask(before)
+    assert modes == {
+        **dict.fromkeys(("some", "where", "state"), "0o700"),
+        **dict.fromkeys((FILE, f"{FILE}-wal", f"{FILE}-shm", "verdicts.key"), "0o600"),
+    }
+
+
+def test_our_own_folder_is_closed_and_one_that_was_named_is_not(
+    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older cache that all could read becomes the user's alone; of a named folder only the files do."""
+
+    def modes(folder: Path) -> tuple[int, int]:
+        folder.chmod(0o755)
+        (folder / FILE).touch()
+        (folder / FILE).chmod(0o644)
+        kept(opened, folder)
+        return stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE((folder / FILE).stat().st_mode)
+
+    (tmp_path / "evaltrack").mkdir()
+    assert modes(tmp_path / "evaltrack") == (0o755, 0o600)
+    monkeypatch.delenv("EVALTRACK_CACHE_DIR")
+    assert modes(tmp_path / "evaltrack") == (0o700, 0o600)
+
+
+def test_a_secret_that_others_could_read_is_replaced(tmp_path: Path, opened: Open) -> None:
+    """Whoever read it could sign verdicts: those signed with it are paid for again."""
+    kept(opened, tmp_path)
+    (tmp_path / "state" / "verdicts.key").chmod(0o644)
+    assert opened(tmp_path).get("key") is None
+    assert stat.S_IMODE((tmp_path / "state" / "verdicts.key").stat().st_mode) == 0o600
+
+
+def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, opened: Open) -> None:
+    """An empty secret is none: anybody knows it."""
+    kept(opened, tmp_path)
+    (tmp_path / "state" / "verdicts.key").write_bytes(b"")
+    assert opened(tmp_path).get("key") is None
+    assert len((tmp_path / "state" / "verdicts.key").read_bytes()) == 32
+
+
+HOMELESS = """
+import os, platformdirs, tempfile
+from pathlib import Path
+from evaltrack.cache import cache_folder
+from evaltrack.journal import state_folder
+os.setgid(54321), os.setuid(54321)
+print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.stat().st_mode & 0o777))
+"""
+
+
+@as_root
+def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
+    """In a shared temporary folder others could wait with a folder of a name that is known."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("EVALTRACK_", "XDG_", "HOME"))}
+    said = []
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", HOMELESS], cwd=REPO, env=env, capture_output=True, text=True, timeout=60
+        )
+        assert ended.returncode == 0, ended.stderr
+        said.append(ended.stdout.split())
+    for cache, state, again, mode in said:
+        assert Path(cache).parent == Path(state).parent
+        assert (again, mode) == (cache, "0o700")
+        shutil.rmtree(Path(cache).parent)
+    assert said[0][0] != said[1][0]
+
+
+# Clearing
+
+
+def test_the_cache_can_be_cleared(tmp_path: Path, opened: Open) -> None:
+    """`cache show` counts, `cache clear` removes the file and what SQLite keeps beside it, and says how much."""
+    folder = tmp_path / "cache"
+    kept(opened, folder, "one", "two")
+    shown = json.loads(evaltrack("cache", "show", "--output", "json", cwd=tmp_path).stdout)
+    assert (shown["path"], shown["verdicts"], shown["problem"]) == (str(folder / FILE), 2, None)
+    (folder / "mine.txt").write_text("not ours")
+    cleared = evaltrack("cache", "clear", cwd=tmp_path)
+    assert cleared.returncode == 0, cleared.stderr
+    assert cleared.stdout == f"{folder / FILE}: 2 verdicts ({shown['bytes']:,} bytes) removed\n"
+    assert [each.name for each in folder.iterdir()] == ["mine.txt"]
+    assert evaltrack("cache", "clear", cwd=tmp_path).stdout.endswith(": 0 verdicts (0 bytes) removed\n")
+
+
+@pytest.mark.parametrize("spoil", [all_write, all_write_the_file, lambda folder: (folder / FILE).write_text("no\n")])
+def test_a_cache_that_is_not_used_can_be_cleared(spoil: Callable[[Path], object], tmp_path: Path, opened: Open) -> None:
+    """What is too open or damaged is removed, without a count: to clear it is the cure."""
+    kept(opened, tmp_path / "cache")
+    spoil(tmp_path / "cache")
+    cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
+    assert "an unknown number of verdicts" in cleared.stdout
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+@as_root
+def test_what_is_not_ours_is_not_cleared(tmp_path: Path, opened: Open) -> None:
+    """A file of another user stays."""
+    kept(opened, tmp_path / "cache")
+    somebody_owns_the_file(tmp_path / "cache")
+    cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
+    assert cleared.returncode == 2
+    assert "belongs to another user, and is left alone" in cleared.stderr
+    assert (tmp_path / "cache" / FILE).exists()
+
+
+def test_a_cache_in_use_is_not_cleared(tmp_path: Path, opened: Open) -> None:
+    """An evaluation under way would go on writing to a file without a name."""
+    cache = opened(tmp_path / "cache")
+    cache.put("key", PAID)
+    cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
+    assert cleared.returncode == 2
+    assert "another process is using it" in cleared.stderr
+    assert cache.get("key") == PAID

@@ -1,0 +1,151 @@
+"""A pull request, and people who comment on it, against the composite action: its steps are run as they stand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from tests.workflow import ACTION, BOT, Job, commit, repository
+
+MARKER = "<!-- evaltrack:small -->"
+PAGE = f"{MARKER}\nall is well\n"
+QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
+GOOD, BAD = (f'{{"id": 1, "sources": ["{chunk}"]}}\n' for chunk in "ax")
+LOOSE = '[compare]\nallow-flips = 9\nmax-drop = ["recall_at_k=off", "mrr=off"]\n'
+
+
+def job(folder: Path, base: str = "", **inputs: str) -> Job:
+    """The action on the work tree `folder/tree`, for a golden set whose answers lie beside it."""
+    given = {"golden": "small.jsonl", "target": "recorded:answers.jsonl", "github-token": "t"}
+    return Job(folder / "tree", folder / "temp", given | inputs, base)
+
+
+def written(made: Job) -> None:
+    """A page where the action keeps its own, and where it kept it once."""
+    (made.temp / "evaltrack").mkdir()
+    for place in (made.temp / "evaltrack", made.tree):
+        (place / "evaltrack.md").write_text(PAGE)
+
+
+def saved(folder: Path, answers: str) -> str:
+    """What `evaltrack run --output json` prints."""
+    (folder / "small.jsonl").write_text(QUESTION)
+    (folder / "answers.jsonl").write_text(answers)
+    command = [sys.executable, "-m", "evaltrack", "run", "small.jsonl", "-t", "recorded:answers.jsonl"]
+    ended = subprocess.run([*command, "--output", "json"], cwd=folder, capture_output=True, text=True, check=True)
+    return ended.stdout
+
+
+def test_a_strangers_comment_with_our_marker_stays_as_it_is(tmp_path: Path) -> None:
+    """Anybody can write a marker; only a comment of the token's own is changed."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path)
+    written(made)
+    made.hub((("mallory", f"{MARKER}\nmine"), (BOT, "of another workflow"), (BOT, f"{MARKER}\nof yesterday")))
+
+    assert made.step("Comment").returncode == 0, made.output
+
+    assert made.comments == [("mallory", f"{MARKER}\nmine"), (BOT, "of another workflow"), (BOT, PAGE)]
+
+
+def test_a_strangers_comment_keeps_nobody_from_writing_ours(tmp_path: Path) -> None:
+    """Where none is ours a new one is written."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path)
+    written(made)
+    made.hub((("mallory", f"{MARKER}\nmine"), ("github-actions", f"{MARKER}\nalso mine")))
+
+    assert made.step("Comment").returncode == 0, made.output
+
+    assert made.comments[2:] == [(BOT, PAGE)]
+    assert [who for who, _ in made.comments[:2]] == ["mallory", "github-actions"]
+    assert "mine" in made.comments[0][1]
+
+
+def test_a_comment_that_is_refused_is_a_warning(tmp_path: Path) -> None:
+    """As in a pull request from a fork, whose token can only read; what GitHub answers gives the runner no commands."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path)
+    written(made)
+    made.hub((), refuses=True)
+
+    assert made.step("Comment").returncode == 0
+
+    assert "::warning title=evaltrack::the comment was not written: gh: Resource not acc" in made.output
+    assert "\n::error" not in made.output
+
+
+def test_a_page_that_the_pull_request_brings_is_not_ours(tmp_path: Path) -> None:
+    """Where the evaluation fails before there is a page, none is in the summary or in a comment."""
+    base = repository(tmp_path / "tree", {"evaltrack.md": f"{MARKER}\nI pass, says mallory\n"})
+    made = job(tmp_path, base)  # there is no golden set
+
+    assert made.run() == 2, made.output
+
+    assert made.summary == ""
+    assert made.comments == []
+
+
+@pytest.mark.parametrize("brought", ["baseline", "settings"])
+def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp_path: Path, brought: str) -> None:
+    """Both are those of the commit that it is to be merged into, so the regression is found."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    good, bad = saved(tree, GOOD), saved(tree, BAD)
+    base = repository(tree, {"baseline.json": good})
+    commit(tree, {"baseline.json": bad} if brought == "baseline" else {"evaltrack.toml": LOOSE})
+    made = job(tmp_path, base, baseline="baseline.json")
+
+    assert made.run() == 1, made.output
+
+    assert "pass to fail: 1" in made.output
+    assert made.comments[0][1].startswith(MARKER)
+
+
+def test_every_line_of_options_counts_and_none_is_executed(store_uri: str, tmp_path: Path) -> None:
+    """Quotes hold words together as in a shell; nothing is expanded."""
+    tree = tmp_path / "tree"
+    repository(tree, {"small.jsonl": QUESTION, "answers.jsonl": GOOD})
+    name = "two $(touch pwned) `touch pwned` words"
+    options = f"-k 3 \\\n  --judge none\n--run-name '{name}'\n--require 'recall_at_k>=2'\n"
+    made = job(tmp_path, **{"run-options": options})
+
+    ended = made.step("Evaluate")
+
+    assert ended.returncode == 0, ended.stderr
+    assert made.outputs["evaluate"] == {"code": "1"}, ended.stdout + ended.stderr
+    run = mlflow.search_runs(output_format="list")[0]
+    assert (run.info.run_name, run.data.params["k"]) == (name, "3")
+    assert not (tree / "pwned").exists()
+
+
+def test_another_run_in_the_store_is_not_taken_for_ours(store_uri: str, tmp_path: Path) -> None:
+    """A newer one of the same golden set, as another job makes it meanwhile, is not what is compared."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    good = saved(tree, GOOD)
+    made = job(tmp_path, repository(tree, {"baseline.json": good, "answers.jsonl": BAD}), baseline="baseline.json")
+    for step in ACTION["runs"]["steps"]:
+        if step["name"] in ("Base", "Evaluate"):
+            assert made.step(step["name"]).returncode == 0, made.output
+    saved(tree, GOOD)
+
+    made.step("Compare")
+
+    assert made.outputs["compare"] == {"code": "1"}, made.output
+
+
+def test_options_with_an_open_quote_are_refused(tmp_path: Path) -> None:
+    """Nothing is run, and the message names the input."""
+    (tmp_path / "tree").mkdir()
+    made = job(tmp_path, **{"run-options": "--run-name 'two words"})
+
+    ended = made.step("Evaluate")
+
+    assert ended.returncode == 2
+    assert "::error title=evaltrack::run-options: No closing quotation" in json.dumps(ended.stdout)

@@ -1,0 +1,316 @@
+"""Secrets that try to get into runs, files and messages, by every way there was."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.cli import _run
+from evaltrack.records import Response, Source
+from tests.key_forms import keys
+
+KEYS = keys()
+KEY = KEYS["GitHub personal"][1]
+PASSWORD = "correct9horse"
+HEADER = "t0p-secret/value"
+
+
+def golden(folder: Path, **fields: Any) -> Path:
+    """A golden set of one question."""
+    path = folder / "small.jsonl"
+    path.write_text(json.dumps({"id": 1, "question": "How?", "expected_chunks": ["a"], **fields}) + "\n")
+    return path
+
+
+def everything(folder: Path) -> str:
+    """All that stands in the files below a folder, and in the databases among them."""
+    held = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            held.append(path.read_bytes().decode("utf-8", "replace"))
+            if path.suffix in {".db", ".sqlite"}:
+                with sqlite3.connect(path) as database:
+                    held += database.iterdump()
+    return "\n".join(held)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Says in every field of its answer what it was sent; fails where the question says so."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        type(self).asked.append(self.path)
+        question = json.loads(self.rfile.read(int(self.headers["content-length"])))["question"]
+        said = " ".join(f"{name}={value}" for name, value in self.headers.items())
+        source = {"chunk_id": "a", "title": said, "url": f"http://x/?{said}", "text": said}
+        body = {"answer": said, "sources": [source], "tool_calls": [{"name": "t", "arguments": {"sent": [said]}}]}
+        sent = json.dumps(body).encode() if question == "How?" else said.encode()
+        self.send_response(200 if question == "How?" else 500)
+        self.send_header("content-length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def echo() -> Iterator[str]:
+    """The address of a server that sends back what it is sent."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    _Echo.asked.clear()
+    yield f"http://127.0.0.1:{server.server_address[1]}/ask"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-t", "http://127.0.0.1:9/ask?api_key=" + PASSWORD],
+        ["-t", "http://127.0.0.1:9/ask?lang=en&access_token=" + PASSWORD],
+        ["-t", "https://127.0.0.1:9/" + KEY],
+        ["-t", f"command:echo --api-key {PASSWORD} {{question}}"],
+        ["-t", f"command:env SERVICE_TOKEN={PASSWORD} echo {{question}}"],
+        ["-t", f"command:curl -d q={{question}} http://bob:{PASSWORD}@127.0.0.1:9/"],
+        ["-t", f"htp://bob:{PASSWORD}@127.0.0.1:9/"],
+        ["-t", f"nothing:{KEY}"],
+        ["-t", "http://127.0.0.1:9/", "--target-option", f"body={{q: question, key: '{KEY}'}}"],
+        ["-t", "http://127.0.0.1:9/", "--target-option", f"{KEY}=answer"],
+        ["-t", "http://127.0.0.1:9/", "--target-option", KEY],
+        ["--run-name", f"with {KEY}"],
+        ["--experiment", f"with {KEY}"],
+        ["--judge", f"recorded:{KEY}.jsonl"],
+        ["--judge", f"openai:{KEY}"],
+        ["--require", KEY],
+        ["--evaluation-json", f"{KEY}.json"],
+    ],
+    ids=" ".join,
+)
+def test_a_secret_in_a_name_or_setting_is_refused(
+    arguments: list[str], store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 before anything is asked or logged; the message does not repeat it, and names the environment."""
+    target = [] if "-t" in arguments else ["-t", "command:echo {question}"]
+
+    assert _run(["run", str(golden(tmp_path)), *target, *arguments]) == 2
+
+    said = "".join(capsys.readouterr())
+    assert KEY not in said
+    assert PASSWORD not in said
+    assert "environment" in said or "KEY=VALUE" in said
+    assert KEY not in everything(tmp_path)
+    assert PASSWORD not in everything(tmp_path)
+
+
+def test_a_secret_in_the_path_of_a_golden_set_is_refused(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Paths are logged, too."""
+    folder = tmp_path / KEY
+    folder.mkdir()
+    assert _run(["run", str(golden(folder)), "-t", "command:echo {question}"]) == 2
+    assert KEY not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("target", ["command:echo --max-tokens 500 {question}", "command:echo --token-limit=8k {id}"])
+def test_settings_that_only_sound_like_secrets_are_taken(target: str, store_uri: str, tmp_path: Path) -> None:
+    """A number of tokens is no token."""
+    assert run_eval(golden(tmp_path), target=target).totals["num_errors"] == 1  # an echo is no JSON
+
+
+def test_values_of_queries_are_not_shown_by_doctor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither those of the store nor those of the judge's server; their names are."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"mysql+nothing://db.invalid/mlflow?password={PASSWORD}")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"https://host.invalid/v1?sig={PASSWORD}")
+
+    assert _run(["doctor"]) == 3
+
+    said = "".join(capsys.readouterr())
+    assert PASSWORD not in said
+    assert "https://host.invalid/v1?sig=***" in said
+    assert "mlflow?password=***" in said
+
+
+def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
+    """What shows a store, and what is kept of it, holds no value of its query."""
+    from evaltrack.tracking.store import Store, reason
+
+    for uri in (f"postgresql://h/db?password={PASSWORD}", f"https://host/api?sig={PASSWORD}"):
+        store = Store(uri, None)  # type: ignore[arg-type]
+        assert PASSWORD not in f"{store.shown} {store.ui} {store.serve_command} {store.run_link('1', '2')}"
+        assert PASSWORD not in reason(ValueError(f"Could not reach '{uri}', or (see {uri})"))
+    assert PASSWORD not in reason(ValueError(f"Could not parse 'postgresql://me:{PASSWORD}@h/db'"))
+
+
+def test_the_journal_holds_no_value_of_a_query(store_uri: str, tmp_path: Path) -> None:
+    """What a failed run leaves for `resume` names the store as it may be shown."""
+
+    def target(question: str, k: int) -> Response:
+        raise OSError("gone")
+
+    run_eval(golden(tmp_path), target=target, tracking_uri=f"{store_uri}?timeout=12.0625")
+
+    (journal,) = (tmp_path / "state").glob("*.sqlite")
+    with sqlite3.connect(journal) as database:
+        kept = "\n".join(database.iterdump())
+    assert "?timeout=***" in kept
+    assert "12.0625" not in kept
+
+
+def test_a_query_of_a_target_is_sent_and_not_shown(
+    echo: str, store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A harmless value is sent on, and shown neither in the run's params nor in its report."""
+    assert _run(["run", str(golden(tmp_path)), "-t", f"{echo}?tenant=muller4711", "--output", "json"]) == 0
+
+    said = "".join(capsys.readouterr())
+    assert _Echo.asked == ["/ask?tenant=muller4711"]
+    assert "/ask?tenant=***" in said
+    assert "muller4711" not in said
+    with sqlite3.connect(tmp_path / "store" / "mlflow.db") as database:
+        assert not any("muller4711" in line for line in database.iterdump())
+
+
+def test_headers_that_a_server_sends_back_are_masked(
+    echo: str, store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In answer, sources, arguments of tools and errors; what is measured and shown besides stays."""
+    monkeypatch.setenv("MY_HEADER", HEADER)
+    monkeypatch.setenv("MY_LOGIN", "Ym9iOnBhc3N3MHJk")
+    path = golden(tmp_path)
+    path.write_text(path.read_text() + '{"id": 2, "question": "Fail", "expected_chunks": ["a"]}\n')
+    options = {"header.X-Service": "MY_HEADER", "header.Authorization": "Basic MY_LOGIN"}
+
+    result = run_eval(path, target=echo, target_options=options)
+
+    rows = json.dumps(list(result.rows), default=str)
+    assert "x-service=***" in rows.lower()
+    assert result.metrics["recall_at_k"] == 1
+    held = everything(tmp_path)
+    for secret in (HEADER, "Ym9iOnBhc3N3MHJk"):
+        assert secret not in rows
+        assert secret not in held
+
+
+def test_what_a_program_says_of_its_environment_is_masked(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The values of variables that are named like secrets are in no answer and no error."""
+    monkeypatch.setenv("SERVICE_TOKEN", HEADER)
+    monkeypatch.setenv("SERVICE_NAME", "search-service-7")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import json, os, sys\n"
+        "said = os.environ['SERVICE_TOKEN'] + ' for ' + os.environ['SERVICE_NAME']\n"
+        "print(json.dumps({'answer': said, 'sources': []})) if sys.argv[1] == '1' else sys.exit(said)\n"
+    )
+    path = golden(tmp_path)
+    path.write_text(path.read_text() + '{"id": 2, "question": "Fail", "expected_chunks": ["a"]}\n')
+
+    result = run_eval(path, target=f"command:{sys.executable} {program} {{id}}")
+
+    rows = json.dumps(list(result.rows), default=str)
+    assert rows.count("*** for search-service-7") >= 2
+    assert HEADER not in rows + everything(tmp_path)
+
+
+def test_patterns_of_redact_are_logged_as_a_digest(store_uri: str, tmp_path: Path) -> None:
+    """The names of customers are in no param; other patterns have another digest."""
+    import mlflow
+
+    def logged(*patterns: str) -> str:
+        run = run_eval(golden(tmp_path), target=lambda question, k: ["a"], redact=patterns)
+        params: dict[str, str] = mlflow.MlflowClient().get_run(run.run_id).data.params
+        assert "Muller" not in str(params)
+        return params["redact"]
+
+    assert len({logged("Muller", "Muller4"), logged("Muller"), logged("Muller[5]")}) == 3
+
+
+def test_no_common_form_of_a_key_is_kept(store_uri: str, tmp_path: Path) -> None:
+    """An answer with each of a hundred is kept without any."""
+    told = "\n".join(text for text, _ in KEYS.values())
+
+    result = run_eval(golden(tmp_path), target=lambda question, k: Response(answer=told, sources=()))
+
+    rows = json.dumps(list(result.rows), default=str)
+    assert [name for name, (_, secret) in KEYS.items() if secret[-10:] in rows] == []
+
+
+def test_what_is_taken_out_changes_no_score(store_uri: str, tmp_path: Path) -> None:
+    """Titles, repeats and tokens are measured as they came; only what is kept is redacted."""
+    path = golden(tmp_path, expected_chunks=None, expected_sources=["Order CUST-2"])
+    titles = ["Order CUST-1", "Order CUST-2", "Order CUST-2"]
+
+    def target(question: str, k: int) -> Response:
+        return Response(answer="CUST-1 has ordered " * 50, sources=tuple(Source(title=each) for each in titles))
+
+    plain = run_eval(path, target=target)
+    redacted = run_eval(path, target=target, redact=[r"CUST-\d"])
+
+    assert redacted.metrics == plain.metrics
+    assert (plain.metrics["recall_at_k"], plain.metrics["mrr"]) == (1, 0.5)
+    (row,) = redacted.rows
+    assert "CUST" not in json.dumps(row["sources"]) + row["answer"]
+
+
+JUDGE = """
+seen = []
+def judge(question, response):
+    seen.append(response.model_dump_json())
+    return {"reasoning": "it repeats " + SECRET, "overall_score": 1.0}
+"""
+
+
+def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a judge knows from elsewhere is not kept either."""
+    (tmp_path / "own_judge.py").write_text(f"SECRET = {KEY!r}\n{JUDGE}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def target(question: str, k: int) -> Response:
+        return Response(answer=f"take {KEY}", sources=(Source(chunk_id="a", text=KEY),))
+
+    result = run_eval(golden(tmp_path), target=target, judge="own_judge:judge", tracking_uri=store_uri)
+
+    assert KEY not in "".join(sys.modules["own_judge"].seen)
+    (tmp_path / "own_judge.py").unlink()
+    (row,) = result.rows
+    assert "it repeats [redacted]" in json.dumps(row, default=str)
+    assert KEY not in everything(tmp_path / "store") + everything(tmp_path / "state")
+
+
+def test_no_part_of_a_key_is_left_where_a_message_is_cut(store_uri: str, tmp_path: Path) -> None:
+    """A long message is cut once nothing secret is in it."""
+
+    def target(question: str, k: int) -> Response:
+        raise OSError("x" * 1970 + " " + KEY)
+
+    (row,) = run_eval(golden(tmp_path), target=target).rows
+    assert KEY[:6] not in json.dumps(row, default=str)
+
+
+def test_settings_of_headers_name_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way that is told as the cure works: the name of a variable is no secret."""
+    from evaltrack.privacy.names import check_names
+
+    for told in ("header.Authorization=Bearer MY_TOKEN_VARIABLE", "header.X-Api-Key=MY_API_KEY", "answer=data.token"):
+        check_names([("a --target-option", told)])
+    assert "MY_TOKEN_VARIABLE" not in os.environ

@@ -1,0 +1,185 @@
+"""Ways in beside the store: a page that calls itself `10.evil.com`, words of a project, a settings file in /tmp."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import mlflow.projects.utils
+import pytest
+
+from evaltrack.errors import UsageError
+from tests.conftest import REPO, evaltrack
+from tests.test_cli_ui import free_port
+
+PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
+
+
+@contextmanager
+def served(folder: Path, database: Path, *options: str, hosts: str) -> Iterator[int]:
+    """`evaltrack ui` until the body ends; its port."""
+    shutil.copy(database, folder / "mlflow.db")
+    port = free_port()
+    command = [sys.executable, "-m", "evaltrack", "ui", "--port", str(port), *options]
+    env = {**os.environ, "EVALTRACK_UI_ALLOWED_HOSTS": hosts}
+    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith("Ready"):
+                break
+        assert lines[-1].startswith("Ready"), "".join(lines)
+        yield port
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
+def status(port: int, path: str, host: str, body: str | None = None, origin: str = "") -> int:
+    """The status of a request that says it is for `host`."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"Host": host, "Content-Type": "application/json"} | ({"Origin": origin} if origin else {})
+    connection.request("POST" if body else "GET", path, body, headers)
+    code = connection.getresponse().status
+    connection.close()
+    return code
+
+
+def test_a_page_under_another_name_reaches_nothing(tmp_path: Path, empty_database: Path) -> None:
+    """DNS rebinding: a name that MLflow's patterns of private addresses match is refused, on every page.
+
+    The server answers under loopback, the machine's name and those allowed, whose own pages may send requests.
+    """
+    search, body = "/ajax-api/2.0/mlflow/runs/search", '{"experiment_ids": ["0"]}'
+    with served(tmp_path, empty_database, "--host", "0.0.0.0", hosts="mlflow.example.com") as port:
+        for path in PAGES:
+            for host in ("10.evil.com", f"10.evil.com:{port}", "192.168.evil.com", f"x.mlflow.example.com:{port}"):
+                assert status(port, path, host) == 403, (path, host)
+            for host in ("localhost", "127.0.0.1", "[::1]"):
+                assert status(port, path, f"{host}:{port}") == 200, (path, host)
+            assert status(port, path, f"localhost:{port + 1}") == 403
+        for host in (f"{socket.gethostname().lower()}:{port}", "mlflow.example.com", f"mlflow.example.com:{port}"):
+            assert status(port, "/evaltrack/", host) == 200, host
+            assert status(port, search, host, body, f"http://{host}") == 200, host
+            assert status(port, search, host, body, "http://10.evil.com") == 403, host
+
+
+@pytest.mark.parametrize("hosts", ["*", "10.*", "a b", "http://x", "x,*.example.com"])
+def test_no_pattern_of_hosts(tmp_path: Path, hosts: str) -> None:
+    """A pattern would match names that somebody else owns."""
+    ended = evaltrack("ui", "--allowed-hosts", hosts, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "is not a host; write names with commas and no pattern" in ended.stderr
+
+
+def project(**parameters: str) -> subprocess.CompletedProcess[str]:
+    """The command that MLflow makes of our MLproject and these parameters, executed as MLflow does."""
+    loaded = mlflow.projects.utils.load_project(str(REPO))
+    command = loaded.get_entry_point("main").compute_command(parameters, None)
+    scripts = Path(sys.executable).parent
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "PATH": f"{scripts}{os.pathsep}/usr/bin{os.pathsep}/bin", "PYTHONPATH": str(REPO)}
+        env["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/none/mlflow.db"  # nothing may get as far as this
+        return subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("golden", ["--help", "--version", "--golden", "-k", "--evaluation-json=x"])
+def test_a_golden_set_is_no_option(golden: str) -> None:
+    """`mlflow run . -P golden=--help`: a file that is not there, not a word to the command line."""
+    ended = project(golden=golden)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"Error: {golden}: no such file" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["target", "k", "judge", "experiment", "trials", "require", "run_name", "rubric"])
+def test_no_value_becomes_an_option(name: str) -> None:
+    """Each option of the project takes the next word as its value, whatever it is."""
+    ended = project(golden="none.jsonl", **{name: "--help"})
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_what_the_project_does_not_name_is_refused() -> None:
+    """MLflow adds a parameter of another name to the command; behind `--` it is no option of ours."""
+    ended = project(golden="none.jsonl", help="x", **{"target-option": "a=b"})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "unexpected extra argument" in ended.stderr
+
+
+def test_values_are_no_shell(tmp_path: Path) -> None:
+    """MLflow quotes each value: none is a command."""
+    mark = tmp_path / "executed"
+    for value in (f"$(touch {mark})", f"`touch {mark}`", f"x; touch {mark}", f"'; touch {mark} #", f"x\ntouch {mark}"):
+        ended = project(golden=value, target=value, **{f"x; touch {mark};": value})
+        assert ended.returncode == 2, ended.stderr
+    assert not mark.exists()
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder as /tmp is: ours, and everybody may put files into it."""
+    if os.geteuid():
+        pytest.skip("only root can give a file to another user")
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+STRANGER = 12345
+
+
+@pytest.mark.parametrize(("name", "table"), [("evaltrack.toml", "[run]"), ("pyproject.toml", "[tool.evaltrack.run]")])
+def test_settings_that_somebody_else_left_are_not_followed(shared: Path, name: str, table: str) -> None:
+    """A settings file may name a command to execute: in a folder such as /tmp another user's is refused."""
+    mark = shared / "executed"
+    (shared / "set.jsonl").write_text('{"id": 1, "question": "Why?", "expected_chunks": ["a"]}\n')
+    (shared / name).write_text(f'{table}\ntarget = "command:touch {mark} {{question}}"\n')
+    os.chown(shared / name, STRANGER, STRANGER)
+
+    ended = evaltrack("run", "set.jsonl", cwd=shared, env={"MLFLOW_TRACKING_URI": f"sqlite:///{shared}/mlflow.db"})
+
+    assert not mark.exists()
+    assert ended.returncode == 2, ended.stderr
+    assert f"{name}: belongs to another user, who does not own the folder either" in ended.stderr
+
+
+def test_a_link_that_somebody_else_left_is_not_followed(shared: Path, tmp_path: Path) -> None:
+    """Not to a file of ours either: its settings are meant for another folder."""
+    from evaltrack.cli.settings import read_settings
+
+    (tmp_path / "mine.toml").write_text("[run]\nk = 3\n")
+    link = shared / "evaltrack.toml"
+    link.symlink_to(tmp_path / "mine.toml")
+    assert read_settings(shared) == {"run": {"k": 3}}
+    os.chown(link, STRANGER, STRANGER, follow_symlinks=False)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        read_settings(shared)
+
+
+def test_a_folder_of_somebody_else_is_taken_as_a_whole(shared: Path) -> None:
+    """Where folder and file have one owner, as in a container's mount, whoever works there has chosen it."""
+    from evaltrack.cli.settings import read_settings
+
+    (shared / "evaltrack.toml").write_text("[run]\nk = 3\n")
+    for path in (shared, shared / "evaltrack.toml"):
+        os.chown(path, STRANGER, STRANGER)
+    assert read_settings(shared) == {"run": {"k": 3}}
+
+
+def test_settings_of_a_folder_above_are_not_looked_for(tmp_path: Path) -> None:
+    """Only the working directory's own file counts."""
+    (tmp_path / "evaltrack.toml").write_text("this is no TOML\n")
+    below = tmp_path / "below"
+    below.mkdir()
+    assert "no such file" in evaltrack("golden", "lint", "none.jsonl", cwd=below).stderr

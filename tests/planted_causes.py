@@ -1,0 +1,221 @@
+"""Changes planted in the rows of two runs, each with the cause that it must get.
+
+What is planted is what the world does to a question: an index loses a chunk, a page is edited, a model answers
+otherwise, a judge changes its mind. The rows come from the real scoring, so what is measured is what a run would hold.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evaltrack.compare.causes import causes_of
+from evaltrack.compare.comparison import CauseKind
+from evaltrack.records import Question
+from evaltrack.table import FlatRow
+
+from .planted_changes import (
+    DEPTH,
+    Change,
+    Given,
+    K,
+    answer,
+    answer_alike,
+    decline,
+    demote,
+    edit_and_outrank,
+    edit_expected,
+    edit_golden,
+    edit_other,
+    fail,
+    judge_fails,
+    lose,
+    lose_one_edit_another,
+    make_up,
+    outrank,
+    promote,
+    rename,
+    rename_others,
+    renumber,
+    retrieve_nothing,
+    shuffle_context,
+    swap_context,
+    verdict,
+)
+from .test_collections import DATA, judgements, queries, text_of
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A kind of change: what is done, and the cause that it must get.
+
+    `judged`: it shows only in the judge's score; `negative`: it happens to a question that should be declined, and was:
+    in the words of its answer alone, or (`flagged`) by the target itself.
+    """
+
+    name: str
+    cause: CauseKind
+    changes: tuple[Change, ...]
+    judged: bool = False
+    negative: bool = False
+    flagged: bool = False
+
+
+@dataclass
+class Outcome:
+    """How often each plant got each cause, and the first examples of a wrong one."""
+
+    table: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def planted(self) -> int:
+        """How many changes."""
+        return sum(self.table.values())
+
+    @property
+    def right(self) -> float:
+        """The share that got the right cause."""
+        good = sum(times for (_, wanted, got), times in self.table.items() if wanted == got)
+        return good / max(self.planted, 1)
+
+    def lines(self) -> Iterator[str]:
+        """The confusion table, a line a plant."""
+        width = max(len(name) for name, _, _ in self.table)
+        for (name, wanted, got), times in sorted(self.table.items()):
+            yield f"{name:{width}}  {wanted:20} {'=' if wanted == got else '≠'} {got:20} {times:5}"
+
+
+PLANTS = (
+    Plant("edit golden", "golden_edited", (edit_golden,)),
+    Plant("edit golden + lose", "golden_edited", (edit_golden, lose)),
+    Plant("fail", "target_failed", (fail,)),
+    Plant("fail + edit other", "target_failed", (edit_other, fail)),
+    Plant("rename", "ids_changed", (rename,)),
+    Plant("rename + answer", "ids_changed", (rename, answer), judged=True),
+    Plant("rename + answer alike", "ids_changed", (rename, answer_alike)),
+    Plant("renumber", "ids_changed", (renumber,)),
+    Plant("rename + edit other", "ids_changed", (edit_other, rename)),
+    Plant("edit expected + answer", "source_text_changed", (edit_expected, answer), judged=True),
+    Plant("edit expected + verdict", "source_text_changed", (edit_expected, verdict), judged=True),
+    Plant("edit + outrank", "source_text_changed", (edit_and_outrank,)),
+    Plant("edit + outrank + answer", "source_text_changed", (edit_and_outrank, answer), judged=True),
+    Plant("lose", "source_lost", (lose,)),
+    Plant("lose + edit other", "source_lost", (edit_other, lose)),
+    Plant("lose one + edit another", "source_lost", (lose_one_edit_another,)),
+    Plant("lose + answer", "source_lost", (lose, answer), judged=True),
+    Plant("lose + judge fails", "source_lost", (lose, judge_fails), judged=True),
+    Plant("demote", "source_demoted", (demote,)),
+    Plant("demote + edit below", "source_demoted", (edit_other, outrank)),
+    Plant("demote + answer", "source_demoted", (demote, answer), judged=True),
+    Plant("outrank", "source_demoted", (outrank,)),
+    Plant("outrank + verdict", "source_demoted", (outrank, verdict), judged=True),
+    Plant("decline", "now_declines", (decline,)),
+    Plant("decline, judged", "now_declines", (decline,), judged=True),
+    Plant("decline + edit other", "now_declines", (edit_other, decline), judged=True),
+    Plant("retrieve nothing", "now_declines", (retrieve_nothing,)),
+    Plant("make up", "no_longer_declines", (make_up,), negative=True),
+    Plant("make up, flagged", "no_longer_declines", (make_up,), negative=True, flagged=True),
+    Plant(
+        "make up, flagged + judge fails",
+        "no_longer_declines",
+        (make_up, judge_fails),
+        negative=True,
+        flagged=True,
+    ),
+    Plant("make up + other context", "no_longer_declines", (swap_context, make_up), negative=True),
+    Plant("other context + answer", "context_changed", (swap_context, answer), judged=True),
+    Plant("other order + answer", "context_changed", (shuffle_context, answer), judged=True),
+    Plant("edit other + answer", "context_changed", (edit_other, answer), judged=True),
+    Plant("promote + answer", "context_changed", (promote, answer), judged=True),
+    Plant("answer", "answer_changed", (answer,), judged=True),
+    Plant("verdict", "verdict_changed", (verdict,), judged=True),
+    Plant("verdict on a negative", "verdict_changed", (verdict,), negative=True),
+    Plant("edit other + verdict", "verdict_changed", (edit_other, verdict), judged=True),
+    Plant("verdict + rename other", "verdict_changed", (rename_others, verdict), judged=True),
+    Plant("judge fails on a negative", "judge_failed", (judge_fails,), negative=True),
+    Plant("judge fails", "judge_failed", (judge_fails,), judged=True),
+    Plant("judge fails + answer", "judge_failed", (answer_alike, judge_fails), judged=True),
+    Plant("judge fails + edit expected", "judge_failed", (edit_expected, judge_fails), judged=True),
+)
+
+
+# Where it happens
+
+
+def built(rng: random.Random, plant: Plant) -> Given:
+    """A question that was answered well: one to three expected chunks among others; or a negative that was declined."""
+    pages = [(f"p{place}", f"page {place}, line {rng.random():.6f}") for place in range(DEPTH)]
+    wanted = () if plant.negative else tuple(rng.sample(range(K), rng.randint(1, 3)))
+    asked = Question(
+        id="q", question="What is it?", domain="d", expected_chunks=tuple(pages[each][0] for each in wanted)
+    )
+    return answered(Given(asked, tuple(pages)), plant, rng)
+
+
+def answered(given: Given, plant: Plant, rng: random.Random) -> Given:
+    """The baseline: answered well, or of a negative declined."""
+    if not plant.negative:
+        return replace(given, score=0.9 if plant.judged else None)
+    asked = given.asked.model_copy(update={"expected_chunks": ()})
+    declining = replace(given, asked=asked, answer="I do not know.", says_declined=True)
+    return replace(declining, **rng.choice([{"abstained": True}, {"chunks": ()}])) if plant.flagged else declining
+
+
+def collection(name: str) -> list[Given]:
+    """The questions of a real collection whose BM25 run finds something relevant, with the texts of its documents."""
+    folder = DATA / "collections" / name
+    packed = gzip.decompress((folder / "corpus.jsonl.gz").read_bytes()).decode().splitlines()
+    texts = {line["_id"]: line["text"] for line in map(json.loads, packed)}
+    grades, asked = judgements(folder / "qrels.trec"), queries(name)
+    ranked: dict[str, list[str]] = {}
+    for line in text_of(folder / "bm25_porter.run").splitlines():
+        query, _, document, *_ = line.split()
+        ranked.setdefault(query, []).append(document)
+    found = []
+    for query, documents in ranked.items():
+        wanted = tuple(document for document, grade in grades.get(query, {}).items() if grade >= 1)
+        if not set(wanted) & set(documents[:K]):
+            continue
+        question = Question(id=query, question=asked[query], domain=name, expected_chunks=wanted)
+        found.append(Given(question, tuple((key, texts[key] or "-") for key in documents[:DEPTH])))
+    return found
+
+
+def plant_all(times: int, seed: int, real: Mapping[str, Sequence[Given]]) -> Outcome:
+    """Every kind in turn until so many are planted, on built rows and on the real ones in turn."""
+    rng, outcome = random.Random(seed), Outcome()
+    pools = [None, *real.values()]
+    attempt = 0
+    while outcome.planted < times:
+        plant, pool = PLANTS[attempt % len(PLANTS)], pools[attempt // len(PLANTS) % len(pools)]
+        attempt += 1
+        before = built(rng, plant) if pool is None else answered(rng.choice(pool), plant, rng)
+        after = _changed(before, plant, rng)
+        if after is not None:
+            _told(outcome, plant, before.row(), after.row())
+    return outcome
+
+
+def _changed(before: Given, plant: Plant, rng: random.Random) -> Given | None:
+    after: Given | None = before
+    for change in plant.changes:
+        after = change(after, rng) if after is not None else None
+    return after
+
+
+def _told(outcome: Outcome, plant: Plant, before: FlatRow, after: FlatRow) -> None:
+    cause, *also = causes_of(before, after, K)
+    outcome.table[plant.name, plant.cause, cause.kind] += 1
+    if cause.kind != plant.cause:
+        others = ", ".join(other.kind for other in also)
+        outcome.wrong.append(f"{plant.name}: {cause.kind}, {cause.detail} (also: {others})")
+
+
+def real_collections(names: Sequence[str] = ("adi", "cranfield")) -> dict[str, list[Given]]:
+    """The collections that there are; none without `EVALTRACK_TEST_DATA`."""
+    return {name: collection(name) for name in names if (DATA / "collections" / name).is_dir()}

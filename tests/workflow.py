@@ -1,0 +1,177 @@
+"""The composite action as GitHub's runner runs it: its steps in order with bash, and a `gh` that speaks to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .conftest import REPO
+
+ACTION: dict[str, Any] = yaml.safe_load((REPO / "scripts/github/action.yml").read_text())
+BOT = "github-actions[bot]"
+
+GH = (
+    f"#!{sys.executable}\n"
+    + """
+import json, subprocess, sys
+from pathlib import Path
+
+folder = Path(__file__).parent
+with (folder / "calls").open("a") as calls:
+    calls.write(json.dumps(sys.argv[1:]) + "\\n")
+hub, options, places = json.loads((folder / "hub.json").read_text()), {}, []
+arguments = iter(sys.argv[2:])
+for argument in arguments:
+    if argument == "--paginate":
+        continue
+    if argument.startswith("-"):
+        options[argument] = next(arguments)
+    else:
+        places.append(argument)
+place, comments = places[0], hub["comments"]
+if hub["refuses"] or place == "user":
+    sys.exit("gh: Resource not accessible by integration (HTTP 403)\\n::error::not ours")
+if place == "graphql":
+    answer = {"data": {"viewer": {"login": hub["login"]}}}
+elif "-F" in options:
+    body = Path(options["-F"].removeprefix("body=@")).read_text()
+    if options.get("-X") == "PATCH":
+        next(each for each in comments if each["id"] == int(place.rpartition("/")[2]))["body"] = body
+    else:
+        comments.append({"id": len(comments) + 1, "user": {"login": hub["login"]}, "body": body})
+    (folder / "hub.json").write_text(json.dumps(hub))
+    answer = {}
+else:  # two pages, as `gh api --paginate` prints them
+    answer = comments[:1]
+    if "--jq" not in options:
+        print(json.dumps(comments[:1]))
+        answer = comments[1:]
+    else:
+        answer = comments
+text = json.dumps(answer)
+if "--jq" in options:
+    text = subprocess.run(["jq", "-r", options["--jq"]], input=text, capture_output=True, text=True, check=True).stdout
+print(text)
+"""
+)
+
+
+@dataclass
+class Job:
+    """One job of a workflow whose only step is the action, in a work tree that is there."""
+
+    tree: Path
+    temp: Path
+    inputs: dict[str, str]
+    base: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    output: str = ""
+
+    def __post_init__(self) -> None:
+        self.temp.mkdir(exist_ok=True)
+        (self.temp / "bin").mkdir(exist_ok=True)
+        (self.temp / "bin" / "gh").write_text(GH)
+        (self.temp / "bin" / "gh").chmod(0o755)
+        self.outputs: dict[str, dict[str, str]] = {}
+        self.hub(())
+
+    def hub(self, comments: tuple[tuple[str, str], ...], *, refuses: bool = False) -> None:
+        """What stands on the pull request: author and text of each comment."""
+        held = [{"id": place, "user": {"login": who}, "body": body} for place, (who, body) in enumerate(comments, 1)]
+        (self.temp / "bin/hub.json").write_text(json.dumps({"login": BOT, "refuses": refuses, "comments": held}))
+
+    @property
+    def comments(self) -> list[tuple[str, str]]:
+        """Author and text of each comment."""
+        held = json.loads((self.temp / "bin/hub.json").read_text())["comments"]
+        return [(each["user"]["login"], each["body"]) for each in held]
+
+    @property
+    def summary(self) -> str:
+        """The job's summary."""
+        path = self.temp / "summary"
+        return path.read_text() if path.exists() else ""
+
+    def run(self) -> int:
+        """All steps; the exit code of the first that fails, 0 where none does."""
+        code = 0
+        for step in ACTION["runs"]["steps"]:
+            if "run" in step and not code:
+                code = self.step(step["name"]).returncode
+        return code
+
+    def step(self, name: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """One step, with `env` over what the action sets."""
+        step = next(each for each in ACTION["runs"]["steps"] if each["name"] == name)
+        outputs = self.temp / "output"
+        outputs.write_text("")
+        ended = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+            cwd=self.tree,
+            env=self._env(outputs) | {key: self._value(value) for key, value in step["env"].items()} | env,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        self.output += ended.stdout + ended.stderr
+        self.outputs[step.get("id", name)] = dict(re.findall(r"(?m)^(\w+)=(.*)$", outputs.read_text()))
+        return ended
+
+    def _env(self, outputs: Path) -> dict[str, str]:
+        places = (self.temp / "bin", Path(sys.executable).parent, os.environ["PATH"])
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join(map(str, places)),
+            "RUNNER_TEMP": str(self.temp),
+            "GITHUB_ACTION_PATH": str(REPO / "scripts/github"),
+            "GITHUB_STEP_SUMMARY": str(self.temp / "summary"),
+            "GITHUB_OUTPUT": str(outputs),
+            "GITHUB_REPOSITORY": "o/r",
+            **self.env,
+        }
+
+    def _value(self, text: str) -> str:
+        """An expression of the action: the first of its contexts that is not empty."""
+        return re.sub(r"\$\{\{ (.*?) \}\}", lambda match: self._first(match[1]), text)
+
+    def _first(self, expression: str) -> str:
+        return next(filter(None, map(self._one, expression.split(" || "))), "")
+
+    def _one(self, name: str) -> str:
+        first, _, rest = name.partition(".")
+        if first == "inputs":
+            return self.inputs[rest] if rest in self.inputs else self._value(ACTION["inputs"][rest].get("default", ""))
+        if first == "steps":
+            step, _, key = rest.partition(".outputs.")
+            return self.outputs.get(step, {}).get(key, "")
+        event = {"github.event.pull_request.base.sha": self.base, "github.event.pull_request.number": "7"}
+        return event.get(name, "")
+
+
+def repository(folder: Path, files: dict[str, str]) -> str:
+    """A git repository with one commit of these files; the commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    return commit(folder, files)
+
+
+def commit(folder: Path, files: dict[str, str]) -> str:
+    """One commit more."""
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "--quiet", "--message", "x")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints."""
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
