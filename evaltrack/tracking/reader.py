@@ -116,7 +116,7 @@ def fetch_rows(store: Store, run_id: str, folder: Path) -> Path:
         TrackingError: the run or its rows are not there.
     """
     with tracking_errors(f"reading {ROWS} of run {run_id}"):
-        path = Path(store.client.download_artifacts(run_id, ROWS, str(folder)))
+        path = store.download(run_id, ROWS, folder)
     if not path.is_file():
         raise TrackingError(f"MLflow run {run_id} holds no {ROWS}; was the artifact deleted? Evaluate again")
     return path
@@ -141,4 +141,4 @@ def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
         TrackingError: the run does not hold it.
     """
     with tracking_errors(f"reading {SUMMARY} of run {run_id}"):
-        return Path(store.client.download_artifacts(run_id, SUMMARY, str(folder)))
+        return store.download(run_id, SUMMARY, folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from evaltrack.privacy.addresses import shown_text, shown_url
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
+
+
+DOWNLOAD_PAUSES = (0.2, 0.6)
+"""Seconds before a download from a server is tried again."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,23 @@ class Store:
         """MLflow's own view of two runs, question by question."""
         query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"
         return f"{self.ui}#/experiments/{experiment_id}/evaluation-runs?{query}"
+
+    def download(self, run_id: str, artifact: str, folder: str | Path) -> Path:
+        """Download an artifact of a run into `folder`; from a server again where the connection breaks off.
+
+        MLflow repeats a request that was refused, but not one whose reply ends half-way.
+
+        Raises:
+            MlflowException: it cannot be had.
+        """
+        from mlflow.exceptions import MlflowException
+
+        for pause in DOWNLOAD_PAUSES if self.is_server else ():
+            try:
+                return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+            except (MlflowException, OSError):
+                time.sleep(pause)
+        return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
 
 
 def connect(uri: str | None = None) -> Store:

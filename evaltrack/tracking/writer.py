@@ -129,7 +129,7 @@ class RunWriter:
 
     def _check_rows(self) -> None:
         with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
-            stored = count_rows(Path(self._store.client.download_artifacts(self._run_id, ROWS, folder)))
+            stored = count_rows(self._store.download(self._run_id, ROWS, folder))
         if stored != self._table.rows:
             raise TrackingError(
                 f"MLflow holds {stored} rows of run {self._run_id}, but {self._table.rows} were evaluated"
