@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from evaltrack.commands import Named
@@ -17,7 +18,8 @@ from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import golden_name
 from evaltrack.knowing import judge_known
-from evaltrack.repeating import asking_again
+from evaltrack.question_records import no_records, question_records
+from evaltrack.repeating import RepeatFlips, asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
@@ -35,14 +37,14 @@ def compare_runs(
     baseline_file: str | os.PathLike[str] | None = None,
     max_drop: Iterable[str] = (),
     allow_flips: int = 0,
-    repeat_flips: int = 0,
+    repeat_flips: RepeatFlips = "auto",
     golden: str | None = None,
     target: str | None = None,
     target_options: Mapping[str, str] | None = None,
     judge: str | Sequence[str] = (),
     require_agreement: float | None = None,
     min_coverage: float | None = None,
-    gate: GateKind = "rules",
+    gate: GateKind = "auto",
     ignore: Collection[str] = (),
     require: str = "",
     experiment: str | None = None,
@@ -58,8 +60,9 @@ def compare_runs(
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
         allow_flips: How many questions may go from pass to fail.
-        repeat_flips: How often each question that went from pass to fail is asked again, of the candidate's target and
-            judges; one that passes every time counts as no regression.
+        repeat_flips: How often each question that went from pass to fail is asked again at most, of the candidate's
+            target and judges, so that what broke is told from what scatters; ``"auto"``: as often as it takes, where
+            the target can be asked; 0: not at all. With other gates than ``"auto"`` nothing is asked.
         golden: Golden set whose newest run is compared where no candidate is named, and of what is asked again;
             needed for that, as `target` is, where the candidate was evaluated on another machine: what is executed
             never comes from the tracking store.
@@ -71,7 +74,7 @@ def compare_runs(
             its scores inform and do not block.
         min_coverage: Share of the baseline's measured questions that must be compared, in [0, 1]: lost and edited ones
             are not. None lets none be lost, and a tenth be edited.
-        gate: ``"rules"``, ``"significant"`` or ``"both"`` (see `evaltrack.compare.gate.Gate`).
+        gate: ``"auto"``, ``"seed"``, ``"evidence"`` or ``"significant"`` (see `evaltrack.compare.gate.Gate`).
         ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
         require: Success criteria to hold both sides against.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
@@ -99,7 +102,8 @@ def compare_runs(
         was = saved or side_of_run(store, other, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
-        again = asking_again(chosen, now, repeat_flips, named) if repeat_flips else None
+        records = partial(question_records, store, other) if other else no_records
+        again = asking_again(chosen, now, repeat_flips, named, records) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     if other and other.experiment_id == chosen.experiment_id:
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))

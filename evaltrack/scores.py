@@ -17,7 +17,10 @@ from evaltrack.rubric import PASS_SCORE, RubricWeights
 
 @dataclass(frozen=True)
 class Score:
-    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured)."""
+    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured).
+
+    `span` is the largest difference between two of them; None where they have no bound.
+    """
 
     name: str
     metric: str
@@ -26,14 +29,15 @@ class Score:
     by_group: bool = False
     retrieval: bool = False
     compared: bool = True
+    span: float | None = 1.0
 
 
 def _reasoning_scores() -> Iterator[Score]:
-    yield Score("reasoning_score", "reasoning_score", "the rubric's score, from 0 to 100", by_group=True)
-    yield Score("hypotheses", "hypotheses", "distinct hypotheses in the response")
-    yield Score("shifts", "shifts", "genuine shifts of perspective in the response")
+    yield Score("reasoning_score", "reasoning_score", "the rubric's score, from 0 to 100", by_group=True, span=100.0)
+    yield Score("hypotheses", "hypotheses", "distinct hypotheses in the response", span=None)
+    yield Score("shifts", "shifts", "genuine shifts of perspective in the response", span=None)
     for name in DIMENSIONS:
-        yield Score(name, name, f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10")
+        yield Score(name, name, f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10", span=10.0)
     what = "1 if it claims more confidence than its process earned, else 0; of those that claim any"
     yield Score("coupling_violation", "coupling_violation_rate", what, higher_is_better=False)
     for name in TIER_SCORES:
@@ -66,8 +70,8 @@ SCORES = (
     Score("relevance", "relevance", "the judge: does it answer what was asked"),
     Score("judge_spread", "judge_spread", "a panel: highest minus lowest overall score", higher_is_better=False),
     Score("tools_called", "tools_called", "1 if every expected tool was called, else 0"),
-    Score("num_tokens", "num_tokens", "tokens the target used", higher_is_better=False),
-    Score("combined_score", "combined_score", "hit^alpha * judge^gamma / (tokens / 1000)^beta"),
+    Score("num_tokens", "num_tokens", "tokens the target used", higher_is_better=False, span=None),
+    Score("combined_score", "combined_score", "hit^alpha * judge^gamma / (tokens / 1000)^beta", span=None),
     Score("pass", "pass_rate", "1 if the question passed, else 0", by_group=True),
     Score("pass_at_n", "pass_at_n", "trials: 1 if one of the n passed, else 0"),
     Score("pass_hat_n", "pass_hat_n", "trials: 1 if all n passed, else 0"),
@@ -79,6 +83,7 @@ PASS_THRESHOLD = 0.75
 """Overall score from which a judged answer passes (seed 001's minimum)."""
 
 BY_NAME = {score.name: score for score in SCORES}
+BY_METRIC = {score.metric: score for score in SCORES}
 
 NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"

@@ -42,6 +42,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "num_common": comparison.num_common,
         "metrics": _metrics(comparison.metrics),
         "mcnemar_p": comparison.mcnemar_p,
+        "asked_again": asdict(comparison.asking),
         "causes": dict(comparison.causes),
         "flips": [_change(change) for change in comparison.flips],
         "lost": [_change(change) for change in comparison.lost],
@@ -88,6 +89,8 @@ def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
             "delta": metric.delta,
             "drop": metric.drop,
             "interval": None if metric.interval is None else list(metric.interval),
+            "interval_method": metric.method,
+            "p_value": metric.p_value,
             "threshold": None
             if metric.threshold is None
             else {"amount": metric.threshold.amount, "relative": metric.threshold.relative},
@@ -145,7 +148,8 @@ def _change(change: Change) -> dict[str, Any]:
 def _repeat(repeat: Repeat | None) -> dict[str, Any] | None:
     if repeat is None:
         return None
-    return {"kind": repeat.kind, "times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
+    counts = {"times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
+    return {"kind": repeat.kind} | counts | {"record": {"times": repeat.record_times, "failed": repeat.record_failed}}
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

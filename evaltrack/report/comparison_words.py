@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import CauseKind, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.compare.comparison import (
+    REPEAT_KINDS,
+    CauseKind,
+    Change,
+    Comparison,
+    GroupDelta,
+    MetricDelta,
+    RunInfo,
+)
 from evaltrack.criteria import Checked
 from evaltrack.report.runners import without_commands
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line
@@ -151,8 +159,13 @@ def flips_words(comparison: Comparison) -> str:
         return "no question went from pass to fail or from fail to pass"
     found = f"{lost:,} pass to fail, {won:,} fail to pass (exact McNemar {p_words(comparison.mcnemar_p)})"
     kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
-    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in ("real", "flaky", "gone", "not measured") if kinds[kind])
-    return found + (f"; asked again: {again}" if again else "")
+    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
+    calls = (
+        f" ({comparison.asking.calls:,} call{'' if comparison.asking.calls == 1 else 's'})"
+        if comparison.asking.calls
+        else ""
+    )
+    return found + (f"; asked again{calls}: {again}" if again else "")
 
 
 def p_words(p_value: float) -> str:
@@ -175,13 +188,15 @@ def accepted_words(change: Change) -> str:
 
 
 def repeat_words(change: Change) -> str:
-    """What came of asking the question again: `` [flaky: failed 2 of 5 times again]``; empty where it was not."""
+    """What came of asking the question again: `` [scatter: failed 2 of 5 times again]``; empty where it was not."""
     repeat = change.repeat
     if repeat is None:
         return ""
     if repeat.kind == "not measured":
         return f" [asked {repeat.times} times again, measured {repeat.passed}]"
-    return f" [{repeat.kind}: failed {repeat.failed} of {repeat.passed + repeat.failed} times again]"
+    record = f"; {repeat.record_failed} of {repeat.record_times} before" if repeat.record_times else ""
+    again = f": failed {repeat.failed} of {repeat.passed + repeat.failed} times again{record}" if repeat.times else ""
+    return f" [{repeat.kind}{again}]"
 
 
 def cause_words(change: Change) -> str:

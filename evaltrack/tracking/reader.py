@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,6 +101,30 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
         )
     ids = [run.info.run_id for run in found if run.info.run_id != but]
     return find_evaluation(store, ids[0]) if ids else None
+
+
+def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
+    """The newest finished evaluations that ended before this run, of the same golden set, target, judge and settings.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"tags.`evaltrack.golden` = '{quoted(run.signature.golden)}' AND attributes.status = 'FINISHED'"
+    with tracking_errors("looking for earlier runs"):
+        found = store.client.search_runs(
+            [run.experiment_id],
+            f"{wanted} AND attributes.end_time <= {run.ended_at}",
+            max_results=10 * most,
+            order_by=["attributes.end_time DESC"],
+        )
+    same = {"golden_digest": run.signature.golden_digest}
+    earlier = []
+    for each in found:
+        with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
+            other = evaluation_of(each)
+            if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
+                earlier.append(other)
+    return earlier[:most]
 
 
 def quoted(text: str) -> str:

@@ -15,7 +15,7 @@ from evaltrack.report.html.questions import longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import cost_words, criterion_words, judge_words, low_metrics, metric_title, number
 from evaltrack.result import METRICS, RunResult
-from evaltrack.statistics import share_interval
+from evaltrack.stats.intervals import share_interval
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:
