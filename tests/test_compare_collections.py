@@ -41,7 +41,7 @@ def per_query(collection: str, system: str) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
 def test_deltas_intervals_and_flips_are_those_of_the_references(collection: str, tmp_path: Path) -> None:
-    """Plain against stemmed BM25: deltas to 1e-9, McNemar as scipy has it, the interval within Monte Carlo error or wider."""
+    """Plain against stemmed BM25: deltas to 1e-9, McNemar as scipy has it, the interval as wide or wider."""
     folder = DATA / "collections" / collection
     golden = golden_set(tmp_path / f"{collection}.jsonl", queries(collection), judgements(folder / "qrels.trec"))
     sides: list[Any] = []

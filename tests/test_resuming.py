@@ -33,6 +33,7 @@ from evaltrack.resuming import KEPT_DAYS, journal_named, journals, remove_old
 from evaltrack.table_reader import read_table
 
 from .conftest import REPO, _wait_for
+from .warm import WarmProcess
 
 QUESTIONS, IN_FLIGHT = 30, 4
 BASE = ["golden.jsonl", "-t", "python:mine:ask", "--experiment", "kept", "--concurrency", str(IN_FLIGHT)]
@@ -134,22 +135,15 @@ class Project:
             database.execute(statement, values)
 
     @contextmanager
-    def started(self, *arguments: str, takes: float = 0.05) -> Iterator[subprocess.Popen[str]]:
+    def started(self, *arguments: str, takes: float = 0.05) -> Iterator[WarmProcess]:
         """The command line in a process of its own, as a user starts it."""
-        with subprocess.Popen(
-            [sys.executable, "-m", "evaltrack", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **self.env, "TAKES": str(takes)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with WarmProcess(arguments, self.folder, {**os.environ, **self.env, "TAKES": str(takes)}) as process:
             try:
                 yield process
             finally:
                 process.kill()
 
-    def wait_for(self, count: int, process: subprocess.Popen[str]) -> None:
+    def wait_for(self, count: int, process: WarmProcess) -> None:
         """Wait until so many questions were asked."""
         deadline = time.monotonic() + 60
         while self.asked.total() < count:

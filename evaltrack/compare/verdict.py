@@ -53,9 +53,21 @@ def decide(
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
     if worse:
-        return Decided(metrics, groups, "regression", (*worse, *unsure))
+        return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
     return Decided(metrics, groups, "unknown" if unsure else "ok", reasons)
+
+
+def _moved(changes: Changes) -> Iterator[str]:
+    """Said before anything else where ids or texts of the expected sources moved under what got worse."""
+    worse = [change for change in (*changes.flips, *changes.drops) if change.cause.kind != "unknown"]
+    for kind, words in (
+        ("ids_changed", "the expected sources came back under other ids with the same texts; are ids made anew?"),
+        ("source_text_changed", "expected sources keep their ids, and their texts changed; was the corpus edited?"),
+    ):
+        count = sum(change.cause.kind == kind for change in worse)
+        if count and 2 * count >= len(worse):
+            yield f"of {count:,} of the {len(worse):,} questions that got worse {words}"
 
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
