@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 from evaltrack.criteria import Checked
+from evaltrack.metrics import SCORES
 from evaltrack.records import Row, Signature
-from evaltrack.scores import SCORES
 from evaltrack.table import FlatRow
 
 METRICS = frozenset(score.metric for score in SCORES)

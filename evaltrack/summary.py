@@ -9,8 +9,9 @@ from fractions import Fraction
 from math import ceil, fsum
 from typing import Literal
 
+from evaltrack.metrics import BY_NAME, SCORES
 from evaltrack.records import Question, Row, Usage
-from evaltrack.scores import BY_NAME, SCORES, relevant_keys
+from evaltrack.scores import relevant_keys
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""

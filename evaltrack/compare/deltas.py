@@ -11,7 +11,7 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
-from evaltrack.scores import SCORES
+from evaltrack.metrics import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

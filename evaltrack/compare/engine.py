@@ -20,22 +20,20 @@ from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import UsageError
-from evaltrack.reasoned import DIMENSIONS
+from evaltrack.metrics import depending_on
 from evaltrack.records import Signature
 
-_REASONED = {"reasoning_score", "hypotheses", "shifts", "coupling_violation_rate", *DIMENSIONS}
-_JUDGED = {"judge_score", "accuracy", "completeness", "relevance", "judge_spread", "combined_score", "pass_rate"}
-_JUDGED |= _REASONED
-_RETRIEVED = {"recall_at_k", "precision_at_k", "mrr", "hit_rate", "ndcg_at_k", "combined_score", "pass_rate"}
-AFFECTED: dict[str, set[str]] = {
-    "k": _RETRIEVED,
-    "judge": _JUDGED | {"negative_pass_rate"},
-    "judge_prompt": _JUDGED | {"negative_pass_rate"},
-    "weights": {"combined_score", "reasoning_score"},
-    "rubric": set(METRICS),
-    "pass_threshold": {"pass_rate"},
-    "metrics_version": set(METRICS),
-    "golden": set(METRICS),
+_ALL = frozenset(METRICS)
+_JUDGED = depending_on("judge")
+AFFECTED: dict[str, frozenset[str]] = {
+    "k": depending_on("k"),
+    "judge": _JUDGED,
+    "judge_prompt": _JUDGED,
+    "weights": depending_on("weights"),
+    "rubric": _ALL,
+    "pass_threshold": depending_on("pass_threshold"),
+    "metrics_version": _ALL,
+    "golden": _ALL,
 }
 """Which metrics a differing part of the signature makes incomparable."""
 
@@ -96,7 +94,7 @@ def compare(
     """
     known = known or JudgeKnown()
     gate = replace(gate or Gate(), noise=known.noise)
-    gate = gate if known.trusted else gate.without(_JUDGED | {"negative_pass_rate"})
+    gate = gate if known.trusted else gate.without(_JUDGED)
     left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     measure = Measure(gate, left_out, resamples, seed)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.metrics import OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
-from evaltrack.scores import OF_TRIALS, REASONING_SCORES
 from evaltrack.table import FlatRow, TableWriter
 from evaltrack.table_reader import count_rows, read_table
 from evaltrack.tracking.runs import OpenRun, run_tags
