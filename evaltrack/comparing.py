@@ -105,7 +105,7 @@ def compare_runs(
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
-        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics}
+        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics}
         tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
         log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)

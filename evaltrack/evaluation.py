@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from evaltrack.commands import save_command
 from evaltrack.criteria import check_criteria
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
+from evaltrack.logged import left_out_words
 from evaltrack.plan import Plan, planned
 from evaltrack.privacy.names import check_names
 from evaltrack.progress import Progress, Silent
@@ -192,7 +193,7 @@ class _Evaluation:
             )
             if ledger.told[whose] == ledger.asked[whose]
         }
-        return RunResult(
+        made = RunResult(
             run_id=run.run_id,
             experiment_id=run.experiment_id,
             status=status,
@@ -212,6 +213,8 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows, self.store, run.run_id),
         )
+        left_out = left_out_words(made, held=run.held)
+        return replace(made, notes=(*made.notes, left_out)) if left_out else made
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""

@@ -62,7 +62,7 @@ CHANGED: dict[Part, list[tuple[dict[str, float], dict[str, float]]]] = {
     "judge": [(scores(), scores(shift=0.3)), (scores(True), scores(True, shift=0.3)), (reasoned(), reasoned(3))],
     "weights": [
         (scores(), scores(weights=Weights(alpha=1, beta=1, gamma=1))),
-        (reasoned(), reasoned(weights="h_count=0.9,oscillation=0.01")),
+        (reasoned(), reasoned(weights="crux=0.05,format=0.15")),
     ],
     "pass_threshold": [(scores(), scores(pass_threshold=0.95))],
 }

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import TAG_LIMIT
 from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.writer import metric_name
 
 COMPARISON_PAGE = "comparison.html"
 
