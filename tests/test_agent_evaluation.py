@@ -250,11 +250,25 @@ def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
     for trace in traces:
         row = rows[trace.info.client_request_id]
         assessed = {each.name: each for each in trace.info.assessments}
-        shown = assessed["declined" if row["expected"] == [] else "judge_score"]
         (verdict,) = row["verdicts"]
-        assert shown.value == (verdict["declined"] if row["expected"] == [] else row["overall_score"])
-        assert shown.rationale == verdict["reasoning"]
-        assert (shown.source.source_type, shown.source.source_id) == ("LLM_JUDGE", JUDGE)
+        if row["expected"] == []:
+            assert verdict["reasoning"] in assessed["passed"].rationale
+        else:
+            shown = assessed["judge_score"]
+            assert (shown.value, shown.rationale) == (row["overall_score"], verdict["reasoning"])
+            assert (shown.source.source_type, shown.source.source_id) == ("LLM_JUDGE", JUDGE)
+        assert {name for name in assessed if not name.startswith("expected_")} <= {
+            "judge_score",
+            "passed",
+            "recall_at_k",
+        }
+        root, *_, judge = trace.data.spans
+        assert root.attributes["evaltrack.num_tokens"] == row["num_tokens"]
+        assert root.attributes.get("evaltrack.accuracy") == row["accuracy"]
+        assert (judge.name, judge.span_type, judge.parent_id) == ("judge", "EVALUATOR", root.span_id)
+        assert judge.outputs["reasoning"] == verdict["reasoning"]
+        assert judge.outputs.get("declined") == verdict["declined"]
+        assert judge.inputs["answer"] == row["answer"]
 
 
 def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
