@@ -21,6 +21,7 @@ from evaltrack.repeating import asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.markdown import comparison_note
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
@@ -108,5 +109,6 @@ def compare_runs(
         deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics}
         tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
-        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
+        note = comparison_note(made, chosen.experiment_id)
+        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)
     return made

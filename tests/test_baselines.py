@@ -113,6 +113,39 @@ def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[
     assert f"compareToRunUuid={runs['baseline'].run_id}" in (made.compare_link or "")
 
 
+def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Verdict, reasons and links stand before what the run said of itself; comparing again replaces them."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id, baseline = runs["worse"].run_id, runs["baseline"].run_id
+    own = client.get_run(run_id).data.tags["mlflow.note.content"]
+
+    compare_runs(run_id, baseline, tracking_uri=store_uri)
+    described = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert described.startswith("**Regression** against ")
+    assert "- 1 question went from pass to fail" in described
+    assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
+    assert f"compareToRunUuid={baseline}" in described
+    assert described.endswith(f"\n---\n\n{own}")
+
+    client.set_tag(run_id, "mlflow.note.content", f"{described}\nadded by hand")
+    compare_runs(run_id, baseline, allow_flips=3, max_drop=["recall_at_k=off", "mrr=off"], tracking_uri=store_uri)
+    again = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert again.startswith("**No regression** against ")
+    assert again.endswith(f"\n---\n\n{own}\nadded by hand")
+    assert again.count("against") == described.count("against")
+
+
+def test_a_description_that_leaves_no_room_stays_as_it_is(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Nothing that somebody wrote is cut for the verdict, which stands in its tag all the same."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id = runs["worse"].run_id
+    client.set_tag(run_id, "mlflow.note.content", "x" * 7990)
+    compare_runs(run_id, runs["baseline"].run_id, tracking_uri=store_uri)
+    tags = client.get_run(run_id).data.tags
+    assert tags["mlflow.note.content"] == "x" * 7990
+    assert tags["evaltrack.compare.verdict"] == "regression"
+
+
 def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
     """0 no regression, 1 regression, 2 wrong usage, 3 could not tell."""
     env = {"MLFLOW_TRACKING_URI": store_uri}
