@@ -44,6 +44,7 @@ def evaluate_golden(
     run_name: str | None = None,
     evaluation_json: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
@@ -60,7 +61,7 @@ def evaluate_golden(
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
     with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
-        store = connect(tracking_uri)
+        store = connect(tracking_uri, ui_url)
         kept = kept_of(plan, store, experiment)
         choice = choose_run(resume, kept, store, retry_errors=retry_errors)
         journal = Journal(choice.journal, kept, retry_errors=retry_errors)

@@ -22,8 +22,8 @@ class RunResult:
     `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
     and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
     `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
-    rows that failed or did not pass. `link` is the run's page in MLflow's UI, which `serve_command` starts where no
-    server is known.
+    rows that failed or did not pass. `link` is the run's page in MLflow's UI; where nobody said where that is,
+    `serve_command` starts one.
     """
 
     run_id: str
@@ -41,7 +41,7 @@ class RunResult:
     notes: tuple[str, ...]
     errors: tuple[Row, ...]
     missed: tuple[Row, ...]
-    link: str
+    link: str | None
     serve_command: str | None
     read_rows: Callable[[], Iterable[FlatRow]] = field(repr=False, compare=False)
 

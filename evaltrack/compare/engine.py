@@ -168,8 +168,9 @@ def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]
     refused = [part for part in found if part not in ignored]
     if refused:
         told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
-        cure = "run the candidate again as the baseline was run, set a new baseline, or --ignore what may differ"
-        raise NotComparableError(f"the runs are not comparable: {'; '.join(told)}. {cure[0].upper()}{cure[1:]}")
+        cure = "Run the candidate again as the baseline was run, or set a new baseline"
+        message = f"the runs are not comparable: {'; '.join(told)}. {cure}"
+        raise NotComparableError(message, "; or --ignore what may differ")
     left_out = set[str]().union(*(AFFECTED[part] for part in found))
     if "weights" in found and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes

@@ -183,17 +183,18 @@ def _more(result: RunResult, found: int) -> Iterator[str]:
         yield f"- … the {kind} `{_table(result)}` holds them all"
 
 
-def comparison_note(comparison: Comparison, experiment_id: str) -> str:
+def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
     """What the description of the candidate's run says of its last comparison: verdict, reasons, and where to read on.
 
     Args:
         comparison: What was found.
         experiment_id: The experiment of the candidate; its links are relative to MLflow's UI.
+        side_by_side: Whether MLflow's own view shows both runs.
     """
     now, was = comparison.candidate, comparison.baseline
     here = f"#/experiments/{experiment_id}"
     links = [f"[Comparison]({here}/runs/{now.run_id}/artifacts/comparison.html)"]
-    if comparison.compare_link and was.run_id:
+    if side_by_side:
         query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
         links.append(f"[Side by side]({here}/evaluation-runs?{query})")
     against = f"against {_text(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
