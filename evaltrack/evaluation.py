@@ -28,6 +28,7 @@ from evaltrack.resuming import Choice, choose_run, kept_of
 from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Ledger, Summary
+from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect, impatient
@@ -68,10 +69,16 @@ def evaluate_golden(
         try:
             run = _open(plan, store, choice, journal, experiment, run_name)
             journal.belongs_to(run.run_id)
-            hints = (choice.hint, save_command(run.run_id, plan.command))
+            hints = (choice.hint, save_command(run.run_id, plan.command), _registered(plan, store, run))
             return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
         finally:
             journal.close()
+
+
+def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
+    """Register the golden set among MLflow's datasets; a note where that fails."""
+    golden = plan.golden
+    return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
 def _names(
