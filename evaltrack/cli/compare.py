@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evaltrack.cli.options import settings_of_target, target_options, ui_option
-from evaltrack.cli.output import output_option, print_command
+from evaltrack.cli.output import output_option, print_command, print_json_text
 
 EXAMPLES = """\b
 Examples:
@@ -96,7 +96,7 @@ def compare(
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":
-        click.echo(json_text(made), nl=False)
+        print_json_text(json_text(made))
     elif output == "markdown":
         from evaltrack.report.comparison_markdown import comparison_markdown
 

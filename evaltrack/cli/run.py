@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import settings_of_target, target_options, ui_option
-from evaltrack.cli.output import output_option
+from evaltrack.cli.output import output_option, print_json_text
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def print_result(result: RunResult, output: str) -> None:
         from evaltrack.report.machine import run_json
 
         for piece in run_json(result):
-            click.echo(piece, nl=False)
+            print_json_text(piece)
     else:
         from rich.console import Console
 
