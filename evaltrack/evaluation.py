@@ -25,6 +25,7 @@ from evaltrack.progress import Progress, Silent
 from evaltrack.records import Row
 from evaltrack.result import RunResult
 from evaltrack.resuming import Choice, choose_run, kept_of
+from evaltrack.returned import Returned
 from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Ledger, Summary
@@ -175,7 +176,9 @@ class _Evaluation:
         ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
         stopped: BaseException | None = None
         with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
-            merged = Gathering(settings.trials, _each(writer.add, summary.add, kept.add, self.progress.advance))
+            returned = Returned(self.progress.warn)
+            takers = (writer.add, summary.add, kept.add, returned.add, self.progress.advance)
+            merged = Gathering(settings.trials, _each(*takers))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, merged.add)
@@ -184,13 +187,13 @@ class _Evaluation:
                 stopped = error
             merged.close()
             stop.log_from_now_on()
-            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked))
+            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), returned.note)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
         return result, stopped
 
-    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status) -> RunResult:
+    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, note: str | None) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
@@ -221,8 +224,8 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows, self.store, run.run_id),
         )
-        left_out = left_out_words(made, held=run.held)
-        return replace(made, notes=(*made.notes, left_out)) if left_out else made
+        others = filter(None, (note, left_out_words(made, held=run.held)))
+        return replace(made, notes=(*made.notes, *others))
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""
