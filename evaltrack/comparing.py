@@ -23,10 +23,12 @@ from evaltrack.repeating import RepeatFlips, asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.markdown import comparison_note
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
+from evaltrack.tracking.reader import shown_side_by_side, side_by_side
 from evaltrack.tracking.store import connect
 
 
@@ -50,13 +52,14 @@ def compare_runs(
     experiment: str | None = None,
     log: bool = True,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
 ) -> Comparison:
     """Compare two runs, question by question.
 
     Args:
-        candidate: MLflow run id; None takes the newest finished run of the golden set that `golden`, baseline or
-            baseline file name.
-        baseline: MLflow run id; None takes the run that was set as the baseline of the golden set.
+        candidate: MLflow run id, its beginning, or the run's name; None takes the newest finished run of the golden set
+            that `golden`, baseline or baseline file name.
+        baseline: The same of the baseline; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
         allow_flips: How many questions may go from pass to fail.
@@ -80,6 +83,7 @@ def compare_runs(
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         log: Whether the comparison is recorded on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
@@ -94,7 +98,7 @@ def compare_runs(
     rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate, asked)
     criteria = parse_criteria(require, METRIC_NAMES)
     named = Named(golden, target, target_options or {}, (judge,) if isinstance(judge, str) else tuple(judge))
-    store = connect(tracking_uri)
+    store = connect(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
     chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name)
@@ -105,12 +109,12 @@ def compare_runs(
         records = partial(question_records, store, other) if other else no_records
         again = asking_again(chosen, now, repeat_flips, named, records) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
-    if other and other.experiment_id == chosen.experiment_id:
-        made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
+    made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
-        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics}
+        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics}
         tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
-        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
+        note = comparison_note(made, chosen.experiment_id, side_by_side=shown_side_by_side(chosen, other))
+        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)
     return made

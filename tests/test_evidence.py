@@ -10,7 +10,7 @@ import pytest
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, parse_drops
-from evaltrack.scores import BY_METRIC
+from evaltrack.metrics import BY_METRIC
 
 from .compared import found, question, rows_of, side
 

@@ -358,7 +358,7 @@ def test_trials_are_kept_one_by_one(
     assert {name: found[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")} == {
         name: reference[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")
     }
-    assert (found["num_errors"], found["pass_at_n.n"]) == (0, QUESTIONS)
+    assert (found["num_errors"], found["n/pass_at_n"]) == (0, QUESTIONS)
     assert project.run().info.status == "FINISHED"
     assert 3 * QUESTIONS <= project.asked.total() <= 3 * QUESTIONS + IN_FLIGHT
     trials = list(read_table(Path(project.client.download_artifacts(run_id, "trials.parquet"))))
@@ -725,7 +725,7 @@ def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) ->
     (fresh.folder / "no judge").unlink()
     assert cli("resume", run_id, "--retry-errors")[0] == 0
     found = fresh.metrics(run_id)
-    assert (found["num_errors"], found["judge_score.n"]) == (0, QUESTIONS)
+    assert (found["num_errors"], found["n/judge_score"]) == (0, QUESTIONS)
     assert found.get("judge_errors", 0) == 0
 
 

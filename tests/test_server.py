@@ -259,10 +259,16 @@ def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> No
 
 
 def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, runs: Runs) -> None:
-    """Other questions altogether: a page with status 409 and the reason, no traceback."""
-    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.small, baseline=runs.k5)
+    """Another cut-off: a page with status 409, the reason, and links to go on; no option of the command line."""
+    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k3, baseline=runs.k5)
     assert page.status == 409
     assert "Traceback" not in page.text
+    assert "or set a new baseline" in page.text
+    assert "--ignore" not in page.text
+    golden = re.search(r'href="(golden\?[^"]+)">Runs and baseline of travel', page.text)
+    assert golden
+    assert browser.get(unescape(golden[1])).status == 200
+    assert f"/runs/{runs.k5}" in page.text
 
 
 def test_runs_of_another_experiment_are_not_there(browser: Browser, runs: Runs) -> None:

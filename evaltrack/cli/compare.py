@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.options import settings_of_target, target_options
-from evaltrack.cli.output import output_option, print_command
+from evaltrack.cli.options import settings_of_target, target_options, ui_option
+from evaltrack.cli.output import output_option, print_command, print_json_text
 
 EXAMPLES = """\b
 Examples:
@@ -47,6 +47,7 @@ class Repeats(click.ParamType[int | str]):
 
 
 GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."
+BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
 COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited]"
 AGREEMENT_HELP = (
     "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`, 20 responses or more) is this"
@@ -56,7 +57,11 @@ AGREEMENT_HELP = (
 
 @click.command(epilog=EXAMPLES)
 @click.argument("run", default="", metavar="[RUN|GOLDEN]")
-@click.option("--baseline-run", default="", help="MLflow run id of the baseline.  [default: `evaltrack baseline set`]")
+@click.option(
+    "--baseline-run",
+    default="",
+    help=BASELINE_HELP,
+)
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
 @click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
 @click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
@@ -83,6 +88,7 @@ AGREEMENT_HELP = (
 @click.option(
     "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .html, .md, .json, .xml, .txt."
 )
+@ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
 @output_option("markdown")
 def compare(
@@ -111,7 +117,7 @@ def compare(
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":
-        click.echo(json_text(made), nl=False)
+        print_json_text(json_text(made))
     elif output == "markdown":
         from evaltrack.report.comparison_markdown import comparison_markdown
 

@@ -10,7 +10,7 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
-from evaltrack.scores import BY_METRIC
+from evaltrack.metrics import BY_METRIC
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip

@@ -21,23 +21,21 @@ from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import decide
 from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.reasoned import DIMENSIONS
+from evaltrack.metrics import depending_on
 from evaltrack.records import Signature
 from evaltrack.stats.significance import mcnemar_exact
 
-_REASONED = {"reasoning_score", "hypotheses", "shifts", "coupling_violation_rate", *DIMENSIONS}
-_JUDGED = {"judge_score", "accuracy", "completeness", "relevance", "judge_spread", "combined_score", "pass_rate"}
-_JUDGED |= _REASONED
-_RETRIEVED = {"recall_at_k", "precision_at_k", "mrr", "hit_rate", "ndcg_at_k", "combined_score", "pass_rate"}
-AFFECTED: dict[str, set[str]] = {
-    "k": _RETRIEVED,
-    "judge": _JUDGED | {"negative_pass_rate"},
-    "judge_prompt": _JUDGED | {"negative_pass_rate"},
-    "weights": {"combined_score", "reasoning_score"},
-    "rubric": set(METRICS),
-    "pass_threshold": {"pass_rate"},
-    "metrics_version": set(METRICS),
-    "golden": set(METRICS),
+_ALL = frozenset(METRICS)
+_JUDGED = depending_on("judge")
+AFFECTED: dict[str, frozenset[str]] = {
+    "k": depending_on("k"),
+    "judge": _JUDGED,
+    "judge_prompt": _JUDGED,
+    "weights": depending_on("weights"),
+    "rubric": _ALL,
+    "pass_threshold": depending_on("pass_threshold"),
+    "metrics_version": _ALL,
+    "golden": _ALL,
 }
 """Which metrics a differing part of the signature makes incomparable."""
 
@@ -105,7 +103,7 @@ def compare(
     """
     known = known or JudgeKnown()
     gate = replace(gate or Gate(), noise=known.noise)
-    gate = gate if known.trusted else gate.without(_JUDGED | {"negative_pass_rate"})
+    gate = gate if known.trusted else gate.without(_JUDGED)
     left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     measure = Measure(gate, left_out, resamples, seed)
@@ -183,8 +181,9 @@ def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]
     refused = [part for part in found if part not in ignored]
     if refused:
         told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
-        cure = "run the candidate again as the baseline was run, set a new baseline, or --ignore what may differ"
-        raise NotComparableError(f"the runs are not comparable: {'; '.join(told)}. {cure[0].upper()}{cure[1:]}")
+        cure = "Run the candidate again as the baseline was run, or set a new baseline"
+        message = f"the runs are not comparable: {'; '.join(told)}. {cure}"
+        raise NotComparableError(message, "; or --ignore what may differ")
     left_out = set[str]().union(*(AFFECTED[part] for part in found))
     if "weights" in found and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
-from evaltrack.scores import SCORES
+from evaltrack.metrics import SCORES
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
-from evaltrack.scores import SCORES
+from evaltrack.metrics import SCORES
 from evaltrack.table import FlatRow
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaltrack.records import Signature
-from evaltrack.scores import SCORES
 from evaltrack.tracking.baselines import PROMOTED
+from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.reader import quoted
 from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -21,7 +21,6 @@ NEWEST = 200
 """Runs of evaltrack that are looked through for the names of golden sets."""
 
 GOLDEN, VERDICT = "evaltrack.golden", "evaltrack.compare.verdict"
-_MEANS = frozenset(score.metric for score in SCORES)
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def _past_run(run: Run) -> PastRun:
         sound_moment(info.start_time),
         info.status,
         tags.get("mlflow.user") or info.user_id or "",
-        {name: value for name, value in metrics.items() if name in _MEANS and sound_metric(value)},
+        {name: value for name, value in means_of(metrics).items() if sound_metric(value)},
         sound_count(metrics.get("num_questions")),
         sound_count(metrics.get("num_errors")),
         tags.get(VERDICT),

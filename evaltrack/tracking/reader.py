@@ -14,6 +14,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.table import FlatRow
 from evaltrack.table_reader import read_table
+from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG, Traced
@@ -50,6 +51,30 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
         UsageError: the run is not an evaluation of evaltrack.
     """
     return evaluation_of(find_run(store, run_id))
+
+
+def named_evaluation(store: Store, named: str) -> EvaluationRun:
+    """The evaluation that a person means by an id, the beginning of one, or a run's name.
+
+    Raises:
+        UsageError: there is none or several, or the run is not an evaluation of evaltrack.
+        TrackingError: the store does not answer, or the run is deleted.
+    """
+    return find_evaluation(store, resolve_run(store, named))
+
+
+def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:
+    """Where MLflow shows two runs question by question; None where it cannot, or where nobody said where its UI is."""
+    if baseline is None or not shown_side_by_side(candidate, baseline):
+        return None
+    return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
+
+
+def shown_side_by_side(candidate: EvaluationRun, baseline: EvaluationRun | None) -> bool:
+    """Whether MLflow's own view can show two runs question by question: it needs traces of both, in one experiment."""
+    if baseline is None or "off" in (candidate.traces, baseline.traces):
+        return False
+    return candidate.experiment_id == baseline.experiment_id
 
 
 def evaluation_of(run: Run) -> EvaluationRun:
