@@ -21,6 +21,7 @@ from evaltrack.repeating import asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
@@ -105,8 +106,12 @@ def compare_runs(
         made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
-        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics}
-        tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
+        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics if metric.shows_change}
+        tags = {
+            "verdict": made.verdict,
+            "headline": verdict_words(made),
+            "baseline": made.baseline.run_id or made.baseline.name,
+        }
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
         log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
     return made

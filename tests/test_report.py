@@ -119,12 +119,14 @@ def test_groups_are_capped_in_the_metrics_and_whole_in_the_summary() -> None:
 
 @pytest.mark.parametrize("render", [shown, run_note])
 def test_failures_are_loud(render: object) -> None:
-    """How many questions failed, and that they are in no mean, is said in words."""
+    """How many errors there were, and that they are in no mean, is said in words; those of one message together."""
     failed = row(3, failure=Failure(kind="target_error", message="no route"))
-    made = result(errors=(failed,), totals={**result().totals, "num_errors": 1})
+    alike = tuple(row(place, failure=failed.failure) for place in (4, 6))
+    made = result(errors=(failed, *alike), totals={**result().totals, "num_errors": 3})
     text = render(made)  # type: ignore[operator]
-    assert "failed and are in no mean" in text
-    assert "no route" in text
+    assert "3 errors are in no mean" in text
+    assert text.count("no route") == 1
+    assert "3, 4, 6" in text
 
 
 def test_foreign_text_is_text() -> None:
@@ -681,7 +683,7 @@ def test_long_lists_of_rows_are_cut(kind: str) -> None:
     )
     for text in (shown(made), run_note(made)):
         assert [one in text for one in texts] == [True] * 10 + [False]
-        assert "holds them all" in text or "11 of 11 questions failed" in text
+        assert "holds them all" in text or "11 errors are in no mean, of 11 questions:" in text
     assert "… the table `per_question.json` holds them all" in run_note(made)
 
 

@@ -97,15 +97,15 @@ def compare(
     known = known or JudgeKnown()
     gate = replace(gate or Gate(), noise=known.noise)
     gate = gate if known.trusted else gate.without(_JUDGED | {"negative_pass_rate"})
-    left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
+    left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
-    measure = Measure(gate, left_out, resamples, seed)
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, seed)
     metrics = tuple(replace(m, noise=known.noise.get(m.name)) for m in measure.deltas(paired.frame, gate.drops))
     groups = tuple(measure.groups(paired.frame))
-    changes = Changes(paired, candidate.info.signature.k, count_flips="pass_rate" not in left_out)
+    changes = Changes(paired, candidate.info.signature, left_out, known.noise)
     changes.flips = tuple(known.applied(flip) for flip in _repeated(changes.flips, again))
     metrics = tuple(_without_gone(metrics, changes, measure, paired, gate))
-    p_value = statistics.mcnemar_exact(len(changes.flips), len(changes.fixes))
+    p_value = statistics.mcnemar_exact(changes.counts["broke"], changes.counts["fixed"])
     verdict, reasons = _verdict(gate, metrics, groups, changes, p_value, paired)
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
     checked = tuple(zip(*(check_criteria(criteria, values) for values in sides), strict=True))
@@ -122,7 +122,6 @@ def compare(
         drops=changes.drops,
         lost=changes.lost,
         num_common=len(paired.frame),
-        num_drops=changes.num_drops,
         mcnemar_p=p_value,
         added=paired.added,
         removed=paired.removed,
@@ -133,10 +132,12 @@ def compare(
         criteria=checked,
         notes=known.notes,
         unchanged=changes.unchanged,
+        newly=changes.newly,
         gains=changes.gains,
-        num_gains=changes.num_gains,
-        num_same=changes.num_same,
+        others=changes.others,
         same=changes.same,
+        fates=changes.counts,
+        errors=changes.errors,
         aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
     )
 
@@ -161,8 +162,13 @@ def _without_gone(
     yield from (replace(metric, regressed=metric.regressed and metric.name in still) for metric in metrics)
 
 
-def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
-    """The metrics that cannot be compared, after the differences that may be ignored."""
+def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
+    """The metrics that cannot be compared, after the differences that may be ignored.
+
+    Raises:
+        NotComparableError: another part of the signatures differs.
+        UsageError: `ignore` names no part.
+    """
     ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
     if unknown := ignored - set(AFFECTED):
         raise UsageError(f"--ignore {sorted(unknown)[0]}: write one of {', '.join(AFFECTED)}")
@@ -189,7 +195,7 @@ def _verdict(
     """A regression that was found outweighs what was not compared, which makes the verdict unknown."""
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
-    flips, fixes, lost = sum(flip.counts for flip in changes.flips), len(changes.fixes), len(changes.lost)
+    flips, fixes, lost = sum(flip.counts for flip in changes.flips), len(changes.fixes), changes.num_lost
     if gate.too_many_flips(flips, fixes, p_value):
         allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
         worse.append(f"{flips} question{'s' * (flips > 1)} went from pass to fail{allowed}")

@@ -10,6 +10,8 @@ from evaltrack.report.words import (
     GROUP_METRICS,
     cost_words,
     criterion_words,
+    errors_words,
+    grouped_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -80,7 +82,7 @@ def _head(result: RunResult) -> Iterator[str]:
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     yield f"Target `{clip(signature.target.replace('`', ''), 300)}` on {asked}."
     if totals["num_errors"]:
-        yield f"**{totals['num_errors']} of them failed and are in no mean.**"
+        yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""
     yield _text(judge_words(result), 400)
     if cost := cost_words(result):
@@ -167,9 +169,9 @@ def _misses(result: RunResult) -> Iterator[str]:
 
 def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
-        yield from ("", "**Failed**", "")
-    for row in result.errors[:SHOWN]:
-        yield f"- {_text(row.question.id)}: {_text(str(row.failure))}"
+        yield from ("", "**Errors**", "")
+    for message, ids in grouped_errors(result)[:SHOWN]:
+        yield f"- {_text(ids)}: {_text(message)}"
     yield from _more(result, len(result.errors))
 
 
