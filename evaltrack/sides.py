@@ -63,10 +63,20 @@ def choose_runs(
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
             raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
-    if baseline is not None and baseline.run_id == candidate.run_id:
+    if baseline is not None:
+        check_two_runs(candidate, baseline)
+    return candidate, baseline
+
+
+def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
+    """Refuse to compare a run with itself, which is always the same and tells nothing.
+
+    Raises:
+        InconclusiveError: both are one run.
+    """
+    if baseline.run_id == candidate.run_id:
         cure = "evaluate again (evaltrack run), or name another run or another baseline (--baseline-run)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
-    return candidate, baseline
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:

@@ -707,8 +707,8 @@ def test_a_result_tells_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("errors", "why"),
     [
-        (5, "5 of 5 questions failed"),
-        (2, "2 of 5 questions failed, and the target returned no sources for the others"),
+        (5, "5 of 5 questions ended in errors"),
+        (2, "2 of 5 questions ended in errors, and the target returned no sources for the others"),
     ],
 )
 def test_why_nothing_was_measured(errors: int, why: str) -> None:
