@@ -44,8 +44,8 @@ def _judged(scores: Callable[[int], float], given: Callable[[int], Response | Fa
 
 
 def errors_on_one_side() -> Comparison:
-    """Twelve of forty end in errors of two messages; of the rest recall is higher."""
-    was = _judged(lambda _: 0.9, lambda place: found("x") if place < 10 else found(f"q{place}!"))
+    """Twelve of forty end in errors of two messages; of the rest two are fixed, which lifts every mean."""
+    was = _judged(lambda _: 0.9, lambda place: found("x") if place in (*range(10), 12, 13) else found(f"q{place}!"))
     odd = Failure(kind="target_error", message="503 from host 7")
     now = _judged(
         lambda _: 0.9, lambda place: found(f"q{place}!") if place > 11 else (odd if place == 3 else TIMED_OUT)

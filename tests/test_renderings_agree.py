@@ -262,7 +262,7 @@ def _metric_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("name", "verdict", "counts"),
     [
-        ("errors_on_one_side", "unknown", {"lost": 12, "identical": 28}),
+        ("errors_on_one_side", "unknown", {"lost": 12, "fixed": 2, "identical": 26}),
         ("another_judge", "ok", {"identical": 40}),
         ("another_k", "ok", {"lower score": 40}),
         ("ids_changed", "regression", {"broke": 40}),
@@ -297,9 +297,16 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
     """Its cards have no change, no colour, and say over how many both means are."""
     made = hard("errors_on_one_side")
     text = comparison_html(made)
+    assert ("Recall@5", "+0.071") in facts(made).hidden
     assert "on the 28 measured in both" in text
     assert 'class="figure unknown"' in text
     assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
+
+
+def test_precision_is_not_called_low_where_no_more_can_be_reached() -> None:
+    """One expected source of five places is 0.2, and 0.2 is all."""
+    assert "Precision@5 is not above" not in comparison_html(hard("no_flips"))
+    assert "Recall@5 is not above" in comparison_html(hard("all_flips"))
 
 
 @pytest.mark.parametrize(("part", "pair"), [("judge", ("kind", "strict")), ("k", (5, 3))])

@@ -22,16 +22,21 @@ class ErrorCount:
     count: int
 
 
+def message_kind(message: str) -> str:
+    """What messages have in common that differ in numbers alone, as of a port or of seconds."""
+    return _NUMBER.sub("#", message)
+
+
 def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:
     """How often each message ended a common question, baseline first, the most frequent first.
 
-    Messages that differ in numbers alone, as of a port or of seconds, count as one; the first of them is shown.
+    Messages of one kind count as one; the first of them is shown.
     """
     found: list[ErrorCount] = []
     sides: tuple[tuple[str, Literal["baseline", "candidate"]], ...] = (("b", "baseline"), ("c", "candidate"))
     for side, whose in sides:
         messages = frame[f"error_{side}"].dropna()
         first = dict[str, str]()
-        counts = Counter(first.setdefault(_NUMBER.sub("#", text), text) for text in messages.astype(str))
+        counts = Counter(first.setdefault(message_kind(text), text) for text in messages.astype(str))
         found += [ErrorCount(whose, text, count) for text, count in counts.most_common()]
     return tuple(found)

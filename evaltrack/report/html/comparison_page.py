@@ -90,6 +90,7 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Candidate"],
+        "alike": "Candidate" if comparison.left_out else "Both runs",
         "groups": group_badges(question["group"] for question in questions),
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "causes": cause_names(question.get("cause", "") for question in questions),

@@ -128,7 +128,8 @@ def _note(change: Change) -> str:
 def _both_sides(before: FlatRow, after: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     k = comparison.candidate.signature.k
     traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
-    return {"sides": [_side(before, after, k, limit, traces[0]), _side(after, before, k, limit, traces[1])]}
+    pairs = ((before, after, traces[0]), (after, before, traces[1]))
+    return {"sides": [_side(row, other, k, limit, trace, comparison.left_out) for row, other, trace in pairs]}
 
 
 def _differences(change: Change, before: FlatRow, after: FlatRow, limit: int) -> dict[str, Any]:
@@ -156,14 +157,18 @@ def _same(row: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     told: dict[str, Any] = _about(row, "same")
     if row["error"] or comparison.passing_compared:
         told["now"] = "error" if row["error"] else _outcome_group(row).replace("unmeasured", "")
-    return told | {"sides": [_side(row, None, comparison.candidate.signature.k, limit, trace)]}
+    side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
+    return told | {"sides": [side]}
 
 
 def _trace(run: RunInfo, row: FlatRow) -> str | None:
     return trace_id_of(run.run_id, row["id"]) if run.run_id and has_trace(run.traces, row) else None
 
 
-def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
+def _side(
+    row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One side; scores whose metric is not compared are left out, as the other side's cannot stand beside them."""
     return _filled(
         {
             "answer": shown(row["answer"], limit),
@@ -172,7 +177,7 @@ def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | 
             "sources": ranked(row, other, k),
             "missing": missing(row),
             "wanted": shown(row.get("expected_answer"), limit),
-            "scores": _scores(row, k),
+            "scores": _scores(row, k, left_out),
             "tools": [shown(tool, 80) for tool in row.get("tool_calls") or ()],
             "verdicts": [
                 [shown(each["judge"], 80), shown(each["reasoning"], 3000)] for each in row.get("verdicts") or ()
@@ -183,8 +188,8 @@ def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | 
     )
 
 
-def _scores(row: FlatRow, k: int) -> list[list[str]]:
-    measured = [(name, row.get(name)) for name in SCORES_SHOWN]
+def _scores(row: FlatRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
+    measured = [(name, row.get(name)) for name in SCORES_SHOWN if BY_NAME[name].metric not in left_out]
     return [[_title(name, k), number(value)] for name, value in measured if value is not None]
 
 

@@ -156,7 +156,7 @@
 
   function label(place, sides) {
     if (sides.length > 1) return data.labels[place];
-    return data.compared ? "Both runs" : "";
+    return data.compared ? data.alike : "";
   }
 
   function sourceLists(sides) {
