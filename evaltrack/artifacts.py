@@ -60,7 +60,10 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: R
         status=result.status,
         user="",
         metrics=result.metrics,
-        asked=(result.signature.golden_digest, result.signature.k),
+        num_questions=result.totals["num_questions"],
+        num_errors=result.totals["num_errors"],
+        signature=result.signature,
+        counts=result.counts,
     )
     earlier = run_history(store, run.experiment_id, result.signature.golden)
     return Around(

@@ -24,6 +24,7 @@ from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.markdown import comparison_note
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
@@ -112,8 +113,12 @@ def compare_runs(
     made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
-        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics}
-        tags = {"verdict": made.verdict, "baseline": made.baseline.run_id or made.baseline.name}
+        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics if metric.shows_change}
+        tags = {
+            "verdict": made.verdict,
+            "headline": verdict_words(made),
+            "baseline": made.baseline.run_id or made.baseline.name,
+        }
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
         note = comparison_note(made, chosen.experiment_id, side_by_side=shown_side_by_side(chosen, other))
         log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)

@@ -65,8 +65,8 @@ class RunResult:
         """For a run that measured nothing: why."""
         failed, asked = self.totals["num_errors"], self.totals["num_questions"]
         if failed == asked:
-            return f"{failed} of {asked} questions failed"
-        return f"{failed} of {asked} questions failed, and the target returned no sources for the others"
+            return f"{failed} of {asked} questions ended in errors"
+        return f"{failed} of {asked} questions ended in errors, and the target returned no sources for the others"
 
     @cached_property
     def rows(self) -> list[FlatRow]:

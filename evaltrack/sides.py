@@ -14,16 +14,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.fingerprints import PRINTED, fingerprints
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.machine import RUN_SCHEMA
 from evaltrack.table import FlatRow, schema, without_texts
-from evaltrack.table_reader import count_rows, read_columns, read_table
+from evaltrack.table_reader import count_rows, read_columns, read_groups, read_table
 from evaltrack.tracking.baselines import get_baseline, list_baselines
 from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, choose_experiment
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 
@@ -43,7 +45,7 @@ def choose_runs(
 
     Raises:
         UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
-        InconclusiveError: one of them has not ended.
+        InconclusiveError: one of them has not ended, or both are the same run.
         TrackingError: the store does not answer, or holds no such run.
     """
     named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
@@ -61,7 +63,20 @@ def choose_runs(
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
             raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
+    if baseline is not None:
+        check_two_runs(candidate, baseline)
     return candidate, baseline
+
+
+def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
+    """Refuse to compare a run with itself, which is always the same and tells nothing.
+
+    Raises:
+        InconclusiveError: both are one run.
+    """
+    if baseline.run_id == candidate.run_id:
+        cure = "evaluate again (evaltrack run), or name another run or another baseline (--baseline-run)"
+        raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:
@@ -123,7 +138,11 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
         return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
 
-    return Side(info, _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS)), rows, partial(_brief, path))
+    def slim(ids: Collection[str]) -> Mapping[str, FlatRow]:
+        return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
+
+    frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+    return Side(info, frame, rows, slim, partial(_brief, path))
 
 
 BRIEF_COLUMNS = [
@@ -183,11 +202,12 @@ def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
     import pyarrow as pa
 
     held = {row["id"]: row for row in rows}
-    table = pa.Table.from_pylist(rows, schema=schema()).select(LIGHT_COLUMNS)
+    table = pa.Table.from_pylist(rows, schema=schema())
     return Side(
         info,
-        _frame(table),
+        _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
         rows=lambda ids: {key: held[key] for key in ids if key in held},
+        slim=lambda ids: {key: without_texts(held[key]) for key in ids if key in held},
         brief=lambda ids: [without_texts(row) for row in rows if row["id"] in ids],
     )
 
@@ -198,9 +218,9 @@ def _packed(row: dict[str, Any]) -> FlatRow:
     return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}
 
 
-def _frame(table: pa.Table) -> Any:
-    """The light columns as a data frame whose `passed` knows a missing value."""
-    frame = table.to_pandas()
+def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
+    """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
+    frame = table.to_pandas().join(prints)
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
         frame[name] = frame[name].astype("str")

@@ -97,6 +97,12 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
         return pa.concat_tables(groups) if groups else pa.schema(map(schema().field, columns)).empty_table()
 
 
+def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Some columns, those of them that the file has, part by part; raises as `read_columns` does."""
+    with _Table(path) as table:
+        yield from (table.group(number, columns) for number in range(len(table.groups)))
+
+
 def _claimed(path: Path) -> tuple[RowGroup, ...]:
     """What the footer claims, within bounds."""
     try:

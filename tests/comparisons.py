@@ -52,6 +52,7 @@ FLIP = Change(
     domain="travel",
     difficulty="easy",
     category=None,
+    fate="broke",
     was="pass",
     now="fail",
     cause=DEMOTED,
@@ -64,6 +65,7 @@ LOST = replace(
     FLIP,
     id="8",
     question="How long may I stay?",
+    fate="lost",
     now="error",
     cause=Cause("target_failed", "target_timeout: no response within 60 s"),
     also=(),
@@ -75,6 +77,7 @@ FIX = replace(
     FLIP,
     id="9",
     question="Where is the desk?",
+    fate="fixed",
     was="fail",
     now="pass",
     cause=Cause("answer_changed", "the answer is another"),
@@ -83,7 +86,9 @@ FIX = replace(
     before=None,
     after=None,
 )
-DROP = replace(FLIP, id="10", question="Which zone?", was="pass", now="pass", also=(), before=None, after=None)
+DROP = replace(
+    FLIP, id="10", question="Which zone?", fate="lower score", was="pass", now="pass", also=(), before=None, after=None
+)
 GROUPS = (
     GroupDelta("domain", "rail", 4, (replace(RECALL, candidate=0.8, n=4, threshold=None, regressed=False),), 0, 0, 1.0),
     GroupDelta("domain", "travel", 20, (RECALL, MRR), 1, 1, 1.0),
@@ -108,7 +113,7 @@ def comparison(**fields: Any) -> Comparison:
         drops=(DROP,),
         lost=(LOST,),
         num_common=24,
-        num_drops=1,
+        fates={"identical": 20},
         mcnemar_p=1.0,
         added=("30", "31"),
         removed=("29",),
@@ -134,7 +139,7 @@ def quiet(**fields: Any) -> Comparison:
             groups=(),
             **dict.fromkeys(("flips", "fixes", "drops", "lost", "added", "removed", "edited", "ignored"), ()),
             left_out=(),
-            num_drops=0,
+            fates={"identical": 24},
             causes={},
             criteria=(),
             compare_link=None,

@@ -122,7 +122,7 @@ def test_nothing_measured_is_exit_code_3(store_uri: str, tmp_path: Path) -> None
     )
 
     assert ended.returncode == 3
-    assert "nothing could be measured: 1 of 1 questions failed" in ended.stderr
+    assert "nothing could be measured: 1 of 1 questions ended in errors" in ended.stderr
 
 
 def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
     strict = evaltrack(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
 
     assert (plain.returncode, strict.returncode) == (0, 3)
-    assert "1 of 2 questions failed and are in no mean" in plain.stderr
+    assert "1 of 2 questions ended in errors and are in no mean" in plain.stderr
     assert "coverage 0.500 is below --min-coverage 0.9" in strict.stderr
 
 

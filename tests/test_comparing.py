@@ -13,6 +13,8 @@ from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run
 from evaltrack.errors import TrackingError
 from evaltrack.report.comparison_files import write_comparison
 from evaltrack.report.comparison_terminal import comparison_text
+from evaltrack.tracking.history import past_runs
+from evaltrack.tracking.store import connect
 
 from .judging import cli
 
@@ -57,6 +59,9 @@ def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> Non
     made = compared(store_uri, good, other, ignore=["k"])
     assert made.verdict == "unknown"
     assert made.reasons == ("no rule of the gate could be applied: what they are about is not compared",)
+    newest = past_runs(connect(store_uri), other.experiment_id, "four")[0]
+    assert (newest.verdict, newest.headline) == ("unknown", "Could not tell; retrieval and pass not compared")
+    assert newest.counts["mrr"] == 4
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def compared(flat: list[FlatRow], signature: Signature) -> Comparison:
         fixes=(dataclasses.replace(changes[0], was="fail", now="pass"),),
         unchanged=((PLACES["id"], PLACES["domain"], "pass"),),
         same=(flat[0],),
-        num_same=1,
+        fates={"identical": 1},
         added=(PLACES["id"],),
         removed=(PLACES["id"],),
         edited=(PLACES["id"],),

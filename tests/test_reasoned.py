@@ -14,7 +14,7 @@ import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.compare.pairing import NotComparableError
-from evaltrack.errors import UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics import BY_NAME
 from evaltrack.reasoned import DIMENSIONS, MODES, TIER_SCORES, reasoned
 from evaltrack.records import Dimensions, Observed, Question, Response, Verdict
@@ -250,14 +250,15 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
     printed = capsys.readouterr().out
     assert "30 of 30 questions that got worse: answer_changed (same sources, another answer)" in printed
-    assert "pass to fail: 30" in printed
+    assert "broke (pass to fail): 30" in printed
 
 
-def test_a_run_against_itself_is_silent(showcase: Showcase) -> None:
-    """No flip and no delta."""
-    made = compare_runs(showcase.middling.run_id, showcase.middling.run_id, tracking_uri=showcase.uri, log=False)
-    assert (made.verdict, made.flips, made.fixes) == ("ok", (), ())
-    assert {metric.delta for metric in made.metrics} == {0}
+def test_a_run_against_itself_is_refused(showcase: Showcase) -> None:
+    """It is no comparison: exit code 3, and what to do."""
+    itself = showcase.middling.run_id
+    with pytest.raises(InconclusiveError, match=r"would be compared with itself.*evaluate again") as refused:
+        compare_runs(itself, itself, tracking_uri=showcase.uri, log=False)
+    assert refused.value.exit_code == 3
 
 
 # A recorded verdict, weights, and what is refused

@@ -109,12 +109,14 @@ def test_every_mean_stands_beside_its_count() -> None:
 
 @pytest.mark.parametrize("render", [shown, run_note])
 def test_failures_are_loud(render: object) -> None:
-    """How many questions failed, and that they are in no mean, is said in words."""
+    """How many errors there were, and that they are in no mean, is said in words; those of one message together."""
     failed = row(3, failure=Failure(kind="target_error", message="no route"))
-    made = result(errors=(failed,), totals={**result().totals, "num_errors": 1})
+    alike = tuple(row(place, failure=failed.failure) for place in (4, 6))
+    made = result(errors=(failed, *alike), totals={**result().totals, "num_errors": 3})
     text = render(made)  # type: ignore[operator]
-    assert "failed and are in no mean" in text
-    assert "no route" in text
+    assert "3 errors are in no mean" in text
+    assert text.count("no route") == 1
+    assert "3, 4, 6" in text
 
 
 def test_foreign_text_is_text() -> None:
@@ -650,7 +652,7 @@ def test_long_lists_of_rows_are_cut(kind: str) -> None:
     )
     for text in (shown(made), run_note(made)):
         assert [one in text for one in texts] == [True] * 10 + [False]
-        assert "holds them all" in text or "11 of 11 questions failed" in text
+        assert "holds them all" in text or "11 errors are in no mean, of 11 questions:" in text
     assert "… the table `per_question.json` holds them all" in run_note(made)
 
 
@@ -674,8 +676,8 @@ def test_a_result_tells_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("errors", "why"),
     [
-        (5, "5 of 5 questions failed"),
-        (2, "2 of 5 questions failed, and the target returned no sources for the others"),
+        (5, "5 of 5 questions ended in errors"),
+        (2, "2 of 5 questions ended in errors, and the target returned no sources for the others"),
     ],
 )
 def test_why_nothing_was_measured(errors: int, why: str) -> None:

@@ -17,12 +17,14 @@ from evaltrack.compare.comparison import CauseKind, Comparison, MetricDelta, Thr
 from evaltrack.errors import UsageError
 from evaltrack.report import comparison_notes
 from evaltrack.report import comparison_words as words
+from evaltrack.report.comparison_counts import flips_words
 from evaltrack.report.comparison_files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.comparison_terminal import comparison_text, print_comparison
 from evaltrack.report.github import annotations
 from evaltrack.report.junit import comparison_junit
+from evaltrack.report.verdict_words import VERDICTS
 
 from .comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
 
@@ -68,7 +70,8 @@ def test_a_run_against_itself_says_little() -> None:
         "- no regression",
         "metric   baseline candidate change  95 % interval  n tolerated",
         "Recall@3    0.800     0.800  0.000 0.000 to 0.000 20       5 %",
-        "no question went from pass to fail or from fail to pass",
+        "24 common questions: 0 broke, 24 identical",
+        "no question broke or was fixed",
         "Recall@3: how small a drop 20 questions would show cannot be told, as all changed alike",
     ]
     assert commands(quiet()) == ""
@@ -77,7 +80,7 @@ def test_a_run_against_itself_says_little() -> None:
     assert "####" not in comparison_markdown(quiet())
 
 
-@pytest.mark.parametrize(("verdict", "word"), words.VERDICTS.items())
+@pytest.mark.parametrize(("verdict", "word"), VERDICTS.items())
 def test_the_verdict_comes_first(verdict: str, word: str) -> None:
     """In the terminal it is the first word, on the page the heading."""
     made = quiet(verdict=verdict)
@@ -104,14 +107,14 @@ def test_long_lists_are_cut_and_counted() -> None:
     made = comparison(
         flips=(FLIP,) * 10_000,
         drops=(DROP,) * 100,
-        num_drops=2_500,
+        fates={"lower score": 2_500},
         groups=GROUPS[:1] * 30,
         reasons=("it is worse",) * 30,
     )
     text = shown(made)
-    assert "pass to fail: 10,000\n" in text
+    assert "broke (pass to fail): 10,000\n" in text
     assert "  … and 9,990 more questions; the JSON holds them all\n" in text
-    assert "lower scores without a flip: 2,500\n" in text
+    assert "lower score (without a flip): 2,500\n" in text
     assert "  … and 2,490 more questions; the JSON holds the first 100\n" in text
     assert "  … and 10 more groups; the JSON holds them all\n" in text
     assert "… and 10 more groups\n" in comparison_markdown(made)
@@ -170,15 +173,18 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
     made = comparison(
         flips=(FLIP,) * 4 + others,
         lost=(),
-        drops=(),
+        drops=(DROP,) * 2,
         causes={"answer_changed": 2, "source_demoted": 7},
     )
     assert words.cause_summary(made) == (
         "7 of 9 questions that got worse: source_demoted (an expected source is returned lower), "
-        "most often by `fares#refunds` (4); 2: answer_changed (same sources, another answer)"
+        "most often by `fares#refunds` (6); 2: answer_changed (same sources, another answer)"
     )
-    once = words.cause_summary(replace(made, flips=others, causes={"source_demoted": 1}))
-    assert once == "1 of 1 question that got worse: source_demoted (an expected source is returned lower)"
+    once = words.cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
+    assert (
+        once
+        == "1 of 3 questions that got worse: source_demoted (an expected source is returned lower); 2: not looked at"
+    )
     assert words.cause_summary(quiet()) == ""
 
 
@@ -205,10 +211,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         ({}, []),
         (
             {"ignored": ("judge",), "left_out": ("judge_score", "pass_rate")},
-            [
-                "allowed to differ: judge; not compared: Judge score, Passed",
-                "whether questions pass is not compared, so none can flip",
-            ],
+            ["allowed to differ: judge; not compared: Judge score, Passed"],
         ),
         ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
         ({"left_out": ("mrr",)}, ["not compared: MRR"]),
@@ -227,8 +230,8 @@ def test_a_question_whose_row_was_not_read_has_no_text() -> None:
 
 def test_flips_come_with_their_p() -> None:
     """Rounded, and never 0."""
-    assert words.flips_words(comparison(mcnemar_p=0.0625)) == "1 pass to fail, 1 fail to pass (exact McNemar p 0.062)"
-    assert words.flips_words(comparison(mcnemar_p=1e-9)).endswith("(exact McNemar p below 0.001)")
+    assert flips_words(comparison(mcnemar_p=0.0625)) == "1 broke, 1 fixed (exact McNemar p 0.062)"
+    assert flips_words(comparison(mcnemar_p=1e-9)).endswith("(exact McNemar p below 0.001)")
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, flat("a")), (flat("a"), None), (flat("a"), flat("a"))])
@@ -359,7 +362,7 @@ def test_annotations_escape_what_ends_a_property_or_a_message() -> None:
     """Percent signs, line ends, colons and commas."""
     made = comparison(reasons=("5 % \r\n worse",), flips=(replace(FLIP, id="a:b,c%d\n::error::x"),), lost=())
     first, second = annotations(made)
-    assert "::5 %25 worse%0A2 of 3" in first
+    assert "::5 %25 worse%0A2 of 2" in first
     assert second.startswith("::error title=a%3Ab%2Cc%25d %3A%3Aerror%3A%3Ax (travel)%3A pass to fail%2C ")
 
 

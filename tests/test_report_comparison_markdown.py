@@ -163,7 +163,9 @@ def many(count: int, rows: int) -> Comparison:
     """So many flips, of which the first hold rows with long answers."""
     long = replace(FLIP, before=flat("x " * 5_000, "a"), after=flat("y " * 5_000, "b"), question=EVIL)
     flips = (long,) * rows + tuple(replace(FLIP, id=str(i), before=None, after=None) for i in range(count - rows))
-    return comparison(flips=flips, lost=(LOST,) * 500, drops=(DROP,) * 100, num_drops=7_000, fixes=(FIX,) * 900)
+    return comparison(
+        flips=flips, lost=(LOST,) * 500, drops=(DROP,) * 100, fates={"lower score": 7_000}, fixes=(FIX,) * 900
+    )
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +210,7 @@ def test_short_lists_leave_nothing_out() -> None:
 def test_details_end_after_so_many_and_lines_go_on() -> None:
     """A reader opens 25, and scans 200."""
     page = comparison_markdown(many(300, 0), 500_000)
-    flips = page.partition("#### Pass to fail: 300")[2].partition("####")[0]
+    flips = page.partition("#### Broke (pass to fail): 300")[2].partition("####")[0]
     assert (flips.count("<details>"), flips.count("\n- ")) == (25, 175)
     assert "… and 100 more, left out here" in flips
 

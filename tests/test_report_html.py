@@ -18,17 +18,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.changes import CARRIED_ROWS, SAMPLED, WHOLE_ROWS
+from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
 from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Repeat
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.criteria import Checked
 from evaltrack.report.html import run_page
-from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.comparison_page import _way, comparison_html
 from evaltrack.report.html.culprits import Culprit, culprits
 from evaltrack.report.html.page import document, script_safe, static
 from evaltrack.report.html.past import past_lines
-from evaltrack.report.html.plots import interval_plot, reach, sparkline
+from evaltrack.report.html.plots import Way, interval_plot, reach, sparkline
 from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
@@ -49,6 +49,7 @@ from .comparisons import (
     RECALL,
     REWORDED,
     SIGNATURE,
+    TOKENS,
     comparison,
     flat,
     hostile,
@@ -300,7 +301,7 @@ def test_plots_of_one_axis_reach_as_far_as_the_longest_interval(metrics: list[Me
 
 def test_a_difference_stands_where_its_axis_says() -> None:
     """0 in the middle, the ends of the interval at theirs; the words are those of the picture."""
-    svg = interval_plot(RECALL, 0.25)
+    svg = interval_plot(RECALL, 0.25, "worse")
     middle, line = attributes_of(svg, "axis"), attributes_of(svg, "range")
     assert (middle["x1"], middle["x2"]) == ("100.0", "100.0")
     assert (line["x1"], line["x2"]) == ("8.0", "118.4")
@@ -309,19 +310,19 @@ def test_a_difference_stands_where_its_axis_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidate", "higher", "kind", "mark"),
+    ("metric", "kind", "mark"),
     [
-        (0.7, True, "worse", "path"),
-        (0.9, True, "better", "path"),
-        (0.9, False, "worse", "path"),
-        (0.7, False, "better", "path"),
-        (0.8, True, "same", "circle"),
-        (0.8, False, "same", "circle"),
+        (replace(RECALL, candidate=0.7), "worse", "path"),
+        (replace(RECALL, candidate=0.9), "better", "path"),
+        (replace(TOKENS, candidate=1001.0), "worse", "path"),
+        (replace(TOKENS, candidate=999.0), "better", "path"),
+        (replace(RECALL, candidate=0.8), "same", "circle"),
+        (replace(TOKENS, candidate=1000.0), "same", "circle"),
     ],
 )
-def test_the_shape_says_which_way(candidate: float, higher: bool, kind: str, mark: str) -> None:
+def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> None:
     """Of tokens fewer are better; without an interval the line has no length."""
-    svg = interval_plot(replace(RECALL, candidate=candidate, interval=None), 0.5, higher_is_better=higher)
+    svg = interval_plot(replace(metric, interval=None), 500, _way(quiet(), metric))
     assert attributes_of(svg, f"plot {kind}")["role"] == "img"
     assert [tag for tag, each in Page(svg).elements if each.get("class") == "dot"] == [mark]
     line = attributes_of(svg, "range")
@@ -330,8 +331,9 @@ def test_the_shape_says_which_way(candidate: float, higher: bool, kind: str, mar
 
 def test_worse_points_down_and_better_up() -> None:
     """The third corner lies below or above the other two."""
-    for candidate, tip in ((0.7, "l-6 9.0z"), (0.9, "l-6 -9.0z")):
-        assert str(attributes_of(interval_plot(replace(RECALL, candidate=candidate), 1), "dot")["d"]).endswith(tip)
+    ways: tuple[tuple[Way, str], ...] = (("worse", "l-6 9.0z"), ("better", "l-6 -9.0z"))
+    for way, tip in ways:
+        assert str(attributes_of(interval_plot(RECALL, 1, way), "dot")["d"]).endswith(tip)
 
 
 @pytest.mark.parametrize(
@@ -513,27 +515,51 @@ def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
 # The past
 
 
-def past(recall: float | None, k: int = 3, digest: str = "0123", status: str = "FINISHED", **other: float) -> PastRun:
+def past(
+    recall: float | None,
+    k: int = 3,
+    digest: str = "0123",
+    status: str = "FINISHED",
+    judge: str = "none",
+    run_id: str = "r",
+    **other: float,
+) -> PastRun:
+    """A run of the golden set as its history has it."""
     metrics = ({} if recall is None else {"recall_at_k": recall}) | other
-    return PastRun("r", "n", 0, status, "u", metrics, asked=(digest, k))
+    signature = SIGNATURE.model_copy(update={"golden_digest": digest, "k": k, "judge": judge})
+    return PastRun(run_id, "n", 0, status, "u", metrics, signature=signature)
 
 
 def test_the_past_is_of_the_same_questions_at_the_same_k() -> None:
-    """Oldest first; runs of another k or golden set, those that did not end, and those of another version are out."""
-    others = [past(0.1, k=5), past(0.2, digest="4567"), past(0.3, status="KILLED"), replace(past(0.4), asked=None)]
-    newest_first = [past(0.9), *others, past(None), past(0.5)]
-    (line,) = past_lines(newest_first, SIGNATURE)
+    """Oldest first, this run last; runs of another k or golden set, with errors, or that did not end are out."""
+    others = [past(0.1, k=5), past(0.2, digest="4567"), past(0.3, status="KILLED"), replace(past(0.4), signature=None)]
+    others += [
+        replace(past(0.4), num_errors=1),
+        replace(past(0.4), num_questions=7),
+        replace(past(0.4), counts={"recall_at_k": 2}),
+    ]
+    newest_first = [past(0.99), past(0.9, run_id="this"), *others, past(None), past(0.5)]
+    (line,) = past_lines(newest_first, "this")
     assert (line.title, line.first, line.last, line.runs) == ("Recall@3", "0.500", "0.900", 2)
-    assert [each["d"] for each in Page(line.plot).every("path")] == ["M5.0 29.0M155.0 5.0"]  # and a gap between
-    label = "Recall@3 over the last 2 runs, oldest first: from 0.500 to 0.900"
+    assert [each["d"] for each in Page(line.plot).every("path")] == ["M5.0 29.0L155.0 5.0"]
+    label = "Recall@3 over 2 runs, this one last: from 0.500 to 0.900"
     assert Page(line.plot).every("svg")[0]["aria-label"] == label
+    assert past_lines(newest_first, "another") == []
+    assert past_lines(newest_first, None) == []
+
+
+def test_a_line_of_the_judge_is_of_one_judge() -> None:
+    """Recall does not depend on who judged; the judge's score and passing do."""
+    runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
+    lines = {line.title: line.runs for line in past_lines(runs, "new")}
+    assert lines == {"Recall@3": 3, "Passed": 2, "Judge score": 2}
 
 
 def test_one_run_is_no_past() -> None:
     """Neither is a metric that one run of several measured."""
-    assert past_lines((), SIGNATURE) == []
-    assert past_lines((past(0.5),), SIGNATURE) == []
-    assert [line.title for line in past_lines((past(0.5, mrr=0.1), past(None, mrr=0.2)), SIGNATURE)] == ["MRR"]
+    assert past_lines((), "r") == []
+    assert past_lines((past(0.5),), "r") == []
+    assert [line.title for line in past_lines((past(0.5, mrr=0.1), past(None, mrr=0.2)), "r")] == ["MRR"]
 
 
 # The questions of a comparison
@@ -542,7 +568,7 @@ def test_one_run_is_no_past() -> None:
 def test_questions_come_by_what_became_of_them() -> None:
     """Flips, lost, lower, fixed, and the same; a fix has no cause."""
     same = flat("It is.", "fees#refunds") | {"id": "1", "passed": True}
-    made = comparison(num_same=1, same=(same,))
+    made = comparison(fates={}, same=(same,))
     told_ = list(changed_questions(made))
     assert [(each["group"], each["id"]) for each in told_] == [
         ("flip", "7"),
@@ -566,7 +592,7 @@ def test_questions_come_by_what_became_of_them() -> None:
 )
 def test_what_is_the_same_says_what_it_is(row_: FlatRow, now: str | None) -> None:
     """Of one that could not be measured nothing is said."""
-    (*_, last) = changed_questions(quiet(num_same=1, same=(flat("a") | row_,)))
+    (*_, last) = changed_questions(quiet(fates={}, same=(flat("a") | row_,)))
     assert (last["group"], last.get("now")) == ("same", now)
 
 
@@ -697,19 +723,22 @@ def test_groups_stand_worst_first_on_one_axis() -> None:
 
 def test_past_and_hints_are_shown() -> None:
     """The line of each metric, and what is low."""
-    page = Page(comparison_html(comparison(history=(past(0.7), past(0.8)))))
-    assert "Recall@3 0.800 → 0.700 2 runs, oldest first" in page.words
+    page = Page(comparison_html(comparison(history=(past(0.7, run_id="c1"), past(0.8)))))
+    assert "Recall@3 0.800 → 0.700 2 runs, this one last" in page.words
     assert "Recall@3 is not above 0.8" in page.words
 
 
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, "All 4 common questions"),
-        ({"num_drops": 12}, "4 of 15 common questions: all that flipped or were lost, 1 of 12 that only scored lower."),
+        ({"num_common": 4, "fates": {}}, "All 4 common questions"),
         (
-            {"num_same": 20_000, "same": (flat("a"),)},
-            "5 of 20,004 common questions: all that flipped or were lost, 1 of 20,000 that are the same.",
+            {"num_common": 15, "fates": {"lower score": 12}},
+            "4 of 15 common questions, the worst first: all others, 1 of 12 lower score.",
+        ),
+        (
+            {"num_common": 20_004, "fates": {"identical": 20_000}, "same": (flat("a"),)},
+            "5 of 20,004 common questions, the worst first: all others, 1 of 20,000 identical.",
         ),
     ],
 )
@@ -781,7 +810,7 @@ def test_questions_of_a_run_stand_failed_first() -> None:
     assert given_["scores"][0] == ["Recall@5", "1.000"]
     assert page.question("d")["sides"][0]["sources"] is None
     assert "All 4 questions." in page.words
-    assert "1 failed and are in no mean." in page.words
+    assert "1 error is in no mean." in page.words
 
 
 def test_figures_have_their_counts_and_shares_their_interval() -> None:
@@ -836,7 +865,7 @@ def test_groups_past_and_notes_of_a_run() -> None:
     around = Around("n", history=(past(0.9, k=5), past(0.5, k=5)))
     page = run_of(outcomes(), around, signature=signature, notes=("Mind <b>this</b>.",))
     assert "d 0.500 n 4 easy 1.000 n 1" in page.words
-    assert "Recall@5 0.500 → 0.900 2 runs, oldest first" in page.words
+    assert "Recall@5 0.500 → 0.900 2 runs, this one last" in page.words
     assert "Mind <b>this</b>." in page.words
     lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
     assert "By domain and difficulty" not in lone.words
@@ -931,7 +960,7 @@ def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path
     answer = " ".join(f"word{place}" for place in range(80))[:600]
     before, after = many(10_000, 500, answer, "text " * 100)
     made = compare(side(before), from_a_table(side(after), after, tmp_path / "rows.parquet"), resamples=100)
-    assert (len(made.flips), made.num_same, len(made.same)) == (500, 9_500, 9_500)
+    assert (len(made.flips), made.count("identical"), len(made.same)) == (500, 9_500, 9_500)
     assert all(source.get("text") is None for row_ in made.same for source in row_["sources"])
 
     page = Page(comparison_html(made))
@@ -946,7 +975,7 @@ def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path
 
 
 def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample() -> None:
-    """Below 15 MB in seconds; rows are held of the first 2,000 changes, the others are listed with their cause."""
+    """Below 15 MB in seconds, each regression with its cause and both sides."""
     before, after = many(100_000, 2_500, "It is so. " * 60, None)
     made = compare(side(before), side(after), resamples=100)
     started = time.perf_counter()
@@ -958,12 +987,9 @@ def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample(
     assert page.size < 15_000_000
     groups = [each["group"] for each in page.questions]
     assert groups == ["flip"] * 2_500 + ["same"] * SAMPLED
-    assert [len(each.get("sides", ())) for each in page.questions[:2_500]] == [2] * CARRIED_ROWS + [0] * 500
+    assert [len(each.get("sides", ())) for each in page.questions[:2_500]] == [2] * 2_500
     assert {each["cause"] for each in page.questions[:2_500]} == {"source_lost"}
-    assert (
-        "4,500 of 100,000 common questions: all that flipped or were lost, 2,000 of 97,500 that are the same."
-        in page.words
-    )
+    assert "4,500 of 100,000 common questions, the worst first: all others, 2,000 of 97,500 identical." in page.words
 
 
 @pytest.mark.parametrize(("questions", "k"), [(10_000, 5), (1_000, 100)])
@@ -979,14 +1005,15 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
 
 
 def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
-    """It stands in a group of its own with both sides, and what rose; JUnit still lists it as a case."""
+    """It stands in a group of its own with both sides, and what rose."""
     asked = [question("a"), question("b")]
     was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
     made = compare(was, side(rows_of(asked, {}), "now"))
     assert [each.id for each in made.gains] == ["a"]
-    assert (made.num_gains, made.num_same, [key for key, _, _ in made.unchanged]) == (1, 1, ["a", "b"])
+    assert (made.count("higher score"), made.count("identical")) == (1, 1)
+    assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["detail"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)

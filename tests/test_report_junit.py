@@ -51,7 +51,7 @@ def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
     """With all its reasons."""
     made = quiet(verdict=verdict, reasons=("one", "two"))
     assert cases(made)["gate", "verdict"] == how
-    assert "one\ntwo</" in comparison_junit(made)
+    assert "one\ntwo\n" in comparison_junit(made)
 
 
 @pytest.mark.parametrize("outcome", ["fail", "error", "not measured"])

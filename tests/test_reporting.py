@@ -118,7 +118,7 @@ def test_the_page_that_a_run_logged_is_the_one_that_is_written_later(store_uri: 
     assert now.elements == then.elements
     assert [each["group"] for each in now.questions] == ["error", "pass", "pass"]
     assert "target_error" in now.questions[0]["detail"]
-    assert "1 failed and are in no mean." in now.words
+    assert "1 error is in no mean." in now.words
     assert "met recall_at_k >= 0.9" in now.words
     assert f"Recall@3 {made.metrics['recall_at_k']:.3f} n {made.counts['recall_at_k']}" in now.words
     assert made.link in now.links
@@ -170,7 +170,7 @@ def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_
     runs = two_runs(tmp_path, store_uri)
     first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
     assert "The last runs" not in first.words
-    line = "Recall@5 1.000 → 0.500 2 runs, oldest first"
+    line = "Recall@5 1.000 → 0.500 2 runs, this one last"
     assert line in second.words
     assert line in written(runs.second.run_id, tracking_uri=store_uri).words
     run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, k=2, traces="off")
@@ -271,7 +271,7 @@ def test_compare_logs_the_page_that_is_written_later(store_uri: str, tmp_path: P
     assert page.words.startswith("Regression: small")
     assert [(each["id"], each["group"]) for each in page.questions] == [("b", "flip"), ("007", "same"), ("c", "same")]
     assert {first.link, second.link, made.compare_link} <= set(page.links)
-    assert "Recall@5 1.000 → 0.500 2 runs, oldest first" in page.words
+    assert "Recall@5 1.000 → 0.500 2 runs, this one last" in page.words
     there = {
         run.run_id: {t.info.client_request_id: t.info.trace_id for t in _traces(store_uri, run)}
         for run in (first, second)

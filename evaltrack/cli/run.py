@@ -147,4 +147,4 @@ def print_result(result: RunResult, output: str) -> None:
         print_run(result, Console(file=sys.stdout))
     failed, asked = result.totals["num_errors"], result.totals["num_questions"]
     if failed:
-        click.secho(f"Warning: {failed} of {asked} questions failed and are in no mean", err=True, fg="yellow")
+        click.secho(f"Warning: {failed} of {asked} questions ended in errors and are in no mean", err=True, fg="yellow")

@@ -1,14 +1,20 @@
-"""The questions that flipped, dropped or got lost, each with its cause."""
+"""The questions of which anything differs, by what became of them, each with its cause."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause, Change, Outcome
-from evaltrack.compare.pairing import Paired, flipped
-from evaltrack.table import FlatRow, without_texts
+from evaltrack.compare.errors_by_message import ErrorCount, error_counts
+from evaltrack.compare.fates import MAIN_SCORES, Fates, result_scores
+from evaltrack.compare.kinds import Borderline, Fate
+from evaltrack.compare.pairing import Paired
+from evaltrack.records import Signature
+from evaltrack.rubric import PASS_SCORE
+from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,116 +22,166 @@ if TYPE_CHECKING:
 WHOLE_ROWS = 200
 """Changes that carry the rows of both sides with the texts of their sources."""
 
-CARRIED_ROWS = 2000
+CARRIED_ROWS = 10_000
 """Changes that carry rows at all."""
 
 MAX_CAUSES = 20_000
 """Changed questions whose causes are looked for; past that the rules have long decided."""
 
-SHOWN_DROPS = 100
-
-MAX_UNCHANGED = 10_000
-"""Questions that did not change and are still listed; a file with more test cases is read by nobody."""
+LISTED = 10_000
+"""Questions listed besides those that broke, were lost or fixed; a page or file with more is read by nobody."""
 
 SAMPLED = 2000
-"""Questions that did not change and are still shown, where there are more than `MAX_UNCHANGED`."""
+"""Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
+
+ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
+WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
+BY_URGENCY: tuple[Fate, ...] = (
+    *("broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content"),
+)
 
 
 class Changes:
-    """The questions that flipped, dropped or got lost, each with its cause."""
+    """The questions by what became of them; `counts` holds how many, the lists may hold fewer."""
 
-    def __init__(self, paired: Paired, k: int, *, count_flips: bool = True) -> None:
-        self._k, self.counted = k, count_flips
-        frame = paired.frame
-        lost = frame["passed_b"].notna() & frame["passed_c"].isna()
-        lost |= frame["recall_at_k_b"].notna() & frame["recall_at_k_c"].isna()  # it may pass by its judge alone
-        none = lost & False
-        flips = flipped(frame, was=True) if count_flips else none
-        fixes = flipped(frame, was=False) if count_flips else none
-        dropped = self._dropped(frame) & ~flips & ~lost
-        gained = self._gained(frame) & ~flips & ~fixes & ~lost & ~dropped
-        self.num_drops, self.num_gains = int(dropped.sum()), int(gained.sum())
-        fell = (frame["recall_at_k_b"] - frame["recall_at_k_c"])[dropped].fillna(0)
-        worst = fell.sort_values(ascending=False, kind="stable")
-        parts = {
-            "flips": list(frame.loc[flips, "id"]),
-            "lost": list(frame.loc[lost, "id"]),
-            "drops": list(frame.loc[worst.index[:SHOWN_DROPS], "id"]),
-            "fixes": list(frame.loc[fixes, "id"]),
-            "gains": list(frame.loc[gained, "id"][:SHOWN_DROPS]),
-        }
-        wanted = [key for ids in parts.values() for key in ids][:MAX_CAUSES]
-        before, after = paired.baseline.rows(set(wanted)), paired.candidate.rows(set(wanted))
-        carried = {key: place < WHOLE_ROWS for place, key in enumerate(wanted[:CARRIED_ROWS])}
-        self.unchanged = _unchanged(frame[~(flips | fixes | lost | dropped)])
-        same = frame[~(flips | fixes | lost | dropped | gained)]
-        self.num_same = len(same)
-        sample = same["id"] if len(same) <= MAX_UNCHANGED else same["id"][:SAMPLED]
+    def __init__(
+        self, paired: Paired, signature: Signature, left_out: Collection[str], noise: Mapping[str, float]
+    ) -> None:
+        self._signature, self._left_out = signature, left_out
+        self.counted = "pass_rate" not in left_out
+        self.errors: tuple[ErrorCount, ...] = error_counts(paired.frame)
+        fates = Fates(paired.frame, left_out)
+        self.counts = {fate: fates.count(fate) for fate in (*BY_URGENCY, "identical")}
+        self.num_lost = int(fates.unmeasured.sum())
+        self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
+        self._scores = result_scores(paired.frame, left_out)
+        ids, room = self._listed(fates)
+        self._changes = self._with_causes(ids, paired)
+        same = fates.part("identical")
+        sample = same["id"] if len(same) <= room else same["id"][:SAMPLED]
         self.same = tuple(paired.candidate.brief(set(sample)))
-        light = frame.set_index("id")
-        self.flips, self.lost, self.drops, self.fixes, self.gains = (
-            tuple(self._change(key, light.loc[key], before.get(key), after.get(key), carried.get(key)) for key in ids)
-            for ids in parts.values()
+        self.unchanged = self._outcomes(same) if len(same) <= room else ()
+        self.flips, self.lost, self.drops, self.fixes, self.newly, self.gains, self.others = (
+            tuple(self._changes[fate]) for fate in BY_URGENCY
         )
 
-    def _dropped(self, frame: pd.DataFrame) -> Any:
-        lower = [frame[f"{name}_c"] < frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
-        return lower[0].fillna(False) | lower[1].fillna(False)
+    def _listed(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
+        """The ids that are listed, the worst first, and for how many identical ones there is room."""
+        room, ids = LISTED, dict[Fate, list[str]]()
+        for fate in BY_URGENCY:
+            ids[fate] = fates.worst_first(fate)
+            if fate not in ALWAYS_LISTED:
+                ids[fate] = ids[fate][:room]
+                room -= len(ids[fate])
+        return ids, room
 
-    def _gained(self, frame: pd.DataFrame) -> Any:
-        higher = [frame[f"{name}_c"] > frame[f"{name}_b"] for name in ("recall_at_k", "reciprocal_rank")]
-        return higher[0].fillna(False) | higher[1].fillna(False)
+    def _with_causes(self, ids: dict[Fate, list[str]], paired: Paired) -> dict[Fate, list[Change]]:
+        wanted = [key for listed in ids.values() for key in listed][:MAX_CAUSES]
+        whole, slim = set(wanted[:WHOLE_ROWS]), set(wanted[WHOLE_ROWS:])
+        before, after = ({**side.rows(whole), **side.slim(slim)} for side in (paired.baseline, paired.candidate))
+        carried = set(wanted[:CARRIED_ROWS])
+        named = {key for listed in ids.values() for key in listed}
+        light = paired.frame[paired.frame["id"].isin(named)].set_index("id").to_dict("index")
+        return {
+            fate: [
+                self._change(key, fate, light[key], before.get(key), after.get(key), key in carried) for key in listed
+            ]
+            for fate, listed in ids.items()
+        }
 
     def _change(
-        self, key: str, light: Any, before: FlatRow | None, after: FlatRow | None, whole: bool | None
+        self, key: str, fate: Fate, light: Any, before: FlatRow | None, after: FlatRow | None, carried: bool
     ) -> Change:
-        """The change; it carries both rows whole, without the texts of sources, or (`whole` is None) not at all."""
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
         else:
-            causes = causes_of(before, after, self._k)
+            causes = causes_of(before, after, self._signature.k)
+            causes = causes if fate in WORSE else _differences(causes, self._signature.k)
+        by_judge = _by_judge(before, after)
         return Change(
             id=key,
             question=after["question"] if after else "",
             domain=str(light["domain_c"]),
             difficulty=_label(light["difficulty_c"]),
             category=_label(light["category_c"]),
-            was=_outcome(light["passed_b"], light["error_b"]),
-            now=_outcome(light["passed_c"], light["error_c"]),
+            was=self._outcome(light["passed_b"], light["error_b"]),
+            now=self._outcome(light["passed_c"], light["error_c"]),
             cause=causes[0],
             also=tuple(causes[1:]),
-            dropped=tuple(_lower(light)),
-            before=_carried(before, whole),
-            after=_carried(after, whole),
-            by_judge=_by_judge(before, after),
+            dropped=tuple(self._moved(light, worse=True)),
+            raised=tuple(self._moved(light, worse=False)),
+            before=before if carried else None,
+            after=after if carried else None,
+            by_judge=by_judge,
+            borderline=self._borderline(light) if by_judge or fate != "broke" else None,
+            fate=fate,
         )
 
+    def _moved(self, light: Any, *, worse: bool) -> Iterator[tuple[str, float, float]]:
+        """The scores that fell, or rose: the main ones, and where none of them did the others."""
+        found = []
+        for score in self._scores:
+            was, now = float(light[f"{score.name}_b"]), float(light[f"{score.name}_c"])
+            if now < was if score.higher_is_better == worse else now > was:  # false where one is not a number
+                found.append((score.name, was, now))
+        main = [each for each in found if each[0] in MAIN_SCORES]
+        yield from main or found
 
-def _carried(row: FlatRow | None, whole: bool | None) -> FlatRow | None:
-    if row is None or whole or whole is None:
-        return row if whole else None
-    return without_texts(row)
+    def _borderline(self, light: Any) -> Borderline | None:
+        """Whether the score by which the candidate passes or fails grazes the threshold."""
+        if self._noise is None:
+            return None
+        name, threshold, noise = self._noise
+        score = float(light[f"{name}_c"])
+        return Borderline(score, threshold, noise) if abs(score - threshold) <= noise else None
+
+    def _outcomes(self, frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
+        """Id, domain and outcome."""
+        columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
+        return tuple(
+            (str(key), str(domain), self._outcome(passed, error))
+            for key, domain, passed, error in zip(*columns, strict=True)
+        )
+
+    def _outcome(self, passed: Any, error: Any) -> Outcome:
+        import pandas as pd
+
+        if isinstance(error, str) and (self.counted or not error.startswith("judge_error")):
+            return "error"
+        if not self.counted:
+            return "not compared"
+        if passed is None or passed is pd.NA or passed != passed:  # noqa: PLR0124 - NaN
+            return "not measured"
+        return "pass" if passed else "fail"
 
 
-def _unchanged(frame: pd.DataFrame) -> tuple[tuple[str, str, Outcome], ...]:
-    """Id, domain and outcome of the questions that neither changed nor dropped; none where they are very many."""
-    if len(frame) > MAX_UNCHANGED:
-        return ()
-    columns = (frame[name] for name in ("id", "domain_c", "passed_c", "error_c"))
-    return tuple(
-        (str(key), str(domain), _outcome(passed, error)) for key, domain, passed, error in zip(*columns, strict=True)
-    )
+def _noise_of_one(
+    frame: pd.DataFrame, signature: Signature, noise: Mapping[str, float]
+) -> tuple[str, float, float] | None:
+    """Score, threshold, and how far one verdict lies from the judge's mean verdict by scatter alone (95 %).
+
+    What is known is the noise of the difference of two runs' means, which is smaller by the square root of the number
+    of questions over two. None where it is not known.
+    """
+    reasoning = signature.rubric == "reasoning"
+    name, metric = ("reasoning_score", "reasoning_score") if reasoning else ("overall_score", "judge_score")
+    if metric not in noise or f"{name}_b" not in frame:
+        return None
+    judged = int(frame[f"{name}_c"].notna().sum())
+    threshold = float(PASS_SCORE) if reasoning else signature.pass_threshold
+    return name, threshold, noise[metric] * sqrt(judged / 2)
 
 
-def _lower(light: Any) -> Iterator[tuple[str, float, float]]:
-    for name in ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score"):
-        was, now = light.get(f"{name}_b"), light.get(f"{name}_c")
-        if was is not None and now is not None and now < was:
-            yield name, float(was), float(now)
+def _differences(causes: list[Cause], k: int) -> list[Cause]:
+    """What differs, where nothing got worse that has to be explained."""
+    if causes[0].kind != "unknown":
+        return causes
+    elsewhere = f"what differs stands behind the first {k} sources, or in the judge's words"
+    return causes[1:] or [Cause("unknown", elsewhere)]
 
 
 def _by_judge(before: FlatRow | None, after: FlatRow | None) -> bool:
-    """Whether the candidate's row would pass but for its judge (SPEC section 6)."""
+    """Whether the candidate's row would pass but for its judge."""
     if before is None or after is None:
         return False
     if after["reasoning_score"] is not None:
@@ -139,13 +195,3 @@ def _by_judge(before: FlatRow | None, after: FlatRow | None) -> bool:
 
 def _label(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _outcome(passed: Any, error: Any) -> Outcome:
-    import pandas as pd
-
-    if isinstance(error, str):
-        return "error"
-    if passed is None or passed is pd.NA or passed != passed:  # noqa: PLR0124 - NaN
-        return "not measured"
-    return "pass" if passed else "fail"

@@ -7,9 +7,11 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from evaltrack.compare.errors_by_message import ErrorCount
+from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.criteria import Checked
 from evaltrack.records import Signature
 from evaltrack.table import FlatRow
@@ -35,7 +37,7 @@ CauseKind = Literal[
 ]
 """Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
 
-Outcome = Literal["pass", "fail", "error", "not measured"]
+Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
 REPEAT_KINDS: tuple[RepeatKind, ...] = ("real", "scatter", "unsettled", "not measured")
 Verdict = Literal["ok", "regression", "unknown"]
@@ -78,6 +80,7 @@ class MetricDelta:
     threshold. `over`: the drop is larger than tolerated; `regressed`: and the gate takes it for a regression;
     `detectable`: the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
     questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
+    `measured` is how many common questions each side measured, and `reachable` the most that the mean can be.
     """
 
     name: str
@@ -97,11 +100,23 @@ class MetricDelta:
     p_value: float | None = None
     changed: int = 0
     over: bool = False
+    measured: tuple[int, int] | None = None
+    reachable: float | None = None
 
     @property
     def delta(self) -> float:
         """Candidate minus baseline."""
         return self.candidate - self.baseline
+
+    @property
+    def partial(self) -> bool:
+        """Whether the sides measured other questions, so that these means are of those in both."""
+        return self.measured is not None and self.measured != (self.n, self.n)
+
+    @property
+    def shows_change(self) -> bool:
+        """Whether the difference is one of the whole: what was lost may have lifted it, unless it is a regression."""
+        return self.regressed or self.measured is None or self.measured[0] == self.n
 
 
 @dataclass(frozen=True)
@@ -152,7 +167,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Change:
-    """One question that went from one outcome to another, or kept it and scored lower (`dropped` names the scores).
+    """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
     `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both
     sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
@@ -170,12 +185,15 @@ class Change:
     cause: Cause
     also: tuple[Cause, ...] = ()
     dropped: tuple[tuple[str, float, float], ...] = ()
+    raised: tuple[tuple[str, float, float], ...] = ()
     before: FlatRow | None = None
     after: FlatRow | None = None
     repeat: Repeat | None = None
     accepted: str | None = None
     by_judge: bool = False
     informs: bool = False
+    borderline: Borderline | None = None
+    fate: Fate = "broke"
 
     @property
     def counts(self) -> bool:
@@ -221,9 +239,9 @@ class Asking:
 class Comparison:
     """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
 
-    `gains` scored higher without a flip, the first of `num_gains`. Of the `num_same` questions that scored the same,
-    `same` holds the candidate's rows without texts of sources, of very many a sample; `unchanged` names them and those
-    that gained, where they are not too many. `history` is the last runs of the golden set, newest first.
+    `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
+    ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
+    and outcome, where they are not too many. `history` is the last runs of the golden set, newest first.
     """
 
     baseline: RunInfo
@@ -237,7 +255,6 @@ class Comparison:
     drops: tuple[Change, ...]
     lost: tuple[Change, ...]
     num_common: int
-    num_drops: int
     mcnemar_p: float
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -250,12 +267,36 @@ class Comparison:
     notes: tuple[str, ...] = ()
     aims: tuple[Aim, ...] = ()
     unchanged: tuple[tuple[str, str, Outcome], ...] = ()
+    newly: tuple[Change, ...] = ()
     gains: tuple[Change, ...] = ()
-    num_gains: int = 0
-    num_same: int = 0
+    others: tuple[Change, ...] = ()
     same: tuple[FlatRow, ...] = ()
+    fates: Mapping[Fate, int] = field(default_factory=dict)
+    errors: tuple[ErrorCount, ...] = ()
     history: tuple[PastRun, ...] = ()
     asking: Asking = Asking()
+
+    @property
+    def by_fate(self) -> dict[Fate, tuple[Change, ...]]:
+        """The questions of which anything differs, the worst of them first."""
+        return {
+            "broke": self.flips,
+            "lost": self.lost,
+            "lower score": self.drops,
+            "fixed": self.fixes,
+            "newly measured": self.newly,
+            "higher score": self.gains,
+            "other content": self.others,
+        }
+
+    def count(self, fate: Fate) -> int:
+        """How many questions it became of, also where fewer are listed."""
+        return self.fates.get(fate, len(self.same if fate == "identical" else self.by_fate[fate]))
+
+    @property
+    def passing_compared(self) -> bool:
+        """Whether it is compared which questions pass; where it is not none can break or be fixed."""
+        return "pass_rate" not in self.left_out
 
     @property
     def exit_code(self) -> int:

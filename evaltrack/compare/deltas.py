@@ -10,6 +10,7 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
+from evaltrack.fingerprints import NUM_EXPECTED
 from evaltrack.metrics import BY_METRIC
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
@@ -25,8 +26,9 @@ GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_r
 class Measure:
     """Means, intervals and counts over pairs."""
 
-    def __init__(self, gate: Gate, left_out: set[str], resamples: int, seed: int) -> None:
+    def __init__(self, gate: Gate, left_out: set[str], k: int, resamples: int, seed: int) -> None:
         self._gate, self._left_out, self._resamples, self._seed = gate, left_out, resamples, seed
+        self._k, self._passing = k, "pass_rate" not in left_out
 
     def deltas(
         self,
@@ -42,7 +44,8 @@ class Measure:
                 continue
             if f"{score.name}_b" not in frame:
                 continue
-            pairs = frame[[f"{score.name}_b", f"{score.name}_c"]].dropna()
+            both = frame[[f"{score.name}_b", f"{score.name}_c"]]
+            pairs = both.dropna()
             if pairs.empty:
                 continue
             was, now = (pairs[column].to_numpy(dtype=float) for column in pairs)
@@ -58,6 +61,8 @@ class Measure:
                 ties=ties,
                 losses=len(pairs) - int(better.sum()) - ties,
                 threshold=drops.get(name),
+                measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
+                reachable=_reachable(frame.loc[pairs.index], self._k) if name == "precision_at_k" else None,
             )
             if intervals or made.threshold is not None:
                 made = self._with_interval(made, was, now, score.span)
@@ -84,12 +89,19 @@ class Measure:
             for name, part in frame.groupby(f"{kind}_c", sort=True, dropna=True):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *drops}
-                lost, won = int(flipped(part, was=True).sum()), int(flipped(part, was=False).sum())
+                lost, won = (int(flipped(part, was=was).sum()) if self._passing else 0 for was in (True, False))
                 metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
                 p_value = mcnemar_exact(lost, won)
                 found.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
             corrected = holm({group.name: group.p_value for group in found})
             yield from (replace(group, p_value=corrected[group.name]) for group in found)
+
+
+def _reachable(frame: pd.DataFrame, k: int) -> float | None:
+    """The most that precision in the first k can be, where so many sources are expected; None if that is not known."""
+    if f"{NUM_EXPECTED}_b" not in frame:
+        return None
+    return float((frame[f"{NUM_EXPECTED}_b"].clip(upper=k) / k).mean())
 
 
 def _drop(was: float, now: float, higher_is_better: bool) -> float | None:

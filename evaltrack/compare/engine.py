@@ -104,12 +104,12 @@ def compare(
     known = known or JudgeKnown()
     gate = replace(gate or Gate(), noise=known.noise)
     gate = gate if known.trusted else gate.without(_JUDGED)
-    left_out = _left_out(baseline.info.signature, candidate.info.signature, ignore)
+    left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
-    measure = Measure(gate, left_out, resamples, seed)
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, seed)
     metrics = tuple(replace(m, noise=known.noise.get(m.name)) for m in measure.deltas(paired.frame, gate.drops))
     groups = tuple(measure.groups(paired.frame))
-    changes = Changes(paired, candidate.info.signature.k, count_flips="pass_rate" not in left_out)
+    changes = Changes(paired, candidate.info.signature, left_out, known.noise)
     changes.flips = tuple(known.applied(flip) for flip in changes.flips)
     asking, repeats = _ask_again(gate, metrics, changes, paired, again)
     changes.flips = tuple(replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
@@ -130,8 +130,7 @@ def compare(
         drops=changes.drops,
         lost=changes.lost,
         num_common=len(paired.frame),
-        num_drops=changes.num_drops,
-        mcnemar_p=mcnemar_exact(len(changes.flips), len(changes.fixes)),
+        mcnemar_p=mcnemar_exact(changes.counts["broke"], changes.counts["fixed"]),
         added=paired.added,
         removed=paired.removed,
         edited=paired.edited,
@@ -141,11 +140,13 @@ def compare(
         criteria=checked,
         notes=known.notes,
         unchanged=changes.unchanged,
+        newly=changes.newly,
         gains=changes.gains,
-        num_gains=changes.num_gains,
-        num_same=changes.num_same,
+        others=changes.others,
         same=changes.same,
         asking=asking,
+        fates=changes.counts,
+        errors=changes.errors,
         aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
     )
 
@@ -172,8 +173,13 @@ def _ask_again(
     return Asking(True, found.calls, found.found, found.lucky), found.repeats
 
 
-def _left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
-    """The metrics that cannot be compared, after the differences that may be ignored."""
+def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
+    """The metrics that cannot be compared, after the differences that may be ignored.
+
+    Raises:
+        NotComparableError: another part of the signatures differs.
+        UsageError: `ignore` names no part.
+    """
     ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
     if unknown := ignored - set(AFFECTED):
         raise UsageError(f"--ignore {sorted(unknown)[0]}: write one of {', '.join(AFFECTED)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
+from evaltrack.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.metrics import SCORES
 from evaltrack.table import FlatRow
 
@@ -29,12 +30,14 @@ SHOWN_SCORES = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_sc
 class Side:
     """One run, ready to be compared: who it is, its light columns, and its rows by id.
 
-    `rows` gives them whole, `brief` without the texts of sources, in the order of the golden set.
+    `rows` gives them whole, `slim` without the texts of sources, and `brief` what is shown of a question that is
+    identical, in the order of the golden set.
     """
 
     info: RunInfo
     columns: pd.DataFrame
     rows: Callable[[Collection[str]], Mapping[str, FlatRow]]
+    slim: Callable[[Collection[str]], Mapping[str, FlatRow]]
     brief: Callable[[Collection[str]], Iterable[FlatRow]]
 
 
@@ -47,7 +50,8 @@ class Paired:
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
-        both_have = [name for name in LIGHT_COLUMNS if name in baseline.columns and name in candidate.columns]
+        light = (*LIGHT_COLUMNS, *PARTS, NUM_EXPECTED)
+        both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
         old, new = baseline.columns[both_have], candidate.columns[both_have]
         merged = old.merge(new, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
         self.removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])

@@ -32,12 +32,12 @@ def decide(
     asking: Asking,
 ) -> Decided:
     """The verdict; a regression that was found outweighs what was not compared, which makes it unknown."""
-    counted, broke = sum(flip.counts for flip in changes.flips), len(changes.flips)
+    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
+    counted = broke - sum(not flip.counts for flip in changes.flips)
     wants_evidence = gate.wants_evidence or (gate.kind == "auto" and asking.scatter is True)
     shown: frozenset[str] = frozenset()
     if wants_evidence:
-        tested = broke if gate.kind == "auto" else counted
-        shown = shown_losses(metrics, groups, tested, len(changes.fixes))
+        shown = shown_losses(metrics, groups, broke if gate.kind == "auto" else counted, fixed)
 
     def settled(metric: MetricDelta, group: GroupDelta | None = None) -> MetricDelta:
         over = metric.threshold is not None and (metric.over or gate.kind == "significant")
@@ -48,7 +48,7 @@ def decide(
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
     worse += _flip_reasons(gate, changes, counted, FLIPS in shown, asking)
-    unsure = [*_unsettled(changes, asking), *_uncovered(gate, metrics, len(changes.lost), paired)]
+    unsure = [*_unsettled(changes, asking), *_uncovered(gate, metrics, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
@@ -72,7 +72,7 @@ def _moved(changes: Changes) -> Iterator[str]:
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
     """Questions that went from pass to fail, beside those that went the other way."""
-    broke, fixed = len(changes.flips), len(changes.fixes)
+    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
     if gate.wants_evidence:
         if shown and (counted > gate.allow_flips or gate.kind == "significant"):
             yield f"{_went(counted, fixed, gate)}: a net loss is shown"

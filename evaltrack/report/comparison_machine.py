@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
+from evaltrack.compare.kinds import Fate
 from evaltrack.metrics import SCORES
+from evaltrack.report.verdict_words import reasons, verdict_words
 from evaltrack.table import FlatRow
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"
+
+LISTS: dict[Fate, str] = {
+    "broke": "flips",
+    "lost": "lost",
+    "lower score": "drops",
+    "fixed": "fixes",
+    "newly measured": "newly_measured",
+    "higher score": "gains",
+    "other content": "others",
+}
+"""The list that holds the questions of each fate."""
+
+SIDES = 2000
+"""Questions whose rows of both sides are there."""
 
 SIDE_COLUMNS = ("answer", "error", "passed", "abstained", "tool_calls", *(score.name for score in SCORES))
 """What of a changed question's row stands in the JSON, besides its sources without their texts."""
@@ -22,9 +38,11 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
 
     Metrics, here and in groups, are by name. A `drop` is a share of the baseline's value, positive where the candidate
     is worse, null where that value is 0; `interval` and `detectable` are in the unit of the metric; a `threshold` has
-    an `amount` that is a share where `relative` is true. `flips`, `fixes`, `drops` and `lost` hold one object for each
-    question, `added`, `removed` and `edited` their ids. `num_drops` counts all that scored lower without a flip,
-    `drops` holds those that fell most. A number that is not finite is null.
+    an `amount` that is a share where `relative` is true; `measured` is how many common questions each side measured.
+    `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
+    `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
+    very many the worst; the first 2,000 of all hold both sides. `added`, `removed` and `edited` hold ids. A number that
+    is not finite is null.
     """
     found: dict[str, Any] = _storable(_whole(comparison))
     return found
@@ -34,21 +52,21 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
     return {
         "schema": COMPARISON_SCHEMA,
         "verdict": comparison.verdict,
+        "headline": verdict_words(comparison),
         "exit_code": comparison.exit_code,
-        "reasons": list(comparison.reasons),
+        "reasons": reasons(comparison),
         "baseline": _run(comparison.baseline),
         "candidate": _run(comparison.candidate),
         "compare_link": comparison.compare_link,
         "num_common": comparison.num_common,
         "metrics": _metrics(comparison.metrics),
-        "mcnemar_p": comparison.mcnemar_p,
+        "mcnemar_p": comparison.mcnemar_p if comparison.passing_compared else None,
         "asked_again": asdict(comparison.asking),
         "causes": dict(comparison.causes),
-        "flips": [_change(change) for change in comparison.flips],
-        "lost": [_change(change) for change in comparison.lost],
-        "fixes": [_change(change) for change in comparison.fixes],
-        "drops": [_change(change) for change in comparison.drops],
-        "num_drops": comparison.num_drops,
+        "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
+        **_changes(comparison),
+        "num_drops": comparison.count("lower score"),
+        "errors": [asdict(each) for each in comparison.errors],
         "added": list(comparison.added),
         "removed": list(comparison.removed),
         "edited": list(comparison.edited),
@@ -68,6 +86,15 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
             for baseline, candidate in comparison.criteria
         ],
     }
+
+
+def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    place = 0
+    for fate, changes in comparison.by_fate.items():
+        found[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
+        place += len(changes)
+    return found
 
 
 def _run(run: RunInfo) -> dict[str, Any]:
@@ -96,6 +123,9 @@ def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
             else {"amount": metric.threshold.amount, "relative": metric.threshold.relative},
             "regressed": metric.regressed,
             "n": metric.n,
+            "measured": None
+            if metric.measured is None
+            else dict(zip(("baseline", "candidate"), metric.measured, strict=True)),
             "wins": metric.wins,
             "ties": metric.ties,
             "losses": metric.losses,
@@ -120,10 +150,11 @@ def _group(group: GroupDelta) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: Change, *, whole: bool) -> dict[str, Any]:
     cause = _cause(change.cause)
     return {
         "id": change.id,
+        "fate": change.fate,
         "question": change.question,
         "domain": change.domain,
         "difficulty": change.difficulty,
@@ -140,8 +171,10 @@ def _change(change: Change) -> dict[str, Any]:
         "by_judge": change.by_judge,
         "informs": change.informs,
         "counts": change.counts,
-        "before": _side(change.before),
-        "after": _side(change.after),
+        "raised": {name: {"baseline": was, "candidate": now} for name, was, now in change.raised},
+        "borderline": None if change.borderline is None else asdict(change.borderline),
+        "before": _side(change.before if whole else None),
+        "after": _side(change.after if whole else None),
     }
 
 

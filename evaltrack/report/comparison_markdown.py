@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison_counts import counts_words, flips_words, sections
 from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
-    VERDICTS,
     answers,
     cause_summary,
     cause_words,
     change_words,
     clip,
     criteria_words,
+    delta_words,
     drop_words,
     dropped_words,
-    flips_words,
     group_cell,
     group_flips,
     group_words,
@@ -26,14 +26,12 @@ from evaltrack.report.comparison_words import (
     reason_words,
     shown_groups,
     sides_words,
-    signed,
     threshold_words,
 )
 from evaltrack.report.diff import condensed, word_diff
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import metric_title, number
-
-FLIPS = "Pass to fail"
 
 SMALLEST = 2_000
 """Bytes below which not even the head of a page is sure to fit."""
@@ -63,14 +61,14 @@ def comparison_markdown(comparison: Comparison, limit: int = 65_000) -> str:
         raise ValueError(f"limit is {limit}; it must be at least {SMALLEST} bytes")
     page = Page(limit)
     page.add(marker(comparison.candidate.signature.golden))
-    page.add(f"### evaltrack: {VERDICTS[comparison.verdict]}\n")
-    sections = [section for section in _sections(comparison) if section[2]]
+    page.add(f"### evaltrack: {verdict_words(comparison)}\n")
+    parts = list(sections(comparison))
     for block in _head(comparison):
-        page.add(block, reserve=NOTE * len(sections))
-    for place, (title, changes, found) in enumerate(sections):
-        later = sum(NOTE + min(page.room // 8, ITEM * len(others)) for _, others, _ in sections[place + 1 :])
-        page.add(f"\n#### {title}: {found:,}\n")
-        detailed = DETAILED if title == FLIPS else 0
+        page.add(block, reserve=NOTE * len(parts))
+    for place, (fate, title, changes, found) in enumerate(parts):
+        later = sum(NOTE + min(page.room // 8, ITEM * len(others)) for _, _, others, _ in parts[place + 1 :])
+        page.add(f"\n#### {title.capitalize()}: {found:,}\n")
+        detailed = DETAILED if fate == "broke" else 0
         added = _add_changes(page, changes, detailed, comparison.candidate.signature.k, later + NOTE)
         if found > added:
             page.add(f"\n… and {found - added:,} more, left out here")
@@ -83,14 +81,6 @@ def marker(golden: str) -> str:
     return f"<!-- evaltrack:{name} -->"
 
 
-def _sections(comparison: Comparison) -> Iterator[tuple[str, Sequence[Change], int]]:
-    """Title, questions, and how many there are, which for drops may be more than are held."""
-    yield FLIPS, comparison.flips, len(comparison.flips)
-    yield "Lost: measured in the baseline, not in the candidate", comparison.lost, len(comparison.lost)
-    yield "Lower scores without a flip", comparison.drops, comparison.num_drops
-    yield "Fail to pass", comparison.fixes, len(comparison.fixes)
-
-
 def _head(comparison: Comparison) -> Iterator[str]:
     yield f"{inert(sides_words(comparison), 300)}{_links(comparison)}\n"
     for reason in reason_words(comparison):
@@ -99,6 +89,7 @@ def _head(comparison: Comparison) -> Iterator[str]:
         yield f"\n{sentence(summary, 1000)}"
     if comparison.metrics:
         yield "\n" + "\n".join(_metrics(comparison))
+    yield f"\n{inert(counts_words(comparison), 300)}"
     yield f"\n{inert(flips_words(comparison))}\n"
     for pair in comparison.criteria:
         yield f"- {inert(criteria_words(pair))}"
@@ -127,7 +118,7 @@ def _metrics(comparison: Comparison) -> Iterator[str]:
             f"**{title}**" if metric.regressed else title,
             number(metric.baseline),
             number(metric.candidate),
-            f"{signed(metric.delta)}{drop_words(metric)}",
+            f"{delta_words(metric)}{drop_words(metric)}",
             interval_words(metric),
             f"{metric.n:,}",
             f"{metric.wins:,} / {metric.losses:,}",
@@ -140,10 +131,12 @@ def _groups(comparison: Comparison) -> Iterator[str]:
     groups, names = shown_groups(comparison)
     titles = [metric_title(name, comparison.candidate.signature.k) for name in names]
     yield f"\n<details><summary>Domains, difficulties and categories: {len(groups):,}</summary>\n"
-    yield f"| {' | '.join(('group', 'questions', *titles, 'flips'))} |"
-    yield f"| --- |{' ---: |' * (len(names) + 2)}"
+    flips = ("flips",) if comparison.passing_compared else ()
+    yield f"| {' | '.join(('group', 'questions', *titles, *flips))} |"
+    yield f"| --- |{' ---: |' * (len(names) + 1 + len(flips))}"
     for group in groups[:SHOWN_GROUPS]:
-        cells = (f"{group.num_questions:,}", *(group_cell(group, name) for name in names), group_flips(group))
+        cells = [f"{group.num_questions:,}", *(group_cell(group, name) for name in names)]
+        cells += [group_flips(group)] if flips else []
         yield f"| {inert(group_words(group))} | {' | '.join(cells)} |"
     if len(groups) > SHOWN_GROUPS:
         yield f"\n… and {len(groups) - SHOWN_GROUPS:,} more groups"
@@ -164,7 +157,7 @@ def _add_changes(page: Page, changes: Sequence[Change], detailed: int, k: int, r
 
 def _item(change: Change) -> str:
     asked = f" Asked: {inert(change.question)}" if change.question else ""
-    scores = f" Scores: {inert(dropped_words(change))}." if change.dropped else ""
+    scores = f" Scores: {inert(moved)}." if (moved := dropped_words(change)) else ""
     why = f"{sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}"
     return f"- {inert(change_words(change))}: {why}.{scores}{asked}"
 
@@ -174,8 +167,8 @@ def _details(change: Change, k: int) -> str:
     if change.question:
         parts.append(f"**Asked:** {inert(change.question, 300)}\n")
     parts.append(f"**Why:** {sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}\n")
-    if change.dropped:
-        parts.append(f"**Scores:** {inert(dropped_words(change))}\n")
+    if moved := dropped_words(change):
+        parts.append(f"**Scores:** {inert(moved)}\n")
     if pair := answers(change):
         parts.append(f"**Answer:** {diff_markdown(condensed(word_diff(*pair)))}\n")
     parts += _sources(change, k)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison_words import count
+from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.report.comparison_counts import error_words
+from evaltrack.report.comparison_words import both_words, count
 from evaltrack.report.words import metric_title, number
 
 SMALL = 30
@@ -53,11 +54,24 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
         yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
     yield from comparison.notes
     yield from aim_words(comparison)
-    if "pass_rate" in comparison.left_out:
-        yield "whether questions pass is not compared, so none can flip"
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
     if any(apart.values()):
         yield f"questions in no number here: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
-    for whose, run in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
-        if run.num_errors:
-            yield f"{whose}: {run.num_errors:,} of {count(run.num_questions, 'question')} failed"
+    yield from error_words(comparison)
+    yield from partial_words(comparison)
+
+
+def partial_words(comparison: Comparison) -> Iterator[str]:
+    """Which means are not over all that each side measured, those of the same questions in one sentence."""
+    alike: dict[tuple[int, int, int], list[MetricDelta]] = {}
+    for metric in comparison.metrics:
+        if metric.partial and metric.measured:
+            alike.setdefault((metric.n, *metric.measured), []).append(metric)
+    for (_, was, now), metrics in alike.items():
+        names = ", ".join(metric_title(metric.name, comparison.candidate.signature.k) for metric in metrics)
+        why = (
+            ""
+            if all(metric.shows_change for metric in metrics)
+            else "; no change is shown where what was lost may lift it"
+        )
+        yield f"{names}: {both_words(metrics[0])} (baseline {was:,}, candidate {now:,}){why}"

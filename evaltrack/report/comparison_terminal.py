@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison_counts import counts_words, flips_words, sections
 from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
     answers,
@@ -21,8 +22,8 @@ from evaltrack.report.comparison_words import (
     change_words,
     clip,
     criteria_words,
+    delta_words,
     dropped_words,
-    flips_words,
     group_cell,
     group_flips,
     group_regressed,
@@ -31,7 +32,6 @@ from evaltrack.report.comparison_words import (
     piece_words,
     reason_words,
     shown_groups,
-    signed,
     threshold_words,
     verdict_sentence,
 )
@@ -39,11 +39,21 @@ from evaltrack.report.diff import condensed, word_diff
 from evaltrack.report.words import metric_title, number
 
 SHOWN = 10
+SHOWN_OTHERS = 3
+"""Questions shown of those that got neither worse nor better."""
+
 SHOWN_GROUPS = 20
 DIFFS = 3
 """Flips whose answers are shown word by word."""
 
 STYLES = {"ok": "bold green", "regression": "bold red", "unknown": "bold yellow"}
+FATE_STYLES = {
+    "broke": "bold red",
+    "lost": "yellow",
+    "lower score": "yellow",
+    "fixed": "green",
+    "higher score": "green",
+}
 MARKS = {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")}
 """As wdiff writes them, so that they are seen without colours too."""
 
@@ -57,6 +67,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         _line(console, summary)
     if comparison.metrics:
         console.print(_metrics(comparison))
+    _line(console, counts_words(comparison))
     _line(console, flips_words(comparison))
     groups, names = shown_groups(comparison)
     if groups:
@@ -96,7 +107,7 @@ def _metrics(comparison: Comparison) -> Table:
             metric_title(metric.name, comparison.candidate.signature.k),
             number(metric.baseline),
             number(metric.candidate),
-            signed(metric.delta),
+            delta_words(metric),
             interval_words(metric),
             f"{metric.n:,}",
             threshold_words(metric),
@@ -107,9 +118,11 @@ def _metrics(comparison: Comparison) -> Table:
 
 def _groups(comparison: Comparison, names: Sequence[str]) -> Table:
     k = comparison.candidate.signature.k
-    table = _table("group", "questions", *(metric_title(name, k) for name in names), "flips")
+    flips = ("flips",) if comparison.passing_compared else ()
+    table = _table("group", "questions", *(metric_title(name, k) for name in names), *flips)
     for group in shown_groups(comparison)[0][:SHOWN_GROUPS]:
-        cells = (f"{group.num_questions:,}", *(group_cell(group, name) for name in names), group_flips(group))
+        cells = [f"{group.num_questions:,}", *(group_cell(group, name) for name in names)]
+        cells += [group_flips(group)] if flips else []
         style = "red" if group_regressed(group) else None
         table.add_row(Text(group_words(group)), *map(Text, cells), style=style)
     return table
@@ -124,19 +137,12 @@ def _table(first: str, *others: str, gap: int = 2) -> Table:
 
 
 def _print_changes(comparison: Comparison, console: Console) -> None:
-    parts: tuple[tuple[str, Sequence[Change], int, int, str], ...] = (
-        ("pass to fail", comparison.flips, len(comparison.flips), DIFFS, "bold red"),
-        ("lost: measured in the baseline, not in the candidate", comparison.lost, len(comparison.lost), 0, "yellow"),
-        ("lower scores without a flip", comparison.drops, comparison.num_drops, 0, "yellow"),
-        ("fail to pass", comparison.fixes, len(comparison.fixes), 0, "green"),
-    )
-    for title, changes, found, diffs, style in parts:
-        if not found:
-            continue
-        _line(console, f"{title}: {found:,}", style)
-        for place, change in enumerate(changes[:SHOWN]):
-            _print_change(change, console, diff=place < diffs)
-        _more(console, found, SHOWN, "questions", len(changes))
+    for fate, title, changes, found in sections(comparison):
+        _line(console, f"{title}: {found:,}", FATE_STYLES.get(fate, ""))
+        limit = SHOWN if fate in FATE_STYLES else SHOWN_OTHERS
+        for place, change in enumerate(changes[:limit]):
+            _print_change(change, console, diff=fate == "broke" and place < DIFFS)
+        _more(console, found, limit, "questions", len(changes))
 
 
 def _print_change(change: Change, console: Console, *, diff: bool) -> None:
@@ -146,8 +152,8 @@ def _print_change(change: Change, console: Console, *, diff: bool) -> None:
     _line(console, f"    why: {cause_words(change)}")
     if change.cause.link:
         _line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
-    if change.dropped:
-        _line(console, f"    scores: {dropped_words(change)}", "dim")
+    if moved := dropped_words(change):
+        _line(console, f"    scores: {moved}", "dim")
     if diff and (pair := answers(change)):
         console.print(_diff(*pair), soft_wrap=True)
 

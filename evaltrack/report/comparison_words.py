@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import (
-    REPEAT_KINDS,
     CauseKind,
     Change,
     Comparison,
@@ -16,11 +15,10 @@ from evaltrack.compare.comparison import (
 )
 from evaltrack.criteria import Checked
 from evaltrack.report.runners import without_commands
+from evaltrack.report.verdict_words import reasons, verdict_words
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line
 from evaltrack.retrieval import title_key
 from evaltrack.table import FlatRow
-
-VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
@@ -69,7 +67,7 @@ def signed(value: float) -> str:
 
 def verdict_sentence(comparison: Comparison) -> str:
     """The verdict, of which run against which, over how many questions."""
-    return f"{VERDICTS[comparison.verdict]}: {sides_words(comparison)}"
+    return f"{verdict_words(comparison)}: {sides_words(comparison)}"
 
 
 def sides_words(comparison: Comparison) -> str:
@@ -84,7 +82,7 @@ def sides_words(comparison: Comparison) -> str:
 
 def reason_words(comparison: Comparison) -> Iterator[str]:
     """The first reasons of the verdict, and how many more there are."""
-    yield from (clip(reason, 300) for reason in comparison.reasons[:SHOWN_REASONS])
+    yield from (clip(reason, 300) for reason in reasons(comparison)[:SHOWN_REASONS])
     if len(comparison.reasons) > SHOWN_REASONS:
         yield f"… and {count(len(comparison.reasons) - SHOWN_REASONS, 'more reason')}"
 
@@ -100,13 +98,14 @@ def cause_summary(comparison: Comparison) -> str:
     As in ``7 of 9 questions that got worse: source_demoted (an expected source is returned lower), most often by
     `fares#refunds` (5); 2: answer_changed (same sources, another answer)``.
     """
-    total = sum(comparison.causes.values())
+    total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
     worse = "that got worse or were lost" if comparison.lost else "that got worse"
     parts: list[str] = []
     for kind, found in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         of = f"{found:,}" if parts else f"{found:,} of {count(total, 'question')} {worse}"
         parts.append(f"{of}: {kind} ({CAUSES[kind]}){_displacer(comparison, kind)}")
-    return "; ".join(parts)
+    apart = total - sum(comparison.causes.values())
+    return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
 
 
 def _displacer(comparison: Comparison, kind: CauseKind) -> str:
@@ -121,10 +120,22 @@ def _displacer(comparison: Comparison, kind: CauseKind) -> str:
 
 def metric_words(metric: MetricDelta, k: int) -> str:
     """One metric on a line: ``Recall@5 0.803 to 0.750, -0.053 (6.6 % worse), 95 % interval -0.102 to -0.004, n 22``."""
-    change = f"{number(metric.baseline)} to {number(metric.candidate)}, {signed(metric.delta)}{drop_words(metric)}"
-    interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
+    delta = delta_words(metric)
+    change = f"{number(metric.baseline)} to {number(metric.candidate)}{delta and f', {delta}'}{drop_words(metric)}"
+    interval = f", 95 % interval {shown}" if (shown := interval_words(metric)) else ""
     tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
-    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{tolerated}{noise_words(metric)}"
+    on = f", {both_words(metric)}" if metric.partial else ""
+    return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
+
+
+def delta_words(metric: MetricDelta) -> str:
+    """The difference with its sign; empty where it is not one of the whole."""
+    return signed(metric.delta) if metric.shows_change else ""
+
+
+def both_words(metric: MetricDelta) -> str:
+    """Which questions both means are over: ``on the 146 measured in both``."""
+    return f"on the {metric.n:,} measured in both"
 
 
 def noise_words(metric: MetricDelta) -> str:
@@ -133,8 +144,8 @@ def noise_words(metric: MetricDelta) -> str:
 
 
 def drop_words(metric: MetricDelta) -> str:
-    """`` (6.6 % worse)``; empty where nothing changed or the baseline is 0."""
-    if not metric.drop:
+    """`` (6.6 % worse)``; empty where nothing changed, the baseline is 0, or the change is not one of the whole."""
+    if not metric.drop or not metric.shows_change:
         return ""
     percent = 100 * abs(metric.drop)
     share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else f"{percent:.1g}"
@@ -142,30 +153,18 @@ def drop_words(metric: MetricDelta) -> str:
 
 
 def interval_words(metric: MetricDelta) -> str:
-    """The interval of the difference, ``-0.102 to -0.004``; empty where there is none."""
-    return "" if metric.interval is None else f"{signed(metric.interval[0])} to {signed(metric.interval[1])}"
+    """The interval of the difference, ``-0.102 to -0.004``; empty where there is none, or no difference is shown."""
+    return (
+        ""
+        if metric.interval is None or not metric.shows_change
+        else f"{signed(metric.interval[0])} to {signed(metric.interval[1])}"
+    )
 
 
 def threshold_words(metric: MetricDelta) -> str:
     """What drop is tolerated, and whether the gate calls this one a regression."""
     tolerated = "" if metric.threshold is None else str(metric.threshold)
     return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
-
-
-def flips_words(comparison: Comparison) -> str:
-    """How many questions flipped each way, with McNemar's p."""
-    lost, won = len(comparison.flips), len(comparison.fixes)
-    if not lost and not won:
-        return "no question went from pass to fail or from fail to pass"
-    found = f"{lost:,} pass to fail, {won:,} fail to pass (exact McNemar {p_words(comparison.mcnemar_p)})"
-    kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
-    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
-    calls = (
-        f" ({comparison.asking.calls:,} call{'' if comparison.asking.calls == 1 else 's'})"
-        if comparison.asking.calls
-        else ""
-    )
-    return found + (f"; asked again{calls}: {again}" if again else "")
 
 
 def p_words(p_value: float) -> str:
@@ -175,8 +174,9 @@ def p_words(p_value: float) -> str:
 
 def change_words(change: Change) -> str:
     """One changed question: ``7 (travel): pass to fail, source_demoted``."""
-    way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, lower scores"
-    known = repeat_words(change) + accepted_words(change)
+    way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, {change.fate}"
+    way = change.fate if change.now == "not compared" else way
+    known = repeat_words(change) + accepted_words(change) + borderline_words(change)
     return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}{known}"
 
 
@@ -185,6 +185,14 @@ def accepted_words(change: Change) -> str:
     if change.accepted:
         return f" [{clip(change.accepted, 200)}]"
     return " [informs only]" if change.informs else ""
+
+
+def borderline_words(change: Change) -> str:
+    """That the judge's score hangs on its own scatter; empty where it does not."""
+    edge = change.borderline
+    if edge is None:
+        return ""
+    return f" [borderline: judged {number(edge.score)}, passes at {number(edge.threshold)}, noise {number(edge.noise)}]"
 
 
 def repeat_words(change: Change) -> str:
@@ -206,8 +214,9 @@ def cause_words(change: Change) -> str:
 
 
 def dropped_words(change: Change) -> str:
-    """The scores that fell: ``recall_at_k 1.000 to 0.500``."""
-    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in change.dropped)
+    """The scores that fell, else those that rose: ``recall_at_k 1.000 to 0.500``."""
+    moved = change.dropped or change.raised
+    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in moved)
 
 
 def criteria_words(pair: tuple[Checked, Checked]) -> str:
@@ -253,7 +262,7 @@ def group_cell(group: GroupDelta, name: str) -> str:
     metric = next((metric for metric in group.metrics if metric.name == name), None)
     if metric is None:
         return "–"
-    change = f" ({signed(metric.delta)})" if metric.delta else ""
+    change = f" ({signed(metric.delta)})" if metric.delta and metric.shows_change else ""
     return f"{number(metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
 
 

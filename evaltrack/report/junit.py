@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.report.comparison_counts import counts_words, flips_words
+from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
     cause_words,
     change_words,
@@ -15,6 +17,7 @@ from evaltrack.report.comparison_words import (
     metric_words,
     verdict_sentence,
 )
+from evaltrack.report.verdict_words import reasons
 from evaltrack.report.words import metric_title
 
 
@@ -47,17 +50,21 @@ def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
 
 
 def _rules(comparison: Comparison) -> Iterator[ET.Element]:
-    """The verdict as a whole, with all its reasons, and each tolerated drop."""
-    reasons = [clip(reason, 300) for reason in comparison.reasons]
+    """The verdict as a whole, with all its reasons and numbers, and each tolerated drop."""
+    k = comparison.candidate.signature.k
+    lines = [clip(reason, 300) for reason in reasons(comparison)]
+    lines += [clip(line, 600) for line in (verdict_sentence(comparison), counts_words(comparison))]
+    lines += [flips_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
+    lines += [clip(note, 600) for note in note_words(comparison)]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
-    yield _case("gate", "verdict", tag, verdict_sentence(comparison), reasons)
+    yield _case("gate", "verdict", tag, verdict_sentence(comparison), lines)
     for metric in comparison.metrics:
         if metric.threshold:
-            yield _rule(metric, "", comparison.candidate.signature.k)
+            yield _rule(metric, "", k)
     for group in comparison.groups:
         for metric in group.metrics:
             if metric.threshold:
-                yield _rule(metric, f" in {group_words(group)}", comparison.candidate.signature.k)
+                yield _rule(metric, f" in {group_words(group)}", k)
 
 
 def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
@@ -73,20 +80,20 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
         yield _changed(change, "error")
     for change in comparison.fixes:
         yield _changed(change, "")
-    for change in comparison.drops:
-        yield _changed(change, "" if change.now == "pass" else "skipped")
+    for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
+        yield _changed(change, "" if change.now in ("pass", "not compared") else "skipped")
     for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
         for each in ids:
             yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
     for each, domain, outcome in comparison.unchanged:
-        tag = "" if outcome == "pass" else "skipped"
+        tag = "" if outcome in ("pass", "not compared") else "skipped"
         yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
 
 
 def _changed(change: Change, tag: str) -> ET.Element:
     lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
-    if change.dropped:
-        lines.append(f"scores: {dropped_words(change)}")
+    if moved := dropped_words(change):
+        lines.append(f"scores: {moved}")
     if change.cause.link:
         lines.append(f"see: {clip(change.cause.link, 500)}")
     return _case(clip(change.domain), clip(change.id), tag, f"{change_words(change)}: {cause_words(change)}", lines)

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison_words import VERDICTS, clip, count, reason_words
+from evaltrack.report.comparison_words import clip, count, reason_words
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import (
     GROUP_METRICS,
     cost_words,
     criterion_words,
+    errors_words,
+    grouped_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -84,7 +87,7 @@ def _head(result: RunResult) -> Iterator[str]:
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     yield f"Target `{clip(signature.target.replace('`', ''), 300)}` on {asked}."
     if totals["num_errors"]:
-        yield f"**{totals['num_errors']} of them failed and are in no mean.**"
+        yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""
     yield _text(judge_words(result), 400)
     if cost := cost_words(result):
@@ -171,9 +174,9 @@ def _misses(result: RunResult) -> Iterator[str]:
 
 def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
-        yield from ("", "**Failed**", "")
-    for row in result.errors[:SHOWN]:
-        yield f"- {_text(row.question.id)}: {_text(str(row.failure))}"
+        yield from ("", "**Errors**", "")
+    for message, ids in grouped_errors(result)[:SHOWN]:
+        yield f"- {_text(ids)}: {_text(message)}"
     yield from _more(result, len(result.errors))
 
 
@@ -198,6 +201,6 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
         links.append(f"[Side by side]({here}/evaluation-runs?{query})")
     against = f"against {_text(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
-    lines = [f"**{VERDICTS[comparison.verdict]}** {against} · {' · '.join(links)}"]
+    lines = [f"**{verdict_words(comparison)}** {against} · {' · '.join(links)}"]
     lines += [f"\n- {_text(reason, 200)}" for reason in reason_words(comparison)]
     return _within(lines, COMPARISON_LIMIT)

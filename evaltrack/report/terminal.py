@@ -13,6 +13,8 @@ from evaltrack.report.words import (
     GROUP_METRICS,
     cost_words,
     criterion_words,
+    errors_words,
+    grouped_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -95,9 +97,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
-        failed = (
-            f"{result.totals['num_errors']} of {result.totals['num_questions']} questions failed and are in no mean:"
-        )
-        console.print(Text(failed, style="bold red"))
-    for row in result.errors[:SHOWN]:
-        console.print(Text(f"  {_begun(one_line(f'{row.question.id}  {row.failure}', 300))}"), soft_wrap=True)
+        title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions:"
+        console.print(Text(title, style="bold red"))
+    for message, ids in grouped_errors(result)[:SHOWN]:
+        console.print(Text(f"  {_begun(one_line(f'{ids}  {message}', 300))}"), soft_wrap=True)

@@ -80,6 +80,19 @@ def number(value: float) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
 
 
+def errors_words(errors: int) -> str:
+    """``72 errors are in no mean``."""
+    return f"{errors:,} error{' is' if errors == 1 else 's are'} in no mean"
+
+
+def grouped_errors(result: RunResult) -> list[tuple[str, str]]:
+    """Each message of the first errors of a run, and the ids of the questions that ended with it."""
+    ids: dict[str, list[str]] = {}
+    for row in result.errors:
+        ids.setdefault(one_line(str(row.failure), 300), []).append(one_line(row.question.id, 80))
+    return [(message, ", ".join(found)) for message, found in ids.items()]
+
+
 def judge_words(result: RunResult) -> str:
     """Who judged, and how much; or plainly that nobody did."""
     if result.signature.judge == "none":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
+from evaltrack.compare.alike import alike
 from evaltrack.errors import EvaltrackError
 from evaltrack.metrics import SCORES
 from evaltrack.report.html.plots import sparkline
@@ -215,7 +216,7 @@ def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
     if run is None or value is None:
         return Figure(title(metric))
     shown = f"{value:.1f}" if metric == "reasoning_score" else f"{value:.3f}"
-    base = was.metrics.get(metric) if was and was.run_id != run.run_id and run.like(was) else None
+    base = was.metrics.get(metric) if was and was.run_id != run.run_id and alike(metric, run, was) else None
     if base is None:
         return Figure(title(metric), shown)
     change = f"{value - base:+.1f}" if metric == "reasoning_score" else f"{value - base:+.3f}"
@@ -226,18 +227,19 @@ def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
 
 
 def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:
-    """A sparkline of the first headline that was measured, and its name; empty below two runs.
+    """A sparkline of the first headline of the newest run that measured something, and its name; empty below two runs.
 
-    Of the runs those that asked what the newest of them asked: other means cannot stand beside theirs.
+    Of the other runs those that measured it in the same way over the same questions: other means cannot stand beside.
     """
-    metric = next(iter(_measured(runs, HEADLINES)), None)
     newest = next((run for run in runs if run.metrics), None)
-    alike = [run for run in reversed(runs) if newest is not None and (run is newest or run.like(newest))]
-    values = [run.metrics.get(metric or "") for run in alike]
-    known = [value for value in values if value is not None]
-    if metric is None or len(known) < 2:
+    metric = next((name for name in HEADLINES if newest and name in newest.metrics), None)
+    if newest is None or metric is None:
         return "", ""
-    label = f"{title(metric)} of the last {len(values)} runs, oldest first: from {known[0]:.3f} to {known[-1]:.3f}"
+    others = [run for run in reversed(runs) if run is newest or alike(metric, run, newest)]
+    values = [run.metrics[metric] for run in others if metric in run.metrics]
+    if len(values) < 2:
+        return "", ""
+    label = f"{title(metric)} of {len(values)} runs, oldest first: from {values[0]:.3f} to {values[-1]:.3f}"
     return sparkline(values, label), title(metric)
 
 

@@ -25,7 +25,7 @@ from evaltrack.reporting import around_run
 from evaltrack.server import contents, csrf
 from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page
-from evaltrack.sides import info_of_run
+from evaltrack.sides import check_two_runs, info_of_run
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, prefixed
@@ -116,6 +116,7 @@ class _Views:
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
         now, was = (_ended(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
+        check_two_runs(now, was)
         g.evaltrack_links = (*_links(store, now), *_links(store, was)[1:])
         job = DriftJob(
             baseline=info_of_run(store, was),

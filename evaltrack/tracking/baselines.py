@@ -47,8 +47,8 @@ def set_baseline(
     if run.status != "FINISHED" and not force:
         raise UsageError(f"run {run.run_id} is {run.status}; only a FINISHED run makes a baseline", FORCE)
     if run.num_errors and not force:
-        failed = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} failed"
-        raise UsageError(f"{failed}; a baseline should be fully measured", FORCE)
+        errors = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} ended in errors"
+        raise UsageError(f"{errors}; a baseline should be fully measured", FORCE)
     moment = datetime.now(UTC)
     now = moment.isoformat(timespec="seconds")
     made = Baseline(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evaltrack.metrics import SCORES
 from evaltrack.records import Signature
 from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.metric_names import means_of
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 NEWEST = 200
 """Runs of evaltrack that are looked through for the names of golden sets."""
 
-GOLDEN, VERDICT = "evaltrack.golden", "evaltrack.compare.verdict"
+GOLDEN, VERDICT, HEADLINE = "evaltrack.golden", "evaltrack.compare.verdict", "evaltrack.compare.headline"
+_MEANS = frozenset(score.metric for score in SCORES)
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class PastRun:
 
     `started_at` is in milliseconds since 1970 (UTC); `metrics` are the run's means by the names of `SCORES`, those that
     were measured; `verdict` is that of the last comparison with the run as candidate; `promoted` says whether it ever
-    was a baseline; `asked` is the digest of the golden set and k.
+    was a baseline; `counts` says over how many
+    questions each mean is, and `headline` is the verdict in words.
     """
 
     run_id: str
@@ -42,8 +45,15 @@ class PastRun:
     num_errors: int = 0
     verdict: str | None = None
     promoted: bool = False
-    asked: tuple[str, int] | None = None
+    signature: Signature | None = None
     experiment_id: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    headline: str | None = None
+
+    @property
+    def asked(self) -> tuple[str, int] | None:
+        """The digest of the golden set, and k."""
+        return (self.signature.golden_digest, self.signature.k) if self.signature else None
 
     def like(self, other: PastRun) -> bool:
         """Whether both asked the same questions at the same cut-off, so that their means can stand side by side."""
@@ -127,11 +137,15 @@ def _past_run(run: Run) -> PastRun:
         sound_count(metrics.get("num_errors")),
         tags.get(VERDICT),
         PROMOTED in tags,
-        _asked(tags.get("evaltrack.signature")),
+        read_tag(Signature, tags.get("evaltrack.signature")),
         info.experiment_id,
+        _counts(metrics),
+        tags.get(HEADLINE),
     )
 
 
-def _asked(signature: str | None) -> tuple[str, int] | None:
-    held = read_tag(Signature, signature)
-    return (held.golden_digest, held.k) if held else None
+def _counts(metrics: Mapping[str, float]) -> dict[str, int]:
+    """Over how many questions each mean is, by either name that runs log it under."""
+    named = ((name, f"{name}.n", f"n/{name}") for name in _MEANS)
+    found = ((name, metrics.get(one, metrics.get(other))) for name, one, other in named)
+    return {name: sound_count(value) for name, value in found if value is not None}

@@ -7,30 +7,31 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.deltas import METRICS
+from evaltrack.report.comparison_counts import counts_words, flips_words
 from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
-    VERDICTS,
+    both_words,
     cause_summary,
     clip,
     count,
     criteria_words,
+    delta_words,
     drop_words,
-    flips_words,
     group_flips,
     interval_words,
     reason_words,
     run_words,
     shown_groups,
     sides_words,
-    signed,
 )
 from evaltrack.report.html.culprits import culprits
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
-from evaltrack.report.html.plots import interval_plot, reach
-from evaltrack.report.html.questions import cause_names, changed_questions
+from evaltrack.report.html.plots import Way, interval_plot, reach
+from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
 from evaltrack.report.html.text import safe_link
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import low_metrics, metric_title, number
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
@@ -54,10 +55,11 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             made=comparison,
             back=back,
             kind=KINDS[comparison.verdict],
-            verdict=VERDICTS[comparison.verdict],
+            verdict=verdict_words(comparison),
             sides=sides_words(comparison),
             reasons=list(reason_words(comparison)),
             summary=cause_summary(comparison),
+            counts=counts_words(comparison),
             flips=flips_words(comparison),
             figures=[_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
             others=[_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
@@ -70,7 +72,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             notes=[clip(note, 400) for note in note_words(comparison)],
             runs=[(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
             compare_link=safe_link(comparison.compare_link),
-            past=past_lines(comparison.history, comparison.candidate.signature),
+            past=past_lines(comparison.history, comparison.candidate.run_id),
             listed=_listed(comparison, len(questions)),
             first_changes=[
                 (clip(flip.id, 80), clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:50]
@@ -79,7 +81,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
         )
     )
     return document(
-        f"{VERDICTS[comparison.verdict]}: {golden}", body, script=static("report.js"), data=_data(comparison, questions)
+        f"{verdict_words(comparison)}: {golden}", body, script=static("report.js"), data=_data(comparison, questions)
     )
 
 
@@ -88,6 +90,8 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Candidate"],
+        "alike": "Candidate" if comparison.left_out else "Both runs",
+        "groups": group_badges(question["group"] for question in questions),
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "causes": cause_names(question.get("cause", "") for question in questions),
     }
@@ -104,27 +108,31 @@ def _runs(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 
 
 def _hints(comparison: Comparison) -> Iterator[str]:
-    return low_metrics({metric.name: metric.candidate for metric in comparison.metrics}, _k(comparison))
+    values = {metric.name: metric.candidate for metric in comparison.metrics}
+    most = {f"{metric.name}.max": metric.reachable for metric in comparison.metrics if metric.reachable is not None}
+    return low_metrics(values | most, _k(comparison))
 
 
 def _figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:
-    higher = METRICS[metric.name].higher_is_better
+    way, interval = _way(comparison, metric), interval_words(metric)
     return {
         "title": metric_title(metric.name, _k(comparison)),
         "was": number(metric.baseline),
         "now": number(metric.candidate),
-        "delta": signed(metric.delta) if metric.delta else "no change",
+        "delta": delta_words(metric) if metric.delta else "no change",
         "share": drop_words(metric).strip(),
-        "way": _way(metric),
-        "interval": interval_words(metric),
-        "plot": interval_plot(metric, reach([metric]), higher_is_better=higher) if metric.interval else "",
+        "way": way,
+        "interval": interval,
+        "plot": interval_plot(metric, reach([metric]), way) if interval else "",
+        "on": both_words(metric) if metric.partial or comparison.verdict == "unknown" else f"n {metric.n:,}",
         "metric": metric,
         "tolerated": str(metric.threshold) if metric.threshold else "",
     }
 
 
-def _way(metric: MetricDelta) -> str:
-    if not metric.delta:
+def _way(comparison: Comparison, metric: MetricDelta) -> Way:
+    """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
+    if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
     return "better" if (metric.delta > 0) == METRICS[metric.name].higher_is_better else "worse"
 
@@ -148,9 +156,9 @@ def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "first": group.kind == first or any(metric.regressed for metric in group.metrics),
             "name": clip(group.name, 60),
             "n": count(group.num_questions, "question"),
-            "flips": group_flips(group),
+            "flips": group_flips(group) if comparison.passing_compared else "",
             "lost": group.pass_to_fail,
-            "cells": [_cell(metrics.get(name), most[name]) for name in names],
+            "cells": [_cell(comparison, metrics.get(name), most[name]) for name in names],
         }
 
 
@@ -160,15 +168,15 @@ def _badness(group: GroupDelta) -> tuple[int, bool, float]:
     return order[group.kind], not any(metric.regressed for metric in group.metrics), worst
 
 
-def _cell(metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
+def _cell(comparison: Comparison, metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
     if metric is None:
         return None
-    higher = METRICS[metric.name].higher_is_better
+    way = _way(comparison, metric)
     return {
-        "plot": interval_plot(metric, most, higher_is_better=higher),
+        "plot": interval_plot(metric, most, way) if metric.shows_change else "",
         "now": number(metric.candidate),
-        "delta": signed(metric.delta) if metric.delta else "=",
-        "way": _way(metric),
+        "delta": delta_words(metric) if metric.delta else "=",
+        "way": way,
         "n": metric.n,
         "regressed": metric.regressed,
     }
@@ -176,15 +184,12 @@ def _cell(metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
 
 def _listed(comparison: Comparison, listed: int) -> str:
     """How many of the questions the page holds."""
-    changed = len(comparison.flips) + len(comparison.lost) + comparison.num_drops + len(comparison.fixes)
-    changed += comparison.num_gains
-    total = changed + comparison.num_same
+    total = comparison.num_common
     if listed >= total:
         return f"All {count(total, 'common question')}"
-    drops = f", {len(comparison.drops):,} of {comparison.num_drops:,} that only scored lower" * (
-        comparison.num_drops > len(comparison.drops)
-    )
-    same = f", {len(comparison.same):,} of {comparison.num_same:,} that are the same" * (
-        comparison.num_same > len(comparison.same)
-    )
-    return f"{listed:,} of {total:,} common questions: all that flipped or were lost{drops}{same}"
+    short = [
+        f"{len(held):,} of {comparison.count(fate):,} {fate}"
+        for fate, held in (*comparison.by_fate.items(), ("identical", comparison.same))
+        if comparison.count(fate) > len(held)
+    ]
+    return f"{listed:,} of {total:,} common questions, the worst first: {', '.join(['all others', *short])}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.ranks import source_name
 from evaltrack.report.comparison_words import CAUSES
 from evaltrack.report.html.text import safe_link, shown
@@ -54,9 +55,14 @@ def culprits(comparison: Comparison) -> list[Culprit]:
     pushing = Counter(pusher for _, pusher in pages if pusher)
     pushed = Counter(source for source, _ in pages if source)
     found: dict[tuple[str, str], Culprit] = {}
+    errors: dict[str, str] = {}
     for change, (expected, pusher) in zip(worse, pages, strict=True):
         by_other = pusher is not None and pushing[pusher] > 1 and pushing[pusher] >= pushed[expected or ""]
         told = _culprit(change, pusher if by_other else expected, displaced=by_other)
+        if change.cause.kind in ("target_failed", "judge_failed"):
+            told.what = errors.setdefault(
+                message_kind(change.cause.detail), f"error: {shown(change.cause.detail, 200)}"
+            )
         each = found.setdefault((told.name, told.what), told)
         each.ids.append(shown(change.id, 200))
         each.parts += [part for part in told.parts if part not in each.parts]

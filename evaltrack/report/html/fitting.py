@@ -51,6 +51,6 @@ def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(question: dict[str, Any]) -> dict[str, Any]:
-    kept = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "fell")
+    kept = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note")
     told = {name: question[name] for name in kept if name in question}
     return told | {name: told[name][:QUESTION] for name in ("q", "detail") if name in told}

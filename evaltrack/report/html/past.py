@@ -1,4 +1,4 @@
-"""How a golden set's metrics went over its last runs, as one line each."""
+"""How the metrics of a run went over the runs before it, as one line each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaltrack.records import Signature
+from evaltrack.compare.alike import alike
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import metric_title, number
 
@@ -27,19 +27,23 @@ class PastLine:
     runs: int
 
 
-def past_lines(history: Sequence[PastRun], signature: Signature) -> list[PastLine]:
-    """A line for each metric that at least two of the runs measured; `history` is newest first.
+def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]:
+    """A line for each metric of this run that an earlier run measured too; `history` is newest first.
 
-    Of the runs those that asked the same questions at the same cut-off: other means cannot stand beside theirs.
+    Each line ends in this run. Of the earlier ones those that measured the same questions in the same way: other means
+    cannot stand beside theirs.
     """
-    asked, k = (signature.golden_digest, signature.k), signature.k
-    oldest_first = [run for run in reversed(history) if run.status == "FINISHED" and run.asked == asked]
+    place = next((place for place, run in enumerate(history) if run.run_id == run_id), None)
+    if place is None:
+        return []
+    this, earlier = history[place], [run for run in history[place + 1 :] if run.status == "FINISHED"]
     found = []
     for name in METRICS:
-        values = [run.metrics.get(name) for run in oldest_first]
-        measured = [value for value in values if value is not None]
-        if len(measured) > 1:
-            title, ends = metric_title(name, k), (number(measured[0]), number(measured[-1]))
-            label = f"{title} over the last {len(measured)} runs, oldest first: from {ends[0]} to {ends[1]}"
-            found.append(PastLine(title, sparkline(values, label), *ends, len(measured)))
+        runs = [*(run for run in reversed(earlier) if alike(name, run, this)), this]
+        values = [run.metrics[name] for run in runs if name in run.metrics]
+        if len(values) > 1 and name in this.metrics:
+            title, ends = metric_title(name, this.signature.k if this.signature else 0), (values[0], values[-1])
+            first, last = map(number, ends)
+            label = f"{title} over {len(values)} runs, this one last: from {first} to {last}"
+            found.append(PastLine(title, sparkline(values, label), first, last, len(values)))
     return found

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta
+
+Way = Literal["better", "worse", "same"]
 
 WIDTH, HEIGHT, MARGIN = 200, 26, 8
 
@@ -16,29 +19,27 @@ def reach(metrics: Sequence[MetricDelta]) -> float:
     return max(ends, default=0.0) or 1.0
 
 
-def interval_plot(metric: MetricDelta, most: float, *, higher_is_better: bool = True) -> str:
-    """The difference as a dot, its 95 % interval as a line, on an axis from `-most` to `most`."""
+def interval_plot(metric: MetricDelta, most: float, way: Way) -> str:
+    """The difference as a mark for its way, its 95 % interval as a line, on an axis from `-most` to `most`."""
 
     def place(value: float) -> float:
         return MARGIN + (WIDTH - 2 * MARGIN) * (value / most + 1) / 2
 
-    way = metric.delta if higher_is_better else -metric.delta
-    kind = "worse" if way < 0 else "better" if way > 0 else "same"
     low, high = metric.interval or (metric.delta, metric.delta)
     told = f"{metric.delta:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"
     middle = HEIGHT / 2
     parts = [
-        f'<svg class="plot {kind}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"',
+        f'<svg class="plot {way}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"',
         f' aria-label="{escape(told)}"><line class="grid-line" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/>',
         f'<line class="axis" x1="{place(0):.1f}" x2="{place(0):.1f}" y1="2" y2="{HEIGHT - 2}"/>',
         f'<line class="range" x1="{place(low):.1f}" x2="{place(high):.1f}" y1="{middle}" y2="{middle}"/>',
-        _mark(place(metric.delta), middle, kind),
+        _mark(place(metric.delta), middle, way),
         "</svg>",
     ]
     return "".join(parts)
 
 
-def _mark(x: float, y: float, kind: str) -> str:
+def _mark(x: float, y: float, kind: Way) -> str:
     """A triangle that points down for worse and up for better, a dot for the same: the shape says it without colour."""
     if kind == "same":
         return f'<circle class="dot" cx="{x:.1f}" cy="{y}" r="4.5"/>'

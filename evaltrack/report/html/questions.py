@@ -6,12 +6,13 @@ What is empty is left out, so that 10,000 questions stay below 15 MB.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from evaltrack.compare.comparison import Change, Comparison, RunInfo
+from evaltrack.compare.kinds import Fate
 from evaltrack.metrics import BY_NAME
 from evaltrack.reasoned import DIMENSIONS
-from evaltrack.report.comparison_words import CAUSES, accepted_words, dropped_words, repeat_words
+from evaltrack.report.comparison_words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
 from evaltrack.report.diff import Piece, condensed, word_diff
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
@@ -19,7 +20,25 @@ from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.table import FlatRow
 from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
 
-Group = Literal["flip", "lost", "drop", "fix", "gain", "same", "error", "fail", "unmeasured", "pass"]
+Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
+GROUPS: dict[Fate, Group] = {
+    "broke": "flip",
+    "lost": "lost",
+    "lower score": "drop",
+    "fixed": "fix",
+    "newly measured": "new",
+    "higher score": "gain",
+    "other content": "other",
+    "identical": "same",
+}
+"""How the page's script and its addresses call what became of a question."""
+
+TONES: dict[Group, str] = {
+    **dict.fromkeys(("flip", "error", "fail"), "bad"),
+    **dict.fromkeys(("lost", "drop", "unmeasured"), "warn"),
+    **dict.fromkeys(("fix", "gain", "pass"), "ok"),
+    **dict.fromkeys(("new", "other", "same"), "muted"),
+}
 
 LITTLE = 0.35
 """Share of the words that both answers hold, below which they are read sooner side by side than word by word."""
@@ -42,19 +61,11 @@ def longest(questions: int) -> int:
 
 
 def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Each question: pass to fail first, then lost, lower, fail to pass, and those that are the same."""
-    changes: tuple[tuple[Group, Sequence[Change]], ...] = (
-        ("flip", comparison.flips),
-        ("lost", comparison.lost),
-        ("drop", comparison.drops),
-        ("fix", comparison.fixes),
-        ("gain", comparison.gains),
-    )
-    limit, place = longest(sum(len(found) for _, found in changes) + len(comparison.same)), 0
-    for group, found in changes:
-        for change in found:
-            place += 1
-            yield _filled(_changed(change, group, comparison, limit, compared=place <= WORD_DIFFS))
+    """Each question: what broke first, then lost, lower, fixed, what else differs, and those that are identical."""
+    changes = [(GROUPS[fate], change) for fate, found in comparison.by_fate.items() for change in found]
+    limit = longest(len(changes) + len(comparison.same))
+    for place, (group, change) in enumerate(changes):
+        yield _filled(_changed(change, group, comparison, limit, compared=place < WORD_DIFFS))
     yield from (_filled(_same(row, comparison, limit)) for row in comparison.same)
 
 
@@ -94,13 +105,12 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         "category": shown(change.category, 80),
         "was": change.was,
         "now": change.now,
-        "cause": change.cause.kind if group not in ("fix", "gain") else "",
-        "detail": shown(change.cause.detail, 400) if group != "gain" else _higher(change),
-        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also if group != "gain"],
+        "cause": change.cause.kind if group not in ("fix", "gain", "new") else "",
+        "detail": shown(change.cause.detail, 400),
+        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change),
-        "fell": round(max((was - now for _, was, now in change.dropped), default=0.0), 4) or None,
-        "note": shown((repeat_words(change) + accepted_words(change)).strip(" []"), 300),
+        "note": shown(_note(change), 300),
         "excused": group == "flip" and not change.counts,
     }
     if change.before is None or change.after is None:
@@ -109,21 +119,17 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
     return told | (_differences(change, change.before, change.after, limit) if compared else {})
 
 
-def _higher(change: Change) -> str:
-    """The scores that rose, as far as the rows are there."""
-    before, after = change.before or {}, change.after or {}
-    pairs = ((name, before.get(name), after.get(name)) for name in ("recall_at_k", "reciprocal_rank", "overall_score"))
-    return ", ".join(
-        f"{name} {number(was)} to {number(now)}"
-        for name, was, now in pairs
-        if was is not None and now is not None and now > was
-    )
+def _note(change: Change) -> str:
+    """What came of asking it again, who accepted it, and whether it is borderline."""
+    notes = (repeat_words(change), accepted_words(change), borderline_words(change))
+    return "; ".join(note.strip(" []") for note in notes if note)
 
 
 def _both_sides(before: FlatRow, after: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     k = comparison.candidate.signature.k
     traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
-    return {"sides": [_side(before, after, k, limit, traces[0]), _side(after, before, k, limit, traces[1])]}
+    pairs = ((before, after, traces[0]), (after, before, traces[1]))
+    return {"sides": [_side(row, other, k, limit, trace, comparison.left_out) for row, other, trace in pairs]}
 
 
 def _differences(change: Change, before: FlatRow, after: FlatRow, limit: int) -> dict[str, Any]:
@@ -148,15 +154,21 @@ def _kept(pieces: Sequence[Piece]) -> float:
 
 def _same(row: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     trace = _trace(comparison.candidate, row)
-    told = _about(row, "same") | {"now": "error" if row["error"] else _outcome_group(row).replace("unmeasured", "")}
-    return told | {"sides": [_side(row, None, comparison.candidate.signature.k, limit, trace)]}
+    told: dict[str, Any] = _about(row, "same")
+    if row["error"] or comparison.passing_compared:
+        told["now"] = "error" if row["error"] else _outcome_group(row).replace("unmeasured", "")
+    side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
+    return told | {"sides": [side]}
 
 
 def _trace(run: RunInfo, row: FlatRow) -> str | None:
     return trace_id_of(run.run_id, row["id"]) if run.run_id and has_trace(run.traces, row) else None
 
 
-def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
+def _side(
+    row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """One side; scores whose metric is not compared are left out, as the other side's cannot stand beside them."""
     return _filled(
         {
             "answer": shown(row["answer"], limit),
@@ -165,7 +177,7 @@ def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | 
             "sources": ranked(row, other, k),
             "missing": missing(row),
             "wanted": shown(row.get("expected_answer"), limit),
-            "scores": _scores(row, k),
+            "scores": _scores(row, k, left_out),
             "tools": [shown(tool, 80) for tool in row.get("tool_calls") or ()],
             "verdicts": [
                 [shown(each["judge"], 80), shown(each["reasoning"], 3000)] for each in row.get("verdicts") or ()
@@ -176,8 +188,8 @@ def _side(row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | 
     )
 
 
-def _scores(row: FlatRow, k: int) -> list[list[str]]:
-    measured = [(name, row.get(name)) for name in SCORES_SHOWN]
+def _scores(row: FlatRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
+    measured = [(name, row.get(name)) for name in SCORES_SHOWN if BY_NAME[name].metric not in left_out]
     return [[_title(name, k), number(value)] for name, value in measured if value is not None]
 
 
@@ -188,6 +200,18 @@ def _title(name: str, k: int) -> str:
 
 def _filled(told: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value not in (None, "", [], False) or name in but}
+
+
+def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
+    """What each of these groups is called, and its tone, in the order of the page."""
+    named = set(groups)
+    names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
+    return {group: (names.get(group, group), tone) for group, tone in _ordered() if group in named}
+
+
+def _ordered() -> list[tuple[Group, str]]:
+    order: tuple[Group, ...] = get_args(Group)
+    return [(group, TONES[group]) for group in order]
 
 
 def cause_names(causes: Iterable[str]) -> dict[str, str]:

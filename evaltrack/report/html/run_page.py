@@ -11,9 +11,17 @@ from evaltrack.report.comparison_words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
-from evaltrack.report.html.questions import longest, run_questions
+from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.words import cost_words, criterion_words, judge_words, low_metrics, metric_title, number
+from evaltrack.report.words import (
+    cost_words,
+    criterion_words,
+    errors_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    number,
+)
 from evaltrack.result import METRICS, RunResult
 from evaltrack.stats.intervals import share_interval
 from evaltrack.table import FlatRow
@@ -68,6 +76,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             asked=count(totals["num_questions"], "question"),
             judge=clip(judge_words(result), 400),
             cost=cost_words(result),
+            errors=errors_words(result.totals["num_errors"]),
             figures=[_figure(result, name) for name in FIRST if name in result.metrics],
             others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
@@ -76,7 +85,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             group_titles=[metric_title(name, k) for name in _group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
-            past=past_lines(around.history, result.signature),
+            past=past_lines(around.history, result.run_id),
             listed=_listed(questions, _num_rows(result, around)),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,
@@ -88,6 +97,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
+        "groups": group_badges(question["group"] for question in questions),
     }
     data = with_questions(head, fitted(questions))
     return document(f"{_headline(result)}: {golden}", body, script=static("report.js"), data=data)

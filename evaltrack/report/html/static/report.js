@@ -3,11 +3,7 @@
   document.documentElement.classList.add("scripted");
   const data = JSON.parse(document.getElementById("data").textContent);
   const ROW = 62, OVERSCAN = 8, PRINTED = 200;
-  const GROUPS = {
-    flip: ["pass → fail", "bad"], lost: ["lost", "warn"], drop: ["lower score", "warn"], fix: ["fail → pass", "ok"],
-    gain: ["higher score", "ok"], same: ["unchanged", "muted"], error: ["error", "bad"], fail: ["fail", "bad"], unmeasured: ["not measured", "warn"],
-    pass: ["pass", "ok"],
-  };
+  const GROUPS = data.groups;
   const order = Object.keys(GROUPS);
   const $ = (id) => document.getElementById(id);
   const list = $("list"), spacer = $("spacer"), detail = $("detail"), found = $("found");
@@ -48,7 +44,6 @@
 
   const collator = new Intl.Collator(undefined, { numeric: true });
   function sorted(questions) {
-    if (sort.value === "fell") return questions.slice().sort((a, b) => (b.fell || 0) - (a.fell || 0));
     if (sort.value === "id") return questions.slice().sort((a, b) => collator.compare(a.id, b.id));
     if (sort.value === "domain") return questions.slice().sort((a, b) => collator.compare(a.domain || "", b.domain || ""));
     return questions;
@@ -147,7 +142,7 @@
 
   function reason(question) {
     if (!question.detail && !question.lower && !question.note) return null;
-    const made = el("div", { class: `why${question.group === "fix" || question.group === "gain" || question.excused ? " good" : ""}` });
+    const made = el("div", { class: `why${question.excused || ["fix", "gain", "new"].includes(question.group) ? " good" : question.group === "other" ? " neutral" : ""}` });
     if (question.cause) {
       made.append(el("p", { class: "what" }, `${question.cause}: ${data.causes[question.cause] || ""}`));
     }
@@ -161,7 +156,7 @@
 
   function label(place, sides) {
     if (sides.length > 1) return data.labels[place];
-    return data.compared ? data.labels[1] : "";
+    return data.compared ? data.alike : "";
   }
 
   function sourceLists(sides) {

@@ -1,0 +1,25 @@
+"""Which numbers of two runs can stand side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaltrack.compare.engine import AFFECTED, metrics_left_out
+
+if TYPE_CHECKING:
+    from evaltrack.tracking.history import PastRun
+
+
+def alike(metric: str, one: PastRun, other: PastRun) -> bool:
+    """Whether both runs measured this metric in the same way (judge, k, weights, …) and over the same questions.
+
+    That they are the same is known where both asked the same golden set, no question ended in an error, and as many
+    were measured.
+    """
+    if one.signature is None or other.signature is None:
+        return False
+    if one.signature.golden_digest != other.signature.golden_digest:
+        return False
+    whole = not one.num_errors and not other.num_errors and one.num_questions == other.num_questions
+    same_count = one.counts.get(metric) == other.counts.get(metric)
+    return whole and same_count and metric not in metrics_left_out(one.signature, other.signature, AFFECTED)

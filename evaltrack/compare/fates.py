@@ -1,0 +1,132 @@
+"""What became of each common question, and which of them are worst: over columns, a million questions at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.compare.kinds import Fate
+from evaltrack.compare.pairing import flipped
+from evaltrack.fingerprints import PARTS
+from evaltrack.metrics import SCORES, Score
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+MAIN_SCORES = ("overall_score", "reasoning_score", "recall_at_k", "reciprocal_rank")
+"""They decide whether a question scores lower or higher; the other scores only where these are all the same."""
+
+NO_RESULT = frozenset({"num_tokens", "combined_score", "judge_spread", "pass"})
+"""Scores that say nothing of how good the result is, or what passing says already."""
+
+PER_CENT = frozenset({"reasoning_score"})
+"""Scores from 0 to 100."""
+
+
+def result_scores(frame: pd.DataFrame, left_out: Collection[str]) -> list[Score]:
+    """The scores of the result that both sides have and that may be compared, the main ones first."""
+    there = [
+        score
+        for score in SCORES
+        if score.compared
+        and score.name not in NO_RESULT
+        and score.metric not in left_out
+        and f"{score.name}_b" in frame
+        and f"{score.name}_c" in frame
+    ]
+    return sorted(there, key=lambda score: score.name not in MAIN_SCORES)
+
+
+class Fates:
+    """Exactly one fate for each common question, so that their counts add up.
+
+    With `pass_rate` among the metrics that are left out no question breaks or is fixed; with `judge_score` among them
+    what the judges said is no difference.
+    """
+
+    def __init__(self, frame: pd.DataFrame, left_out: Collection[str]) -> None:
+        self._frame = frame
+        self._left_out = left_out
+        self.unmeasured = self._only_measured_in("b")
+        lower, higher = self._moved()
+        found: dict[Fate, Any] = {
+            "broke": self._flipped(was=True),
+            "lost": self.unmeasured,
+            "fixed": self._flipped(was=False),
+            "lower score": lower,
+            "newly measured": self._only_measured_in("c"),
+            "higher score": higher & ~lower,
+            "other content": ~self._same_content(),
+        }
+        rest = frame["id"].notna()
+        self._masks: dict[Fate, Any] = {}
+        for fate, mask in found.items():
+            self._masks[fate] = mask & rest
+            rest &= ~mask
+        self._masks["identical"] = rest
+
+    def count(self, fate: Fate) -> int:
+        """How many questions have it."""
+        return int(self._masks[fate].sum())
+
+    def part(self, fate: Fate) -> Any:
+        """The columns of the questions that have it, in the order of the golden set."""
+        return self._frame[self._masks[fate]]
+
+    def worst_first(self, fate: Fate) -> list[str]:
+        """Their ids by loss: of the judge's score, then of recall, then of the rank; of gains the largest first."""
+        import numpy as np
+
+        part = self.part(fate)
+        sign = 1 if fate in ("fixed", "newly measured", "higher score") else -1
+        keys = [sign * loss for loss in _losses(part, self._left_out)]
+        return list(part["id"].to_numpy()[np.lexsort(keys[::-1])]) if len(part) else []
+
+    def _flipped(self, *, was: bool) -> Any:
+        mask = flipped(self._frame, was=was)
+        return mask & ("pass_rate" not in self._left_out)
+
+    def _only_measured_in(self, side: str) -> Any:
+        """Which questions only this side measured: it may pass by its judge alone, or be found without one."""
+        frame, other = self._frame, "b" if side == "c" else "c"
+        mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
+        if "pass_rate" in self._left_out:  # whether a judge failed that is not compared says nothing
+            mask &= ~frame[f"error_{other}"].str.startswith("judge_error").fillna(True).astype(bool)
+        return mask | (frame[f"recall_at_k_{side}"].notna() & frame[f"recall_at_k_{other}"].isna())
+
+    def _moved(self) -> tuple[Any, Any]:
+        """Which questions have a lower, and which a higher score; of the lesser scores where no main one moved."""
+        none = self._frame["id"].isna()
+        lower, higher = none.copy(), none.copy()
+        settled = none
+        for main in (True, False):
+            for score in result_scores(self._frame, self._left_out):
+                if (score.name in MAIN_SCORES) == main:
+                    was, now = self._frame[f"{score.name}_b"], self._frame[f"{score.name}_c"]
+                    less, more = (now < was), (now > was)
+                    lower |= (less if score.higher_is_better else more) & ~settled
+                    higher |= (more if score.higher_is_better else less) & ~settled
+            settled = lower | higher
+        return lower, higher
+
+    def _same_content(self) -> Any:
+        parts = [name for name in PARTS if f"{name}_b" in self._frame]
+        same = self._frame["id"].notna()
+        for name in parts:
+            if name != "verdict_print" or "judge_score" not in self._left_out:
+                same &= self._frame[f"{name}_b"] == self._frame[f"{name}_c"]
+        return same
+
+
+def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarray]:
+    """How much each question lost of the judge's score, of recall and of the rank; what is not measured counts 0."""
+    import numpy as np
+
+    names = {score.name for score in result_scores(part, left_out)}
+    for kinds in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
+        loss = np.zeros(len(part))
+        for name in names.intersection(kinds):
+            was, now = (part[f"{name}_{side}"].fillna(0).to_numpy(dtype=float) for side in "bc")
+            loss += (was - now) / (100 if name in PER_CENT else 1)
+        yield np.round(loss, 9)
