@@ -117,6 +117,7 @@ def test_failures_are_loud(render: object) -> None:
     assert "3 errors are in no mean" in text
     assert text.count("no route") == 1
     assert "3, 4, 6" in text
+    assert "3 ×" in text
 
 
 def test_foreign_text_is_text() -> None:
@@ -644,7 +645,7 @@ def test_without_metrics_or_groups_there_are_no_tables() -> None:
 @pytest.mark.parametrize("kind", ["missed", "errors"])
 def test_long_lists_of_rows_are_cut(kind: str) -> None:
     """Ten rows of a kind are shown, and that there are more."""
-    texts = [f"number {place}?" for place in range(11)]
+    texts = [f"number {letter}?" for letter in "abcdefghijk"]
     failed = [Failure(kind="target_error", message=text) if kind == "errors" else None for text in texts]
     rows = tuple(row(place, text, failure=failed[place]) for place, text in enumerate(texts))
     made = result(

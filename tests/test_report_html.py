@@ -474,12 +474,12 @@ def test_a_source_that_many_push_out_is_told_itself() -> None:
 
 
 def test_where_no_source_is_concerned_the_cause_is_told() -> None:
-    """All such questions together, for each cause; lost ones too."""
+    """All such questions together, for each cause; of errors for each message."""
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     made = comparison(flips=(answered, replace(answered, id="2")), drops=())
     assert told(made) == [
         ("", "same sources, another answer", ["1", "2"], None),
-        ("", "the target failed", ["8"], None),
+        ("", "error: target_timeout: no response within 60 s", ["8"], None),
     ]
 
 
@@ -810,7 +810,7 @@ def test_questions_of_a_run_stand_failed_first() -> None:
     assert given_["scores"][0] == ["Recall@5", "1.000"]
     assert page.question("d")["sides"][0]["sources"] is None
     assert "All 4 questions." in page.words
-    assert "1 error is in no mean." in page.words
+    assert "1 error is in no mean. 1 × target_timeout: no response within 60 s (d)" in page.words
 
 
 def test_figures_have_their_counts_and_shares_their_interval() -> None:

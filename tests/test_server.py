@@ -169,6 +169,7 @@ class Runs:
     small: str
     foreign: str
     other_experiment: str
+    earlier_k5: str
 
 
 @pytest.fixture(scope="module")
@@ -178,15 +179,15 @@ def runs(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVALTRACK_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         patch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        for k in (3, 5):  # an earlier run of each kind
-            run_eval(TRAVEL, k=k, **options)
+        _, earlier = (run_eval(TRAVEL, k=k, **options) for k in (3, 5))  # an earlier run of each kind
         k3 = run_eval(TRAVEL, k=3, run_name=HOSTILE, **options)
         k5 = run_eval(TRAVEL, k=5, **options)
         few = tmp_path_factory.mktemp("golden") / "<script>few.jsonl"
         few.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
         small = run_eval(few, target=lambda question, k: ["a"], **options)
         foreign = run_eval(few, target=lambda question, k: ["a"], **{**options, "experiment": "other"})
-    return Runs(k3.experiment_id, k3.run_id, k5.run_id, small.run_id, foreign.run_id, foreign.experiment_id)
+    ids = (k3.experiment_id, k3.run_id, k5.run_id, small.run_id, foreign.run_id, foreign.experiment_id)
+    return Runs(*ids, earlier.run_id)
 
 
 @pytest.fixture
@@ -252,14 +253,14 @@ def test_every_answer_carries_the_policy(browser: Browser, runs: Runs) -> None:
 
 def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> None:
     """The comparison of both runs, which is recorded nowhere."""
-    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.k5)
+    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.earlier_k5)
     assert page.status == 200, page.text[-2000:]
     assert "<script>alert" not in page.text
     assert "evaltrack.compare.verdict" not in mlflow.MlflowClient(browser.base).get_run(runs.k5).data.tags
 
 
 def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, runs: Runs) -> None:
-    """Another cut-off: a page with status 409, the reason, and links to go on; no option of the command line."""
+    """Another cut-off, or one run twice: a page with status 409, the reason, and links to go on; no option of the command line."""
     page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k3, baseline=runs.k5)
     assert page.status == 409
     assert "Traceback" not in page.text
@@ -269,6 +270,8 @@ def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, ru
     assert golden
     assert browser.get(unescape(golden[1])).status == 200
     assert f"/runs/{runs.k5}" in page.text
+    itself = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.k5)
+    assert (itself.status, "would be compared with itself" in itself.text) == (409, True)
 
 
 def test_runs_of_another_experiment_are_not_there(browser: Browser, runs: Runs) -> None:

@@ -13,7 +13,7 @@ from evaltrack.report.words import (
     cost_words,
     criterion_words,
     errors_words,
-    grouped_errors,
+    first_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -175,8 +175,8 @@ def _misses(result: RunResult) -> Iterator[str]:
 def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
         yield from ("", "**Errors**", "")
-    for message, ids in grouped_errors(result)[:SHOWN]:
-        yield f"- {_text(ids)}: {_text(message)}"
+    for line in first_errors(result)[:SHOWN]:
+        yield f"- {_text(line, 400)}"
     yield from _more(result, len(result.errors))
 
 

@@ -14,7 +14,7 @@ from evaltrack.report.words import (
     cost_words,
     criterion_words,
     errors_words,
-    grouped_errors,
+    first_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -99,5 +99,5 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if result.errors:
         title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions:"
         console.print(Text(title, style="bold red"))
-    for message, ids in grouped_errors(result)[:SHOWN]:
-        console.print(Text(f"  {_begun(one_line(f'{ids}  {message}', 300))}"), soft_wrap=True)
+    for line in first_errors(result)[:SHOWN]:
+        console.print(Text(f"  {line}"), soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.criteria import Checked
 from evaltrack.reasoned import DIMENSIONS, MODES
 from evaltrack.records import Row
@@ -85,12 +86,24 @@ def errors_words(errors: int) -> str:
     return f"{errors:,} error{' is' if errors == 1 else 's are'} in no mean"
 
 
-def grouped_errors(result: RunResult) -> list[tuple[str, str]]:
-    """Each message of the first errors of a run, and the ids of the questions that ended with it."""
-    ids: dict[str, list[str]] = {}
-    for row in result.errors:
-        ids.setdefault(one_line(str(row.failure), 300), []).append(one_line(row.question.id, 80))
-    return [(message, ", ".join(found)) for message, found in ids.items()]
+def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
+    """A line for each kind of message with the first ids of the questions that ended with it, of ids and messages.
+
+    As in ``70 × target_timeout: no response within 60 s (q1, q2, q3, …)``; the most frequent first.
+    """
+    found: dict[str, tuple[str, list[str]]] = {}
+    for key, message in errors:
+        found.setdefault(message_kind(message), (message, []))[1].append(key)
+    lines = []
+    for message, ids in sorted(found.values(), key=lambda each: -len(each[1])):
+        named = [*(one_line(key, 60) for key in ids[:3]), *["…"] * (len(ids) > 3)]
+        lines.append(f"{len(ids):,} × {one_line(message, 200)} ({', '.join(named)})")
+    return lines
+
+
+def first_errors(result: RunResult) -> list[str]:
+    """The same of the first errors of a run."""
+    return grouped_errors((row.question.id, str(row.failure)) for row in result.errors)
 
 
 def judge_words(result: RunResult) -> str:

@@ -17,6 +17,7 @@ from evaltrack.report.words import (
     cost_words,
     criterion_words,
     errors_words,
+    grouped_errors,
     judge_words,
     low_metrics,
     metric_title,
@@ -36,6 +37,7 @@ GROUP_METRICS = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_sc
 
 ORDER = ("error", "fail", "unmeasured", "pass")
 LISTED = 10_000
+MESSAGES = 10
 SAMPLED = 2_000
 """Questions that passed and are still listed where there are more than `LISTED` in all."""
 
@@ -77,6 +79,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             judge=clip(judge_words(result), 400),
             cost=cost_words(result),
             errors=errors_words(result.totals["num_errors"]),
+            messages=_messages(questions),
             figures=[_figure(result, name) for name in FIRST if name in result.metrics],
             others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
@@ -111,6 +114,11 @@ def _chosen(result: RunResult, read: Read, around: Around) -> list[dict[str, Any
     limit = longest(LISTED if ids else total)
     told = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, accepted)
     return sorted(told, key=lambda question: ORDER.index(question["group"]))
+
+
+def _messages(questions: list[dict[str, Any]]) -> list[str]:
+    """The most frequent errors of the questions that the page lists."""
+    return grouped_errors((each["id"], each["detail"]) for each in questions if each["group"] == "error")[:MESSAGES]
 
 
 def _num_rows(result: RunResult, around: Around) -> int:
