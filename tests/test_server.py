@@ -260,7 +260,7 @@ def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> No
 
 
 def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, runs: Runs) -> None:
-    """Another cut-off, or one run twice: a page with status 409, the reason, and links to go on; no option of the command line."""
+    """Another cut-off, or one run twice: a page with status 409, the reason, links to go on and no option."""
     page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k3, baseline=runs.k5)
     assert page.status == 409
     assert "Traceback" not in page.text
