@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,7 @@ def compare_runs(
     experiment: str | None = None,
     log: bool = True,
     tracking_uri: str | None = None,
+    say: Callable[[str], object] = lambda _: None,
     ui_url: str | None = None,
 ) -> Comparison:
     """Compare two runs, question by question.
@@ -84,6 +85,7 @@ def compare_runs(
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         log: Whether the comparison is recorded on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        say: Hears what takes long: which questions are asked again.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
@@ -108,7 +110,7 @@ def compare_runs(
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
         records = partial(question_records, store, other) if other else no_records
-        again = asking_again(chosen, now, repeat_flips, named, records) if gate == "auto" else None
+        again = asking_again(chosen, now, repeat_flips, named, records, say) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))

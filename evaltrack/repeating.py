@@ -30,10 +30,13 @@ DETERMINISTIC = "bm25:"
 """Targets that begin so give the same sources always."""
 
 
+Say = Callable[[str], object]
 FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
 
 
-def asking_again(run: EvaluationRun, side: Side, times: RepeatFlips, named: Named, records: FindRecords) -> AskAgain:
+def asking_again(
+    run: EvaluationRun, side: Side, times: RepeatFlips, named: Named, records: FindRecords, say: Say = lambda _: None
+) -> AskAgain:
     """Who asks the questions of a comparison again: the candidate's own target and judges.
 
     These are those the run was started with, as this machine kept them or the user `named` them: never what the
@@ -46,6 +49,7 @@ def asking_again(run: EvaluationRun, side: Side, times: RepeatFlips, named: Name
             possible.
         named: What the user names of the command.
         records: Gives the records of questions.
+        say: Hears what is being asked.
 
     Raises:
         UsageError: `times` is out of range, or is a number and the run cannot be repeated here.
@@ -62,7 +66,7 @@ def asking_again(run: EvaluationRun, side: Side, times: RepeatFlips, named: Name
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
-    return AskAgain(CandidateAsker(run, side, command, records), None if times == "auto" else times)
+    return AskAgain(CandidateAsker(run, side, command, records, say), None if times == "auto" else times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -78,6 +82,7 @@ class CandidateAsker:
     side: Side
     command: Command
     find_records: FindRecords
+    say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     @property
@@ -96,6 +101,10 @@ class CandidateAsker:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
         """
         shown = self.side.rows(set(ids))
+        what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
+        self.say(
+            f"asking {what} again, {'once' if times == 1 else f'{times} times'}, to tell what broke from what scatters"
+        )
         found: defaultdict[str, list[Again]] = defaultdict(list)
 
         def take(row: Row) -> None:

@@ -243,6 +243,15 @@ def test_many_flips_are_significant() -> None:
     }  # type: ignore[arg-type]
 
 
+def test_what_got_better_says_where_the_source_stands_now() -> None:
+    """Of a question that was fixed, and of one that only rose."""
+    before = {"q0": found("x", "y"), "q1": found("x", "q1!")}
+    made = compare(side(rows_of(TEN, before)), side(rows_of(TEN, {})), resamples=50)
+    (fixed,), (higher,) = made.fixes, made.gains
+    assert fixed.cause.detail == "an expected source is at rank 1, and was not among the first 5"
+    assert higher.cause.detail == "an expected source is at rank 1, and was at rank 2"
+
+
 def test_groups_have_their_own_deltas() -> None:
     """By domain, difficulty and category, each with its flips."""
     made = compared(LOST)

@@ -55,6 +55,10 @@ AGREEMENT_HELP = (
 )
 
 
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
 @click.command(epilog=EXAMPLES)
 @click.argument("run", default="", metavar="[RUN|GOLDEN]")
 @click.option(
@@ -113,7 +117,7 @@ def compare(
     options["experiment"] = options["experiment"] or None
     options["target_options"] = settings_of_target(options["target_options"])
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
-        made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, **options)
+        made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options)
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":

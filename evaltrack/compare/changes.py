@@ -96,7 +96,7 @@ class Changes:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
         else:
             causes = causes_of(before, after, self._signature.k)
-            causes = causes if fate in WORSE else _differences(causes, self._signature.k)
+            causes = causes if fate in WORSE else _differences(causes, before, after, self._signature.k)
         by_judge = _by_judge(before, after)
         return Change(
             id=key,
@@ -172,12 +172,20 @@ def _noise_of_one(
     return name, threshold, noise[metric] * sqrt(judged / 2)
 
 
-def _differences(causes: list[Cause], k: int) -> list[Cause]:
+def _differences(causes: list[Cause], before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
     """What differs, where nothing got worse that has to be explained."""
     if causes[0].kind != "unknown":
         return causes
-    elsewhere = f"what differs stands behind the first {k} sources, or in the judge's words"
-    return causes[1:] or [Cause("unknown", elsewhere)]
+    return causes[1:] or [Cause("unknown", _rise(before, after, k))]
+
+
+def _rise(before: FlatRow, after: FlatRow, k: int) -> str:
+    """Where the first expected source stands now, if that is higher; else where what differs may be."""
+    was, now = before["reciprocal_rank"], after["reciprocal_rank"]
+    if now is None or was is None or now <= was:
+        return f"what differs stands behind the first {k} sources, or in the judge's words"
+    before_that = f"at rank {round(1 / was)}" if was else f"not among the first {k}"
+    return f"an expected source is at rank {round(1 / now)}, and was {before_that}"
 
 
 def _by_judge(before: FlatRow | None, after: FlatRow | None) -> bool:

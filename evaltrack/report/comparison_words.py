@@ -56,9 +56,13 @@ def count(number_of: int, noun: str) -> str:
     return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
 
 
+ROUNDING = 1e-12
+"""Below this a difference of means comes from their rounding."""
+
+
 def signed(value: float) -> str:
-    """A difference with its sign; never ``0.000`` for one that is not 0."""
-    if value == 0:
+    """A difference with its sign; never ``0.000`` for one that is not 0, but for what rounding leaves of two means."""
+    if abs(value) < ROUNDING:
         return "0.000"
     sign = "+" if value > 0 else "-"
     size = number(abs(value))
