@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# Before MLflow is imported, which would write an installation id and call home; whoever wants that sets it to false.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 __version__ = "0.1.0"
 

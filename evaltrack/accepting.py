@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaltrack.errors import UsageError
 from evaltrack.rubric import acceptance
 from evaltrack.tracking.judged import Accepted, note_accepted
-from evaltrack.tracking.reader import find_evaluation, read_rows
+from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect
 
 MAX_WHY = 1000
@@ -27,7 +27,7 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
         TrackingError: the store is out of reach, or the run or its rows are gone.
     """
     store = connect(tracking_uri)
-    run = find_evaluation(store, run_id)
+    run = named_evaluation(store, run_id)
     columns = ["id", "passed", "tier", "hard_fails"]
     row = next((row for row in read_rows(store, run.run_id, columns) if row["id"] == question_id), None)
     if row is None:

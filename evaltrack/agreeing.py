@@ -17,7 +17,7 @@ from evaltrack.revived import verdicts_of
 from evaltrack.rubric import RubricWeights
 from evaltrack.table import FlatRow
 from evaltrack.tracking.judged import JudgeAgreement, note_agreement
-from evaltrack.tracking.reader import EvaluationRun, find_evaluation, read_rows
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect
 
 Values = Mapping[str, Any]
@@ -133,7 +133,7 @@ def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
-    run = find_evaluation(store, run_id)
+    run = named_evaluation(store, run_id)
     rows = read_rows(store, run.run_id, ["id", "digest", "answer", "error", "verdicts"])
     found = {row["id"]: row for row in rows if row["verdicts"] and not row["error"]}
     if not found:

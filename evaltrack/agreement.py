@@ -6,7 +6,7 @@ Conventions, the same for every function here:
   None is left out, and counted. The order of the pairs changes the last bit at most.
 - What is undefined is None with a reason, never NaN and never 0; without any pair everything is.
 - Kappa, alpha and rho are at most 1; 0 is what chance gives, and below 0 is worse than that.
-- Numbers that differ only by rounding (`statistics.ROUNDING`) are one.
+- Numbers that differ only by rounding (`stats.pairs.ROUNDING`) are one.
 - ``ValueError``: the lengths differ, a value is NaN or infinite, a number is needed and something else is there, a
   label is not among those given, or an option is out of its range.
 
@@ -26,7 +26,8 @@ from math import fsum, isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evaltrack import coefficients
-from evaltrack.statistics import Method, paired_interval
+from evaltrack.stats.bootstrap import bca
+from evaltrack.stats.pairs import distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 Weights: TypeAlias = Literal["linear", "quadratic"] | None
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-How: TypeAlias = Method | Literal["percentile"]
+How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
 Numbers: TypeAlias = Sequence[float | None]
 Labels: TypeAlias = Sequence[Hashable] | None
 Drawn: TypeAlias = tuple[Callable[["Floats"], "Floats"], str]  # a coefficient, and why it is undefined where it is
@@ -56,8 +57,9 @@ ONE_SIDE = "one side gave the same value throughout"
 class Figure:
     """One measure of agreement over `n` pairs; `left_out` more lack a value.
 
-    `low` to `high` is the 95 % bootstrap interval, which only an `Agreement` has; `method` says how: ``percentile``, or
-    as in `statistics.Interval`, of which a point is no evidence. `reason`: why there is no value, or no interval.
+    `low` to `high` is the 95 % bootstrap interval, which only an `Agreement` has; `method` says how: ``bca`` or
+    ``bca-grouped`` (see `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` and ``one-pair``, points
+    that are no evidence. `reason`: why there is no value, or no interval.
     """
 
     value: float | None
@@ -186,7 +188,7 @@ def numeric_agreement(
 ) -> Agreement:
     """Agreement on numbers of one scale, each figure with its 95 % bootstrap interval over the pairs.
 
-    `mean_absolute_difference`, `share_within` and `bias` are means: BCa, see `statistics.paired_interval`.
+    `mean_absolute_difference`, `share_within` and `bias` are means: BCa, see `evaltrack.stats.bootstrap.bca`.
     `quadratic_kappa`, `alpha_interval` and `spearman` share their resamples, of which percentiles are taken; where more
     than 2.5 % have no value there is no interval, as these might all lie beyond one end.
     Kappa is over the values as given: rounded to steps they would have another.
@@ -267,19 +269,29 @@ def _figures(
     means: Mapping[str, Floats], drawn: Mapping[str, Drawn], counts: Integers, left_out: int, resamples: int, seed: int
 ) -> dict[str, Figure]:
     """All figures with their intervals; `counts` is as in `_figure`."""
-    import numpy as np
-
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better {RESAMPLES}")
     figures = {name: _mean(values, left_out) for name, values in means.items()}
     figures |= {name: _figure(each, counts, left_out) for name, each in drawn.items()}
     for name, values in means.items():
-        if found := paired_interval(np.zeros(len(values)), values, resamples=resamples, seed=seed):
-            figures[name] = replace(figures[name], low=found.low, high=found.high, method=found.method)
+        if len(values):
+            figures[name] = _with_bca(figures[name], values, resamples, seed)
     defined = {name: coefficient for name, (coefficient, _) in drawn.items() if figures[name].value is not None}
     for name, values in coefficients.resampled(defined, counts, resamples, seed).items():
         figures[name] = _with_percentiles(figures[name], values)
     return figures
+
+
+def _with_bca(figure: Figure, values: Floats, resamples: int, seed: int) -> Figure:
+    """The figure with the BCa interval of the mean that it is."""
+    import numpy as np
+
+    found, times, rounding = distinct(np.zeros(len(values)), values)
+    if len(found) == 1:
+        point = float(found[0])
+        return replace(figure, low=point, high=point, method="one-pair" if figure.n == 1 else "all-equal")
+    low, high, grouped = bca(found, times, rounding, 1 - 2 * TAIL, resamples, seed)
+    return replace(figure, low=low, high=high, method="bca-grouped" if grouped else "bca")
 
 
 def _with_percentiles(figure: Figure, resamples: Floats) -> Figure:

@@ -15,6 +15,7 @@ from evaltrack.rubric import RubricWeights
 from evaltrack.run import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.scores import PASS_THRESHOLD
 from evaltrack.settings import RubricName, Settings, prices_of, weights_of
+from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.writer import TraceChoice
 
@@ -51,6 +52,7 @@ def run_eval(
     resume: str | None = None,
     retry_errors: bool = False,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run.
@@ -89,6 +91,7 @@ def run_eval(
             if there is one. Questions whose row is kept are not asked again.
         retry_errors: Whether a resumed run asks its failed questions again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Hears how it goes.
 
     Raises:
@@ -126,19 +129,26 @@ def run_eval(
         resume=resume,
         retry_errors=retry_errors,
         tracking_uri=tracking_uri,
+        ui_url=ui_url,
         progress=progress,
     )
 
 
 def resume_run(
-    run_id: str, *, retry_errors: bool = False, tracking_uri: str | None = None, progress: Progress | None = None
+    run_id: str,
+    *,
+    retry_errors: bool = False,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    progress: Progress | None = None,
 ) -> RunResult:
     """Go on with an evaluation that was broken off, with the settings it was started with.
 
     Args:
-        run_id: Its MLflow run.
+        run_id: Its MLflow run: its id, the beginning of it, or the run's name.
         retry_errors: Whether its failed questions are asked again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links.
         progress: Hears how it goes.
 
     Raises:
@@ -146,13 +156,16 @@ def resume_run(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    command = command_to_resume(run_id, connect(tracking_uri))
+    store = connect(tracking_uri, ui_url)
+    run_id = resolve_run(store, run_id)
+    command = command_to_resume(run_id, store)
     return evaluate_golden(
         command.golden,
         command.settings,
         target=command.target,
         evaluation_json=command.evaluation_json,
         tracking_uri=tracking_uri,
+        ui_url=ui_url,
         resume=run_id,
         retry_errors=retry_errors,
         progress=progress,

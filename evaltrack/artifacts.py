@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from evaltrack.logged import logged_metrics
 from evaltrack.plan import Plan
 from evaltrack.report.evaluation_json import evaluation_json
 from evaltrack.report.html.run_page import Around, run_html
@@ -32,7 +33,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     for name, picture in pictures.items():
         writer.log_text(f"pictures/{name}", [picture])
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
-    metrics = result.logged_metrics(held=run.held)
+    metrics = logged_metrics(result, held=run.held)
     writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature))
     if plan.command.evaluation_json is not None:
         path = Path(plan.command.evaluation_json)

@@ -17,7 +17,8 @@ from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evaltrack.statistics import CELLS, ROUNDING
+from evaltrack.stats.bootstrap import CELLS
+from evaltrack.stats.pairs import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np

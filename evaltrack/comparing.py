@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from evaltrack.commands import Named
@@ -17,15 +18,18 @@ from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import golden_name
 from evaltrack.knowing import judge_known
-from evaltrack.repeating import asking_again
+from evaltrack.question_records import no_records, question_records
+from evaltrack.repeating import RepeatFlips, asking_again
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.markdown import comparison_note
 from evaltrack.report.verdict_words import verdict_words
 from evaltrack.result import METRICS as METRIC_NAMES
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
+from evaltrack.tracking.reader import shown_side_by_side, side_by_side
 from evaltrack.tracking.store import connect
 
 
@@ -36,31 +40,33 @@ def compare_runs(
     baseline_file: str | os.PathLike[str] | None = None,
     max_drop: Iterable[str] = (),
     allow_flips: int = 0,
-    repeat_flips: int = 0,
+    repeat_flips: RepeatFlips = "auto",
     golden: str | None = None,
     target: str | None = None,
     target_options: Mapping[str, str] | None = None,
     judge: str | Sequence[str] = (),
     require_agreement: float | None = None,
     min_coverage: float | None = None,
-    gate: GateKind = "rules",
+    gate: GateKind = "auto",
     ignore: Collection[str] = (),
     require: str = "",
     experiment: str | None = None,
     log: bool = True,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
 ) -> Comparison:
     """Compare two runs, question by question.
 
     Args:
-        candidate: MLflow run id; None takes the newest finished run of the golden set that `golden`, baseline or
-            baseline file name.
-        baseline: MLflow run id; None takes the run that was set as the baseline of the golden set.
+        candidate: MLflow run id, its beginning, or the run's name; None takes the newest finished run of the golden set
+            that `golden`, baseline or baseline file name.
+        baseline: The same of the baseline; None takes the run that was set as the baseline of the golden set.
         baseline_file: A saved ``evaltrack run --output json`` instead of a baseline in MLflow.
         max_drop: Tolerated drops besides the defaults, as ``"mrr=10%"``, ``"judge_score=0.05"``, ``"travel:mrr=2%"``.
         allow_flips: How many questions may go from pass to fail.
-        repeat_flips: How often each question that went from pass to fail is asked again, of the candidate's target and
-            judges; one that passes every time counts as no regression.
+        repeat_flips: How often each question that went from pass to fail is asked again at most, of the candidate's
+            target and judges, so that what broke is told from what scatters; ``"auto"``: as often as it takes, where
+            the target can be asked; 0: not at all. With other gates than ``"auto"`` nothing is asked.
         golden: Golden set whose newest run is compared where no candidate is named, and of what is asked again;
             needed for that, as `target` is, where the candidate was evaluated on another machine: what is executed
             never comes from the tracking store.
@@ -72,12 +78,13 @@ def compare_runs(
             its scores inform and do not block.
         min_coverage: Share of the baseline's measured questions that must be compared, in [0, 1]: lost and edited ones
             are not. None lets none be lost, and a tenth be edited.
-        gate: ``"rules"``, ``"significant"`` or ``"both"`` (see `evaltrack.compare.gate.Gate`).
+        gate: ``"auto"``, ``"seed"``, ``"evidence"`` or ``"significant"`` (see `evaltrack.compare.gate.Gate`).
         ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
         require: Success criteria to hold both sides against.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         log: Whether the comparison is recorded on the candidate's run.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: an option is wrong, there is no baseline, or a run is none of evaltrack's.
@@ -92,7 +99,7 @@ def compare_runs(
     rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate, asked)
     criteria = parse_criteria(require, METRIC_NAMES)
     named = Named(golden, target, target_options or {}, (judge,) if isinstance(judge, str) else tuple(judge))
-    store = connect(tracking_uri)
+    store = connect(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
     chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name)
@@ -100,18 +107,19 @@ def compare_runs(
         was = saved or side_of_run(store, other, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
-        again = asking_again(chosen, now, repeat_flips, named) if repeat_flips else None
+        records = partial(question_records, store, other) if other else no_records
+        again = asking_again(chosen, now, repeat_flips, named, records) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
-    if other and other.experiment_id == chosen.experiment_id:
-        made = replace(made, compare_link=store.compare_link(chosen.experiment_id, chosen.run_id, other.run_id))
+    made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
     if log:
-        deltas = {f"delta.{metric.name}": metric.delta for metric in made.metrics if metric.shows_change}
+        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics if metric.shows_change}
         tags = {
             "verdict": made.verdict,
             "headline": verdict_words(made),
             "baseline": made.baseline.run_id or made.baseline.name,
         }
         texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
-        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts)
+        note = comparison_note(made, chosen.experiment_id, side_by_side=shown_side_by_side(chosen, other))
+        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)
     return made

@@ -27,9 +27,16 @@ PROBLEMS_SHOWN = 20
 
 
 class EvaltrackError(Exception):
-    """Base of all errors that evaltrack raises on purpose."""
+    """Base of all errors that evaltrack raises on purpose.
+
+    `message` is without what only a command line understands, which `option` adds.
+    """
 
     exit_code = EXIT_INCONCLUSIVE
+
+    def __init__(self, message: object = "", option: str = "") -> None:
+        self.message = str(message)
+        super().__init__(f"{message}{option}")
 
 
 class UsageError(EvaltrackError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +18,18 @@ from evaltrack.commands import save_command
 from evaltrack.criteria import check_criteria
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
+from evaltrack.logged import left_out_words
 from evaltrack.plan import Plan, planned
 from evaltrack.privacy.names import check_names
 from evaltrack.progress import Progress, Silent
 from evaltrack.records import Row
 from evaltrack.result import RunResult
 from evaltrack.resuming import Choice, choose_run, kept_of
+from evaltrack.returned import Returned
 from evaltrack.settings import Settings
 from evaltrack.stopping import Stop
 from evaltrack.summary import Kept, Ledger, Summary
+from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect, impatient
@@ -43,6 +46,7 @@ def evaluate_golden(
     run_name: str | None = None,
     evaluation_json: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
@@ -59,17 +63,23 @@ def evaluate_golden(
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
     with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
-        store = connect(tracking_uri)
+        store = connect(tracking_uri, ui_url)
         kept = kept_of(plan, store, experiment)
         choice = choose_run(resume, kept, store, retry_errors=retry_errors)
         journal = Journal(choice.journal, kept, retry_errors=retry_errors)
         try:
             run = _open(plan, store, choice, journal, experiment, run_name)
             journal.belongs_to(run.run_id)
-            hints = (choice.hint, save_command(run.run_id, plan.command))
+            hints = (choice.hint, save_command(run.run_id, plan.command), _registered(plan, store, run))
             return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
         finally:
             journal.close()
+
+
+def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
+    """Register the golden set among MLflow's datasets; a note where that fails."""
+    golden = plan.golden
+    return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
 def _names(
@@ -166,7 +176,9 @@ class _Evaluation:
         ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
         stopped: BaseException | None = None
         with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
-            merged = Gathering(settings.trials, _each(writer.add, summary.add, kept.add, self.progress.advance))
+            returned = Returned(self.progress.warn)
+            takers = (writer.add, summary.add, kept.add, returned.add, self.progress.advance)
+            merged = Gathering(settings.trials, _each(*takers))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, merged.add)
@@ -175,13 +187,13 @@ class _Evaluation:
                 stopped = error
             merged.close()
             stop.log_from_now_on()
-            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked))
+            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), returned.note)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
         return result, stopped
 
-    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status) -> RunResult:
+    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, note: str | None) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
@@ -192,7 +204,7 @@ class _Evaluation:
             )
             if ledger.told[whose] == ledger.asked[whose]
         }
-        return RunResult(
+        made = RunResult(
             run_id=run.run_id,
             experiment_id=run.experiment_id,
             status=status,
@@ -212,6 +224,8 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows, self.store, run.run_id),
         )
+        others = filter(None, (note, left_out_words(made, held=run.held)))
+        return replace(made, notes=(*made.notes, *others))
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""

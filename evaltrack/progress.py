@@ -19,6 +19,9 @@ class Progress(Protocol):
     def note(self, phrase: str, done: int, total: int) -> None:
         """Something else is under way; `total` is 0 where it is not known."""
 
+    def warn(self, text: str) -> None:
+        """Something is likely wrong; said once, while there is time to stop."""
+
 
 class Silent:
     """A `Progress` that says nothing."""
@@ -30,4 +33,7 @@ class Silent:
         """Say nothing."""
 
     def note(self, phrase: str, done: int, total: int) -> None:
+        """Say nothing."""
+
+    def warn(self, text: str) -> None:
         """Say nothing."""

@@ -1,47 +1,125 @@
-"""Ask the questions that flipped again, so that a real regression is told from a flaky one."""
+"""Ask what changed again, so that what broke is told from what scatters."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from evaltrack.commands import Named, command_to_repeat
-from evaltrack.compare.comparison import Repeat
+from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
+from evaltrack.compare.scatter import Again, Record
 from evaltrack.errors import UsageError
-from evaltrack.plan import Plan, planned
+from evaltrack.plan import Command, Plan, planned
 from evaltrack.records import Row
+from evaltrack.table import FlatRow, flatten
 from evaltrack.tracking.reader import EvaluationRun
 
 MAX_REPEATS = 100
 REPLAYS = 100
 """Trials that `evaltrack.replaying` may have numbered before."""
 
+RepeatFlips = int | Literal["auto"]
 
-def asking_again(
-    run: EvaluationRun, side: Side, times: int, named: Named
-) -> Callable[[Sequence[str]], Mapping[str, Repeat]]:
-    """What a comparison calls with the ids of the questions that flipped: each is asked `times` more times.
+FIXED = "recorded:"
+"""What begins so holds answers or verdicts given before, and cannot be asked again."""
 
-    The target and the judges are those the run was started with, as this machine kept them or the user `named` them:
-    never what the tracking store says. Each time is a trial of its own, so that no verdict of before is used again.
+DETERMINISTIC = "bm25:"
+"""Targets that begin so give the same sources always."""
+
+
+FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
+
+
+def asking_again(run: EvaluationRun, side: Side, times: RepeatFlips, named: Named, records: FindRecords) -> AskAgain:
+    """Who asks the questions of a comparison again: the candidate's own target and judges.
+
+    These are those the run was started with, as this machine kept them or the user `named` them: never what the
+    tracking store says. Each time is a trial of its own, so that no verdict of before is used again.
+
+    Args:
+        run: The candidate.
+        side: Its rows.
+        times: How often each question is asked at most; 0 asks nobody, ``"auto"`` as often as it takes, where that is
+            possible.
+        named: What the user names of the command.
+        records: Gives the records of questions.
 
     Raises:
-        UsageError: `times` is out of range, or the run cannot be repeated here.
+        UsageError: `times` is out of range, or is a number and the run cannot be repeated here.
     """
-    if not 1 <= times <= MAX_REPEATS:
-        raise UsageError(f"repeat_flips is {times}; write a number from 1 to {MAX_REPEATS}")
-    command = command_to_repeat(run.run_id, run.signature, named)
+    if times == 0:
+        return AskAgain(why_not="nothing was asked again")
+    if times != "auto" and not 1 <= times <= MAX_REPEATS:
+        raise UsageError(f"repeat_flips is {times}; write auto, or a number from 0 to {MAX_REPEATS}")
+    try:
+        command = command_to_repeat(run.run_id, run.signature, named)
+    except UsageError as error:
+        if times != "auto":
+            raise
+        return AskAgain(why_not=str(error))
+    if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
+        return AskAgain(why_not="recorded responses cannot be asked again")
+    return AskAgain(CandidateAsker(run, side, command, records), None if times == "auto" else times)
 
-    def again(ids: Sequence[str]) -> Mapping[str, Repeat]:
-        if not ids:
-            return {}
-        digests = {key: row["digest"] for key, row in side.rows(set(ids)).items()}
-        with planned(command.golden, command.settings, command.target) as plan:
-            _check_same(plan, run)
-            return _repeat(plan, digests, times)
 
-    return again
+def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
+    """Whether nobody judges, or only verdicts given before."""
+    return run.signature.judge == "none" or all(name.startswith(FIXED) for name in command.settings.judges)
+
+
+@dataclass
+class CandidateAsker:
+    """Asks questions of a run again, each time as a trial of its own."""
+
+    run: EvaluationRun
+    side: Side
+    command: Command
+    find_records: FindRecords
+    _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether neither the target nor a judge can answer otherwise."""
+        return self.run.signature.target.startswith(DETERMINISTIC) and _is_fixed_judge(self.run, self.command)
+
+    def records(self, ids: Sequence[str]) -> Mapping[str, Record]:
+        """How often questions failed in runs and trials of the baseline's kind."""
+        return self.find_records(ids)
+
+    def ask(self, ids: Sequence[str], times: int) -> Mapping[str, Sequence[Again]]:
+        """Ask each of these questions so many times more.
+
+        Raises:
+            UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+        """
+        shown = self.side.rows(set(ids))
+        found: defaultdict[str, list[Again]] = defaultdict(list)
+
+        def take(row: Row) -> None:
+            found[row.question.id].append(Again(row.passed, _same(flatten(row, self.run.signature.k), shown)))
+
+        by_before: defaultdict[int, set[str]] = defaultdict(set)
+        for key in ids:
+            by_before[self._times[key]].add(key)
+            self._times[key] += times
+        for before, those in by_before.items():
+            with planned(self.command.golden, self.command.settings, self.command.target) as plan:
+                _check_same(plan, self.run)
+                asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
+                first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
+                plan.ask(take, questions=list(asked), trials=range(first, first + times))
+        return found
+
+
+_SAME = ("answer", "retrieval_digest", "passed", "overall_score", "reasoning_score", "error")
+
+
+def _same(row: FlatRow, shown: Mapping[str, FlatRow]) -> bool:
+    """Whether a question was answered and judged as in the run."""
+    return all(row[name] == shown[row["id"]][name] for name in _SAME)
 
 
 def _check_same(plan: Plan, run: EvaluationRun) -> None:
@@ -51,18 +129,3 @@ def _check_same(plan: Plan, run: EvaluationRun) -> None:
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
             said = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
             raise UsageError(f"run {run.run_id} cannot be repeated here: {said}")
-
-
-def _repeat(plan: Plan, digests: Mapping[str, str], times: int) -> dict[str, Repeat]:
-    questions = [one for one in plan.golden if digests.get(one.id) == one.digest]
-    outcomes: defaultdict[str, list[bool | None]] = defaultdict(list)
-
-    def take(row: Row) -> None:
-        outcomes[row.question.id].append(row.passed)
-
-    first = plan.settings.trials + 1 + REPLAYS  # not those of a replay, whose verdicts are paid for already
-    plan.ask(take, questions=questions, trials=range(first, first + times))
-    return {
-        key: Repeat(times, passed=sum(o is True for o in outcomes[key]), failed=sum(o is False for o in outcomes[key]))
-        for key in digests
-    }

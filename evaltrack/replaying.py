@@ -21,7 +21,7 @@ from evaltrack.scores import Measured, measure
 from evaltrack.settings import Settings
 from evaltrack.table import FlatRow
 from evaltrack.tracking.judged import JudgeNoise, log_child, note_noise
-from evaltrack.tracking.reader import find_evaluation, read_rows
+from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect
 
 MAX_TIMES = 100
@@ -59,7 +59,7 @@ def replay_judge(
     if not 0 < share <= 1:
         raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
     store = connect(tracking_uri)
-    run = find_evaluation(store, run_id)
+    run = named_evaluation(store, run_id)
     named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
     settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"

@@ -40,15 +40,17 @@ def report_html(
     baseline_file: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
     tracking_uri: str | None = None,
+    ui_url: str | None = None,
 ) -> str:
     """The page of a run; with a baseline that of the comparison with it, under the default rules, not recorded.
 
     Args:
-        run_id: MLflow run id; None takes the newest finished evaluation.
+        run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
         baseline_run_id: MLflow run id to compare with.
         baseline_file: A saved ``evaltrack run --output json`` to compare with.
         experiment: MLflow experiment to look in; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
 
     Raises:
         UsageError: there is no such run, or it is none of evaltrack's.
@@ -63,9 +65,10 @@ def report_html(
             experiment=experiment,
             log=False,
             tracking_uri=tracking_uri,
+            ui_url=ui_url,
         )
         return comparison_html(made)
-    store = connect(tracking_uri)
+    store = connect(tracking_uri, ui_url)
     run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
@@ -94,7 +97,7 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     Raises:
         TrackingError: the rows are damaged.
     """
-    result = _result(stored, run.run_id or "", run.link or "", None, partial(read_table, rows))
+    result = _result(stored, run.run_id or "", run.link, None, partial(read_table, rows))
     return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
@@ -111,7 +114,11 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
 
 
 def _result(
-    stored: StoredSummary, run_id: str, link: str, serve_command: str | None, read: Callable[[], Iterable[FlatRow]]
+    stored: StoredSummary,
+    run_id: str,
+    link: str | None,
+    serve_command: str | None,
+    read: Callable[[], Iterable[FlatRow]],
 ) -> RunResult:
     return RunResult(
         run_id=run_id,

@@ -19,6 +19,7 @@ from evaltrack.places import STATE_VARIABLE
 from evaltrack.plan import Command, Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.settings import Settings
+from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
 
@@ -83,7 +84,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("--resume: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
-        return _named(resume, now, store, retry_errors=retry_errors)
+        return _named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
     if resume is None:
         try:
             remove_old()

@@ -1,84 +1,19 @@
-"""From a response to scores, and from scores to pass or fail.
-
-`SCORES` is the one table of what is measured: the CLI, the docs and the comparison read names and directions from it.
-"""
+"""From a response to scores, and from scores to pass or fail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from evaltrack import retrieval
-from evaltrack.reasoned import DIMENSIONS, MODES, TIER_SCORES, reasoned
+from evaltrack.metrics import SCORES
+from evaltrack.reasoned import reasoned
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
 from evaltrack.rubric import PASS_SCORE, RubricWeights
 
-
-@dataclass(frozen=True)
-class Score:
-    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured)."""
-
-    name: str
-    metric: str
-    meaning: str
-    higher_is_better: bool = True
-    by_group: bool = False
-    retrieval: bool = False
-    compared: bool = True
-
-
-def _reasoning_scores() -> Iterator[Score]:
-    yield Score("reasoning_score", "reasoning_score", "the rubric's score, from 0 to 100", by_group=True)
-    yield Score("hypotheses", "hypotheses", "distinct hypotheses in the response")
-    yield Score("shifts", "shifts", "genuine shifts of perspective in the response")
-    for name in DIMENSIONS:
-        yield Score(name, name, f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10")
-    what = "1 if it claims more confidence than its process earned, else 0; of those that claim any"
-    yield Score("coupling_violation", "coupling_violation_rate", what, higher_is_better=False)
-    for name in TIER_SCORES:
-        yield Score(name, f"{name}_share", f"1 if the response is of {name.replace('_', ' ')}, else 0", compared=False)
-    for mode in MODES:
-        yield Score(f"mode_{mode}", f"mode_{mode}_share", f"1 if its mode is {mode}, else 0", compared=False)
-
-
-OF_TRIALS = ("pass_at_n", "pass_hat_n", "flaky")
-REASONING_SCORES = tuple(_reasoning_scores())
-
-SCORES = (
-    Score("recall_at_k", "recall_at_k", "relevant in the first k / relevant", by_group=True, retrieval=True),
-    Score("precision_at_k", "precision_at_k", "relevant in the first k / k", retrieval=True),
-    Score(
-        "reciprocal_rank", "mrr", "1 / rank of the first relevant in the first k, else 0", by_group=True, retrieval=True
-    ),
-    Score("hit", "hit_rate", "1 if any relevant is in the first k, else 0", retrieval=True),
-    Score("ndcg_at_k", "ndcg_at_k", "discounted gain of the first k / that of the ideal list", retrieval=True),
-    Score("negative_pass", "negative_pass_rate", "negatives: 1 if the target declined, else 0"),
-    Score(
-        "false_abstention",
-        "false_abstention_rate",
-        "answerable: 1 if the target declined, else 0",
-        higher_is_better=False,
-    ),
-    Score("overall_score", "judge_score", "the judge's overall score, in [0, 1]", by_group=True),
-    Score("accuracy", "accuracy", "the judge: are the answer's facts right"),
-    Score("completeness", "completeness", "the judge: does it say all that was expected"),
-    Score("relevance", "relevance", "the judge: does it answer what was asked"),
-    Score("judge_spread", "judge_spread", "a panel: highest minus lowest overall score", higher_is_better=False),
-    Score("tools_called", "tools_called", "1 if every expected tool was called, else 0"),
-    Score("num_tokens", "num_tokens", "tokens the target used", higher_is_better=False),
-    Score("combined_score", "combined_score", "hit^alpha * judge^gamma / (tokens / 1000)^beta"),
-    Score("pass", "pass_rate", "1 if the question passed, else 0", by_group=True),
-    Score("pass_at_n", "pass_at_n", "trials: 1 if one of the n passed, else 0"),
-    Score("pass_hat_n", "pass_hat_n", "trials: 1 if all n passed, else 0"),
-    Score("flaky", "flaky_rate", "trials: 1 if some passed and some did not, else 0", higher_is_better=False),
-    *REASONING_SCORES,
-)
-
 PASS_THRESHOLD = 0.75
 """Overall score from which a judged answer passes (seed 001's minimum)."""
-
-BY_NAME = {score.name: score for score in SCORES}
 
 NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"

@@ -21,7 +21,7 @@ from evaltrack.report.machine import RUN_SCHEMA
 from evaltrack.table import FlatRow, schema, without_texts
 from evaltrack.table_reader import count_rows, read_columns, read_groups, read_table
 from evaltrack.tracking.baselines import get_baseline, list_baselines
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, newest_evaluation
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, choose_experiment
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def choose_runs(
         InconclusiveError: one of them has not ended, or both are the same run.
         TrackingError: the store does not answer, or holds no such run.
     """
-    named = find_evaluation(store, baseline_run_id) if baseline_run_id else None
+    named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
     if run_id:
-        candidate: EvaluationRun | None = find_evaluation(store, run_id)
+        candidate: EvaluationRun | None = named_evaluation(store, run_id)
     else:
         where = named.experiment_id if named else choose_experiment(store, experiment).experiment_id
         if not (named or golden or baseline_is_file):

@@ -9,16 +9,16 @@ from fractions import Fraction
 from math import ceil, fsum
 from typing import Literal
 
+from evaltrack.metrics import BY_NAME, SCORES
 from evaltrack.records import Question, Row, Usage
-from evaltrack.scores import BY_NAME, SCORES, relevant_keys
+from evaltrack.scores import relevant_keys
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
 
 LEVELS = ("easy", "medium", "hard")
+DOMAIN_PREFIX = "domain-"
 Whose = Literal["target", "judge"]
-
-RESERVED_GROUPS = frozenset({*LEVELS, "n", "max", "mean", "p95"})
 
 
 class ExactMean:
@@ -193,11 +193,16 @@ class Summary:
 
 
 def _groups(question: Question) -> list[str]:
-    """The groups of a question: its domain, with a prefix where it would read as something else, and its difficulty."""
+    """The groups of a question: its domain, with a prefix where it would read as a difficulty, and its difficulty."""
     domain = question.domain
-    taken = domain in RESERVED_GROUPS or domain.startswith(("domain-", "by.")) or domain.endswith((".n", ".max"))
-    name = f"domain-{domain}" if taken else domain
+    taken = domain in LEVELS or domain.startswith(DOMAIN_PREFIX)
+    name = DOMAIN_PREFIX + domain if taken else domain
     return [name, question.difficulty] if question.difficulty else [name]
+
+
+def domain_of(group: str) -> str | None:
+    """The domain that a group is; None for a difficulty."""
+    return None if group in LEVELS else group.removeprefix(DOMAIN_PREFIX)
 
 
 def _level(group: str) -> int:

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.metrics import SCORES
 from evaltrack.records import Reasoned, Row, Source, Usage, Verdict
-from evaltrack.scores import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa

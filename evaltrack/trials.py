@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from evaltrack.metrics import OF_TRIALS
 from evaltrack.records import Row, Tally, Tokens
-from evaltrack.scores import OF_TRIALS
 
 
 class Gathering:

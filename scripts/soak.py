@@ -200,6 +200,9 @@ class Watch:
         """Hear that it begins."""
         assert total == self.total
 
+    def warn(self, text: str) -> None:
+        """Say nothing."""
+
     def advance(self, row: Row) -> None:
         """Count one question."""
         self.done += 1

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from . import warm
+
 REPO = Path(__file__).parent.parent
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -123,11 +125,8 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 def evaltrack(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line as a user does, in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "evaltrack", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    words, variables = tuple(map(str, arguments)), {**os.environ, **(env or {})}
+    if not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env or {}):
+        return warm.run(words, cwd, variables)
+    command = [sys.executable, "-m", "evaltrack", *words]
+    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, timeout=120)

@@ -13,7 +13,7 @@ import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.accepting import MAX_WHY, accept_question
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import UsageError
 from evaltrack.records import Dimensions
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
@@ -100,7 +100,7 @@ def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: 
 
 def test_runs_that_are_not_there_are_refused(store_uri: str) -> None:
     """Or are none of evaltrack's."""
-    with pytest.raises(TrackingError, match="finding run nothing failed"):
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         accept_question("nothing", "a", tracking_uri=store_uri)
     with mlflow.start_run() as foreign:
         pass

@@ -144,7 +144,7 @@ def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> No
     assert 0 < metrics["judge_score"] < 1
     assert 0 < metrics["combined_score"] <= metrics["combined_score_best"]
     assert evaluation.run.info.status == "FINISHED"
-    assert evaluation.run.data.metrics["judge_score.n"] == 20
+    assert evaluation.run.data.metrics["n/judge_score"] == 20
 
 
 def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluation) -> None:
@@ -154,7 +154,7 @@ def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluatio
     assert totals["judge_tokens"] == tokens(judged)
     spent = sum(usage.prompt * 0.15 + usage.completion * 0.6 for usage in judged) / 1e6
     assert evaluation.printed["cost_usd"] == {"judge": pytest.approx(spent)}
-    assert evaluation.run.data.metrics["judge_cost_usd"] == pytest.approx(spent)
+    assert evaluation.run.data.metrics["usage/judge_cost_usd"] == pytest.approx(spent)
     assert {row["tokens_known"] for row in evaluation.printed["rows"]} == {"reported"}
 
 
@@ -250,11 +250,25 @@ def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
     for trace in traces:
         row = rows[trace.info.client_request_id]
         assessed = {each.name: each for each in trace.info.assessments}
-        shown = assessed["declined" if row["expected"] == [] else "judge_score"]
         (verdict,) = row["verdicts"]
-        assert shown.value == (verdict["declined"] if row["expected"] == [] else row["overall_score"])
-        assert shown.rationale == verdict["reasoning"]
-        assert (shown.source.source_type, shown.source.source_id) == ("LLM_JUDGE", JUDGE)
+        if row["expected"] == []:
+            assert verdict["reasoning"] in assessed["passed"].rationale
+        else:
+            shown = assessed["judge_score"]
+            assert (shown.value, shown.rationale) == (row["overall_score"], verdict["reasoning"])
+            assert (shown.source.source_type, shown.source.source_id) == ("LLM_JUDGE", JUDGE)
+        assert {name for name in assessed if not name.startswith("expected_")} <= {
+            "judge_score",
+            "passed",
+            "recall_at_k",
+        }
+        root, *_, judge = trace.data.spans
+        assert root.attributes["evaltrack.num_tokens"] == row["num_tokens"]
+        assert root.attributes.get("evaltrack.accuracy") == row["accuracy"]
+        assert (judge.name, judge.span_type, judge.parent_id) == ("judge", "EVALUATOR", root.span_id)
+        assert judge.outputs["reasoning"] == verdict["reasoning"]
+        assert judge.outputs.get("declined") == verdict["declined"]
+        assert judge.inputs["answer"] == row["answer"]
 
 
 def test_the_key_is_nowhere(evaluation: Evaluation) -> None:
@@ -553,7 +567,7 @@ def test_a_panel_has_a_mean_a_spread_and_each_judges_own(serve: Serve, store_uri
     assert [[v["judge"] for v in row["verdicts"]] for row in result.rows] == [[JUDGE, "openai:gpt-4o"]] * 5
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
     assert run.data.params["judge"] == f"{JUDGE}+openai:gpt-4o"
-    assert run.data.metrics["judge_score.by.openai_gpt-4o"] == pytest.approx(0.9)
+    assert run.data.metrics["judge/by/openai_gpt-4o"] == pytest.approx(0.9)
 
 
 def test_a_panel_with_a_failing_member_judges_nothing(serve: Serve, store_uri: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from evaltrack import RunResult, run_eval
 from evaltrack.agreeing import ANSWER, LABELS, REASONING, JudgesAgreement, judges_agreement
 from evaltrack.agreement import label_agreement, numeric_agreement
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import UsageError
 from evaltrack.report.agreement_machine import agreement_json
 from evaltrack.rubric import RubricWeights, grade
 from evaltrack.tracking.judged import AGREEMENT, judge_notes
@@ -306,7 +306,7 @@ def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged,
     unjudged = run_eval(golden, target=target, judge="none", tracking_uri=judged.uri, traces="off")
     with pytest.raises(UsageError, match="holds no verdict; evaluate with --judge first"):
         agreed(judged, other_run=unjudged.run_id)
-    with pytest.raises(TrackingError, match="finding run nothing failed"):
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         agreed(judged, other_run="nothing")
 
 

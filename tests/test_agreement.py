@@ -38,7 +38,7 @@ from evaltrack.agreement import (
     share_within,
     spearman,
 )
-from evaltrack.statistics import paired_interval
+from evaltrack.stats.intervals import paired_interval
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=100)
 
@@ -400,7 +400,7 @@ def test_intervals_are_those_of_pairs_drawn_one_by_one() -> None:
 
 
 def test_means_have_the_interval_of_paired_scores() -> None:
-    """Differences, shares and accuracy have the BCa interval of `statistics`, of the same seed."""
+    """Differences, shares and accuracy have the BCa interval of paired scores, of the same seed."""
     a, b = graded(200)
     found = numeric_agreement(a, b, tolerance=1, resamples=500, seed=3).figures["bias"]
     interval = paired_interval(a, b, resamples=500, seed=3)

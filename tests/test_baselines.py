@@ -100,17 +100,51 @@ def test_a_tag_that_somebody_else_wrote_is_passed_over(store_uri: str) -> None:
 
 
 def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[str, RunResult]) -> None:
-    """Verdict and baseline as tags, deltas as metrics, the whole as artifacts; and the link to MLflow's own view."""
-    made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri)
+    """Verdict and baseline as tags, deltas as metrics, the whole as artifacts; and links to the runs."""
+    ui = "http://mlflow.example"
+    made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, ui_url=ui)
 
     run = mlflow.MlflowClient(store_uri).get_run(runs["worse"].run_id)
     assert run.data.tags["evaltrack.compare.verdict"] == "regression"
     assert run.data.tags["evaltrack.compare.baseline"] == runs["baseline"].run_id
-    assert run.data.metrics["delta.recall_at_k"] == -0.5
+    assert run.data.metrics["delta/recall_at_k"] == -0.5
     held = {item.path for item in mlflow.MlflowClient(store_uri).list_artifacts(run.info.run_id)}
     assert {"comparison.json", "comparison.md"} <= held
     assert made.flips[0].cause.kind == "source_lost"
-    assert f"compareToRunUuid={runs['baseline'].run_id}" in (made.compare_link or "")
+    assert made.baseline.link == f"{ui}/#/experiments/0/runs/{runs['baseline'].run_id}"
+
+
+def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Verdict, reasons and links stand before what the run said of itself; comparing again replaces them."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id, baseline = runs["worse"].run_id, runs["baseline"].run_id
+    own = client.get_run(run_id).data.tags["mlflow.note.content"]
+
+    compare_runs(run_id, baseline, tracking_uri=store_uri)
+    described = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert described.startswith("**Regression** against ")
+    assert "- 1 question went from pass to fail" in described
+    assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
+    assert "Side by side" not in described, "without traces MLflow's own view shows nothing"
+    assert described.endswith(f"\n---\n\n{own}")
+
+    client.set_tag(run_id, "mlflow.note.content", f"{described}\nadded by hand")
+    compare_runs(run_id, baseline, allow_flips=3, max_drop=["recall_at_k=off", "mrr=off"], tracking_uri=store_uri)
+    again = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert again.startswith("**No regression** against ")
+    assert again.endswith(f"\n---\n\n{own}\nadded by hand")
+    assert again.count("against") == described.count("against")
+
+
+def test_a_description_that_leaves_no_room_stays_as_it_is(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Nothing that somebody wrote is cut for the verdict, which stands in its tag all the same."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id = runs["worse"].run_id
+    client.set_tag(run_id, "mlflow.note.content", "x" * 7990)
+    compare_runs(run_id, runs["baseline"].run_id, tracking_uri=store_uri)
+    tags = client.get_run(run_id).data.tags
+    assert tags["mlflow.note.content"] == "x" * 7990
+    assert tags["evaltrack.compare.verdict"] == "regression"
 
 
 def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
@@ -188,7 +222,7 @@ def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: 
     """No such run, not ours, still RUNNING, rows deleted, a baseline of another k."""
     client = mlflow.MlflowClient(store_uri)
     base = runs["baseline"].run_id
-    with pytest.raises(TrackingError, match="finding run nope failed"):
+    with pytest.raises(UsageError, match="there is no MLflow run `nope`"):
         compare_runs("nope", base, tracking_uri=store_uri)
     foreign = client.create_run("0").info.run_id
     with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):

@@ -16,7 +16,7 @@ import mlflow
 import pytest
 
 from evaltrack import __version__
-from evaltrack.cli import COMMANDS, cli
+from evaltrack.cli import COMMANDS, cli, main
 
 from .conftest import REPO, evaltrack
 
@@ -275,6 +275,20 @@ def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) ->
 
     assert (lenient.returncode, strict.returncode) == (0, 1)
     assert "domain thin has 1 questions, 0 of them negatives" in lenient.stderr
+
+
+def test_lint_warns_of_an_answer_that_is_expected_of_a_negative(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A negative passes by declining, so that nobody looks at the answer; the questions are named."""
+    path = tmp_path / "mine.jsonl"
+    answered = {"question": "q?", "expected_chunks": [], "expected_answer": "I do not know."}
+    path.write_text("".join(json.dumps({"id": f"n{number}", **answered}) + "\n" for number in range(12)))
+    with pytest.raises(SystemExit) as ended:
+        main(["golden", "lint", "--strict", str(path)])
+    assert ended.value.code == 1
+    words = "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more are negatives with an `expected_answer`"
+    assert words in capsys.readouterr().err
 
 
 def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ import pytest
 import pytrec_eval
 
 from evaltrack.golden import open_golden
+from evaltrack.metrics import SCORES
 from evaltrack.records import Row
 from evaltrack.run import evaluate
-from evaltrack.scores import NO_ANSWER, NO_EXPECTATION, SCORES, Rules
+from evaltrack.scores import NO_ANSWER, NO_EXPECTATION, Rules
 from evaltrack.summary import Summary
 from evaltrack.targets import open_target
 

@@ -227,8 +227,10 @@ def test_runs_without_a_common_question_are_refused() -> None:
         compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
 
 
-@pytest.mark.parametrize(("kind", "verdict"), [("rules", "regression"), ("significant", "ok"), ("both", "ok")])
-def test_the_gate_can_want_significance(kind: Any, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("auto", "regression"), ("seed", "regression"), ("significant", "ok"), ("evidence", "ok")]
+)
+def test_the_gate_can_want_evidence(kind: Any, verdict: str) -> None:
     """One flip of ten is a regression by the rules, and no evidence by McNemar."""
     assert compared(LOST, Gate(kind=kind)).verdict == verdict
 
@@ -236,7 +238,9 @@ def test_the_gate_can_want_significance(kind: Any, verdict: str) -> None:
 def test_many_flips_are_significant() -> None:
     """Nine of ten questions broken convince any gate."""
     broken = {f"q{i}": found("x") for i in range(9)}
-    assert {compared(broken, Gate(kind=kind)).verdict for kind in ("rules", "significant", "both")} == {"regression"}  # type: ignore[arg-type]
+    assert {compared(broken, Gate(kind=kind)).verdict for kind in ("auto", "seed", "significant", "evidence")} == {
+        "regression"
+    }  # type: ignore[arg-type]
 
 
 def test_groups_have_their_own_deltas() -> None:

@@ -41,7 +41,7 @@ def per_query(collection: str, system: str) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
 def test_deltas_intervals_and_flips_are_those_of_the_references(collection: str, tmp_path: Path) -> None:
-    """Plain against stemmed BM25: deltas to 1e-9, McNemar as scipy has it, the interval within Monte Carlo error."""
+    """Plain against stemmed BM25: deltas to 1e-9, McNemar as scipy has it, the interval as wide or wider."""
     folder = DATA / "collections" / collection
     golden = golden_set(tmp_path / f"{collection}.jsonl", queries(collection), judgements(folder / "qrels.trec"))
     sides: list[Any] = []
@@ -59,7 +59,13 @@ def test_deltas_intervals_and_flips_are_those_of_the_references(collection: str,
         assert (metric.wins, metric.losses) == ((differences > 1e-12).sum(), (differences < -1e-12).sum())
         theirs = stats.bootstrap((differences,), np.mean, method="BCa", n_resamples=10_000, rng=7).confidence_interval
         width = theirs.high - theirs.low
-        assert metric.interval == pytest.approx((theirs.low, theirs.high), abs=0.06 * width)
+        assert metric.interval is not None
+        if metric.method == "bca":
+            assert metric.interval == pytest.approx((theirs.low, theirs.high), abs=0.06 * width)
+        else:  # of few queries resampling alone is too narrow
+            assert metric.n < 100
+            assert metric.interval[0] < theirs.low + 0.06 * width
+            assert theirs.high - 0.06 * width < metric.interval[1]
     broke = [query for query in was if was[query][f"recall_{K}"] > 0 and now[query][f"recall_{K}"] == 0]
     mended = [query for query in was if was[query][f"recall_{K}"] == 0 and now[query][f"recall_{K}"] > 0]
     assert [flip.id for flip in made.flips] == broke

@@ -15,8 +15,8 @@ import pytest
 from evaltrack import errors
 from evaltrack.cli import cli
 from evaltrack.compare.comparison import CauseKind
+from evaltrack.metrics import SCORES
 from evaltrack.records import Question
-from evaltrack.scores import SCORES
 from evaltrack.targets import KINDS
 
 from .conftest import REPO

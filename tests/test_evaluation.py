@@ -54,15 +54,15 @@ def test_one_evaluation_is_one_run_with_everything_in_it(store_uri: str, tmp_pat
     assert run.data.params["k"] == "2"
     assert run.data.params["target"] == "python:tests.test_evaluation:answers"
     metrics = run.data.metrics
-    assert (metrics["recall_at_k"], metrics["recall_at_k.n"]) == (0.75, 2)
-    assert (metrics["precision_at_k"], metrics["precision_at_k.max"]) == (0.5, 0.75)
-    assert (metrics["mrr"], metrics["mrr.n"]) == (0.5, 2)
-    assert (metrics["hit_rate"], metrics["hit_rate.n"]) == (1, 2)
-    assert metrics["ndcg_at_k.n"] == 2
-    assert (metrics["negative_pass_rate"], metrics["negative_pass_rate.n"]) == (1, 1)
+    assert (metrics["recall_at_k"], metrics["n/recall_at_k"]) == (0.75, 2)
+    assert (metrics["precision_at_k"], metrics["reachable/precision_at_k"]) == (0.5, 0.75)
+    assert (metrics["mrr"], metrics["n/mrr"]) == (0.5, 2)
+    assert (metrics["hit_rate"], metrics["n/hit_rate"]) == (1, 2)
+    assert metrics["n/ndcg_at_k"] == 2
+    assert (metrics["negative_pass_rate"], metrics["n/negative_pass_rate"]) == (1, 1)
     assert (metrics["num_questions"], metrics["num_measured"], metrics["num_errors"]) == (3, 3, 0)
-    assert (metrics["recall_at_k.other"], metrics["recall_at_k.other.n"]) == (0.5, 1)
-    assert metrics["recall_at_k.easy"] == 1
+    assert (metrics["domain/other/recall_at_k"], metrics["n/domain/other/recall_at_k"]) == (0.5, 1)
+    assert metrics["difficulty/easy/recall_at_k"] == 1
     assert run.data.tags["evaltrack.golden"] == "small"
     assert json.loads(run.data.tags["evaltrack.signature"])["k"] == 2
     assert "| Recall@2 | 0.750 | 2 |" in run.data.tags["mlflow.note.content"]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from .conftest import REPO
 
@@ -53,3 +57,43 @@ def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
     called = calls(server, tmp_path)
     assert called
     assert {call for call in called if str(address.port) not in call and call != address.hostname} == set()
+
+
+ASKED = """
+import sys
+from evaltrack import run_eval
+assert run_eval(sys.argv[1], tracking_uri=sys.argv[2]).success
+"""
+TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "XDG_CONFIG_HOME")
+"""What would keep MLflow quiet by itself, or have it write elsewhere."""
+
+
+def installed(folder: Path) -> Path:
+    """A folder that holds the entry points of `pyproject.toml`, as an installation does."""
+    about = folder / "installed" / "evaltrack_under_test-0.dist-info"
+    about.mkdir(parents=True)
+    groups = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["entry-points"]
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evaltrack-under-test\nVersion: 0\n")
+    lines = [
+        f"[{group}]\n" + "".join(f"{name} = {where}\n" for name, where in of.items()) for group, of in groups.items()
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    return about.parent
+
+
+@pytest.mark.parametrize("how", ["library", "project"])
+def test_no_installation_id_is_written(how: str, store_uri: str, tmp_path: Path) -> None:
+    """Neither by the library nor by `mlflow run .`, which imports MLflow before anything of ours."""
+    home = tmp_path / "home"
+    home.mkdir()
+    path = os.pathsep.join([str(REPO), str(installed(tmp_path))])
+    env = {name: value for name, value in os.environ.items() if name not in TESTING}
+    env |= {"HOME": str(home), "PYTHONPATH": path, "MLFLOW_TRACKING_URI": store_uri}
+    golden = str(REPO / "golden/travel.jsonl")
+    commands = {
+        "library": [sys.executable, "-c", ASKED, golden, store_uri],
+        "project": [sys.executable, "-m", "mlflow", "run", str(REPO), "--env-manager", "local"],
+    }
+    ended = subprocess.run(commands[how], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert [file for file in home.rglob("*") if "mlflow" in str(file)] == []

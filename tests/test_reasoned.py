@@ -15,10 +15,11 @@ import pytest
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.metrics import BY_NAME
 from evaltrack.reasoned import DIMENSIONS, MODES, TIER_SCORES, reasoned
 from evaltrack.records import Dimensions, Observed, Question, Response, Verdict
 from evaltrack.rubric import SEED_WEIGHTS, RubricWeights, grade
-from evaltrack.scores import BY_NAME, NO_OBSERVATION, Rules, measure
+from evaltrack.scores import NO_OBSERVATION, Rules, measure
 
 from .judging import (
     JUDGE,

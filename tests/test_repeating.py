@@ -1,4 +1,4 @@
-"""Asking flipped questions again: real, flaky, gone, or not measured."""
+"""Asking what changed again: what broke, what scatters, and what nobody can tell."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.compare.comparison import Repeat
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Question, Response, Source
+from evaltrack.repeating import RepeatFlips
 from evaltrack.report.comparison_machine import comparison_json
 from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.comparison_terminal import comparison_text
@@ -68,49 +69,144 @@ def pair(uri: str, folder: Path, turns: dict[str, list[bool | None]], **settings
     return found_run(uri, folder, **settings), before
 
 
-def compared(runs: tuple[RunResult, RunResult], uri: str, repeat_flips: int = 3, **options: Any) -> Comparison:
+def compared(runs: tuple[RunResult, RunResult], uri: str, repeat_flips: RepeatFlips = 3, **options: Any) -> Comparison:
     """Candidate against baseline, by flips alone."""
     rules = {"max_drop": ["recall_at_k=off", "mrr=off"], "tracking_uri": uri, "log": False}
     return compare_runs(runs[0].run_id, runs[1].run_id, repeat_flips=repeat_flips, **{**rules, **options})
 
 
-ENDINGS: Sequence[tuple[list[bool | None], Repeat, str, bool]] = [
-    ([False, False, False, False], Repeat(3, 0, 3), "real", True),
-    ([False, True, False, True], Repeat(3, 2, 1), "flaky", True),
-    ([False, False, True, True], Repeat(3, 2, 1), "flaky", True),
-    ([False, True, True, True], Repeat(3, 3, 0), "gone", False),
-    ([False, True, None, True], Repeat(3, 2, 0), "not measured", True),
-    ([False, None, None, None], Repeat(3, 0, 0), "not measured", True),
-    ([False, None, False, None], Repeat(3, 0, 1), "real", True),
+ENDINGS: Sequence[tuple[list[bool | None], Repeat]] = [
+    ([False, False, False, False], Repeat(3, 0, 3, "unsettled")),
+    ([False, True, False, True], Repeat(1, 1, 0, "scatter")),
+    ([False, False, True, True], Repeat(3, 2, 1, "scatter")),
+    ([False, None, True, True], Repeat(3, 2, 0, "scatter")),
+    ([False, None, None, None], Repeat(3, 0, 0, "not measured")),
+    ([False, None, False, None], Repeat(3, 0, 1, "unsettled")),
 ]
 
 
-def test_a_flip_is_real_flaky_gone_or_not_measured(store_uri: str, tmp_path: Path) -> None:
-    """Only one that passes every time it is asked again is no regression: a failure of the target is no pass."""
-    turns = {str(number): each for number, (each, *_) in enumerate(ENDINGS)}
+def test_a_flip_is_scatter_unsettled_or_not_measured(store_uri: str, tmp_path: Path) -> None:
+    """Where answers scatter and there is no record: scatter if it passes once again, else nobody can say.
+
+    A failure of the target is no pass, so that a question that was never measured again counts.
+    """
+    turns = {str(number): each for number, (each, _) in enumerate(ENDINGS)}
     made = compared(pair(store_uri, tmp_path, turns, ids="".join(turns)), store_uri)
     found = {flip.id: flip for flip in made.flips}
-    for number, (_, repeat, kind, counts) in enumerate(ENDINGS):
-        flip = found[str(number)]
-        assert (flip.repeat, repeat.kind, flip.counts) == (repeat, kind, counts)
-    assert (made.exit_code, made.reasons) == (1, ("6 questions went from pass to fail",))
+    assert {key: flip.repeat for key, flip in found.items()} == {
+        str(number): repeat for number, (_, repeat) in enumerate(ENDINGS)
+    }
+    assert [key for key, flip in found.items() if flip.counts] == ["4"]
+    assert made.exit_code == 1
+    assert made.reasons[0].startswith("1 question went from pass to fail; 5 more are scatter")
 
 
-def test_what_is_gone_is_no_regression(store_uri: str, tmp_path: Path) -> None:
-    """Alone it leaves the verdict as it was."""
+def test_a_target_that_answers_the_same_again_broke(store_uri: str, tmp_path: Path) -> None:
+    """It is deterministic: what it fails now it fails for good."""
+    made = compared(pair(store_uri, tmp_path, {"b": [False]}), store_uri)
+    assert [flip.repeat for flip in made.flips] == [Repeat(3, 0, 3, "real")]
+    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 3)
+    assert made.reasons == ("1 question went from pass to fail",)
+
+
+def test_auto_asks_others_before_it_calls_a_target_deterministic(store_uri: str, tmp_path: Path) -> None:
+    """A hundred answers, all the same; what scatters is seen at the first that differs."""
+    runs = pair(store_uri, tmp_path, {"b": [False]})
+    made = compared(runs, store_uri, repeat_flips="auto")
+    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 100)
+    script["a"] = [True] * 26 + [False]
+    made = compared(runs, store_uri, repeat_flips="auto")
+    assert made.asking.scatter is True
+
+
+def test_scatter_is_no_regression(store_uri: str, tmp_path: Path) -> None:
+    """It is listed, and the verdict says so."""
     made = compared(pair(store_uri, tmp_path, {"b": [False, True]}), store_uri)
-    assert (made.verdict, made.exit_code, made.reasons, len(made.flips)) == ("ok", 0, ("no regression",), 1)
+    assert (made.verdict, made.exit_code, len(made.flips)) == ("ok", 0, 1)
+    assert made.reasons == ("no regression: 1 question that went from pass to fail is scatter",)
 
 
-def test_only_what_flipped_is_asked_again(store_uri: str, tmp_path: Path) -> None:
-    """As often as asked for; neither what passes still, nor what failed before."""
+def test_what_nobody_can_tell_is_unknown(store_uri: str, tmp_path: Path) -> None:
+    """It fails every time, answers scatter, and one lucky pass in the baseline would look the same: exit code 3."""
+    made = compared(pair(store_uri, tmp_path, {"a": [False], "b": [False, True]}), store_uri)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons[0].startswith("1 question fails every time again and passed once in the baseline")
+    assert "--trials 5" in made.reasons[0]
+
+
+@pytest.mark.parametrize(("earlier", "verdict", "kind"), [(True, "regression", "real"), (False, "ok", "scatter")])
+def test_a_question_is_held_against_its_record(
+    earlier: bool, verdict: str, kind: str, store_uri: str, tmp_path: Path
+) -> None:
+    """Five earlier runs in which it passed say that it broke; in which it failed, that its pass was luck."""
+    script.update({"a": [earlier]})
+    for _ in range(5):
+        found_run(store_uri, tmp_path)
+    asked.clear()
+    script.clear()
+    runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True]})
+    made = compared(runs, store_uri, repeat_flips=5)
+    repeats = {flip.id: flip.repeat for flip in made.flips}
+    assert (made.verdict, repeats["a"] and repeats["a"].kind) == (verdict, kind)
+    assert repeats["a"]
+    assert (repeats["a"].record_failed, repeats["a"].record_times) == (0 if earlier else 5, 5)
+    assert repeats["b"]
+    assert repeats["b"].kind == "scatter"
+
+
+def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
+    """Of eight trials all passed; now it fails every time."""
+    runs = pair(store_uri, tmp_path, {"a": [False], "b": [False] * 8 + [True]}, trials=8)
+    made = compared(runs, store_uri, repeat_flips=5)
+    repeats = {flip.id: flip.repeat for flip in made.flips}
+    assert repeats["a"] == Repeat(5, 0, 5, "real", 0, 8)
+    assert made.verdict == "regression"
+
+
+def test_the_seeds_gate_asks_nobody(store_uri: str, tmp_path: Path) -> None:
+    """Any question from pass to fail is a regression."""
+    made = compared(pair(store_uri, tmp_path, {"b": [False, True]}), store_uri, gate="seed")
+    assert (made.verdict, made.asking.calls, made.flips[0].repeat) == ("regression", 0, None)
+    assert asked["b"] == 1
+
+
+def test_evidence_wants_a_net_loss(store_uri: str, tmp_path: Path) -> None:
+    """Five flips show nothing, six do; nobody is asked."""
+    five = pair(store_uri, tmp_path, {key: [False] for key in "abcde"}, ids="abcdefgh")
+    assert compared(five, store_uri, gate="evidence").verdict == "ok"
+    script.clear()
+    six = pair(store_uri, tmp_path, {key: [False] for key in "abcdef"}, ids="abcdefgh")
+    made = compared(six, store_uri, gate="evidence")
+    assert (made.verdict, made.reasons) == ("regression", ("6 questions went from pass to fail: a net loss is shown",))
+    assert set(asked.values()) == {1}
+
+
+def test_where_nobody_can_be_asked_the_rule_holds(store_uri: str, tmp_path: Path) -> None:
+    """The reason says that scatter was not ruled out, and why; fixes stand beside the flips."""
+    script["d"] = [False]
+    runs = pair(store_uri, tmp_path, {"a": [False], "d": [True]})
+    made = compared(runs, store_uri, repeat_flips=0)
+    said = "1 question went from pass to fail, 1 from fail to pass (exact McNemar p 1)"
+    assert made.reasons == (f"{said}; scatter was not ruled out: nothing was asked again",)
+    golden = tmp_path / "small.jsonl"
+    golden.rename(tmp_path / "gone.jsonl")
+    made = compared(runs, store_uri, repeat_flips="auto")
+    assert made.verdict == "regression"
+    assert "scatter was not ruled out: " in made.reasons[0]
+    assert "small.jsonl: no such file" in made.reasons[0]
+
+
+def test_only_what_changed_is_asked_so_often(store_uri: str, tmp_path: Path) -> None:
+    """With a number neither what passes still, nor what failed before."""
     script["d"] = [False]
     runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True]})
     assert asked == dict.fromkeys(IDS, 1)
     made = compared(runs, store_uri, repeat_flips=5)
-    assert {flip.id: flip.repeat for flip in made.flips} == {"a": Repeat(5, 0, 5), "b": Repeat(5, 5, 0)}
-    assert asked == {"a": 6, "b": 6, "c": 1, "d": 1}
-    assert made.reasons == ("1 question went from pass to fail",)
+    assert {flip.id: flip.repeat for flip in made.flips} == {
+        "a": Repeat(5, 0, 5, "unsettled"),
+        "b": Repeat(1, 1, 0, "scatter"),
+    }
+    assert asked == {"a": 6, "b": 2, "c": 1, "d": 1}
 
 
 def test_without_a_flip_nobody_is_asked(store_uri: str, tmp_path: Path) -> None:
@@ -121,15 +217,20 @@ def test_without_a_flip_nobody_is_asked(store_uri: str, tmp_path: Path) -> None:
     assert set(asked.values()) == {1}
 
 
-def test_allowed_flips_are_those_that_are_left(store_uri: str, tmp_path: Path) -> None:
-    """What is gone uses up no allowance."""
+def test_allowed_flips_are_those_that_count(store_uri: str, tmp_path: Path) -> None:
+    """Scatter uses up no allowance."""
+    script.update({key: [True] for key in IDS})
+    for _ in range(5):
+        found_run(store_uri, tmp_path)
+    asked.clear()
     runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True], "c": [False, True]})
-    assert compared(runs, store_uri, allow_flips=1).verdict == "ok"
-    assert compared(runs, store_uri, allow_flips=0).verdict == "regression"
+    assert compared(runs, store_uri, repeat_flips=5, allow_flips=1).verdict == "ok"
+    asked.update(dict.fromkeys("abc", 1))
+    assert compared(runs, store_uri, repeat_flips=5).verdict == "regression"
 
 
 def test_no_row_and_no_metric_of_the_run_is_changed(store_uri: str, tmp_path: Path) -> None:
-    """A flip that is gone still stands in the means, and in the run."""
+    """A flip that is scatter still stands in the means, and in the run."""
     candidate, before = pair(store_uri, tmp_path, {"b": [False, True]})
     made = compared((candidate, before), store_uri)
     rate = {metric.name: metric for metric in made.metrics}["pass_rate"]
@@ -145,9 +246,8 @@ def test_a_question_edited_since_is_not_asked(store_uri: str, tmp_path: Path) ->
     golden.write_text(golden.read_text().replace("What of b?", "What of b now?"))
     made = compared(runs, store_uri)
     repeats = {flip.id: flip.repeat for flip in made.flips}
-    assert repeats == {"a": Repeat(3, 3, 0), "b": Repeat(3, 0, 0)}
-    assert (repeats["b"] or Repeat(1, 1, 0)).kind == "not measured"
-    assert (asked["a"], asked["b"]) == (4, 1)
+    assert repeats == {"a": Repeat(1, 1, 0, "scatter"), "b": Repeat(0, 0, 0, "not measured")}
+    assert (asked["a"], asked["b"]) == (2, 1)
     assert made.verdict == "regression"
 
 
@@ -156,24 +256,27 @@ def test_every_rendering_says_what_came_of_it(store_uri: str, tmp_path: Path) ->
     turns: dict[str, list[bool | None]] = {
         "a": [False],
         "b": [False, True, False, True],
-        "c": [False, True],
-        "d": [False, True, None],
+        "c": [False, False, True],
+        "d": [False, None],
     }
     made = compared(pair(store_uri, tmp_path, turns), store_uri)
     said = {
-        "a": "[real: failed 3 of 3 times again]",
-        "b": "[flaky: failed 1 of 3 times again]",
-        "c": "[gone: failed 0 of 3 times again]",
-        "d": "[asked 3 times again, measured 1]",
+        "a": "[unsettled: failed 3 of 3 times again]",
+        "b": "[scatter: failed 0 of 1 times again]",
+        "c": "[scatter: failed 1 of 3 times again]",
+        "d": "[asked 3 times again, measured 0]",
     }
     shown, page = comparison_text(made, 200), comparison_markdown(made).replace("\\", "")
     for key, words in said.items():
         assert f"- {key} (small): pass to fail, source_lost {words}" in shown
         assert words in page
-    assert "asked again: 1 real, 1 flaky, 1 gone, 1 not measured" in shown
-    flips = {flip["id"]: flip for flip in comparison_json(made)["flips"]}
-    assert flips["b"]["repeat"] == {"kind": "flaky", "times": 3, "passed": 2, "failed": 1}
-    assert {key: flip["counts"] for key, flip in flips.items()} == {"a": True, "b": True, "c": False, "d": True}
+    assert "asked again (10 calls): 2 scatter, 1 unsettled, 1 not measured" in shown
+    document = comparison_json(made)
+    flips = {flip["id"]: flip for flip in document["flips"]}
+    repeat = {"kind": "scatter", "times": 3, "passed": 2, "failed": 1, "record": {"times": 0, "failed": 0}}
+    assert flips["c"]["repeat"] == repeat
+    assert {key: flip["counts"] for key, flip in flips.items()} == {"a": False, "b": False, "c": False, "d": True}
+    assert document["asked_again"] == {"possible": True, "calls": 10, "scatter": True, "lucky": 0, "why_not": None}
 
 
 # With a judge
@@ -196,18 +299,18 @@ def judge(*again: float) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("again", "kind", "verdict"),
-    [((0.9, 0.8, 0.9), "gone", "ok"), ((0.3, 0.9, 0.3), "flaky", "regression"), ((0.3,), "real", "regression")],
+    ("again", "kind", "calls", "verdict"),
+    [((0.9,), "scatter", 1, "ok"), ((0.3, 0.9, 0.3), "scatter", 3, "ok"), ((0.3,), "real", 3, "regression")],
 )
 def test_a_judge_gives_a_fresh_verdict_each_time(
-    store_uri: str, tmp_path: Path, again: tuple[float, ...], kind: str, verdict: str
+    store_uri: str, tmp_path: Path, again: tuple[float, ...], kind: str, calls: int, verdict: str
 ) -> None:
     """The one that made the flip is in the cache, and not taken from there: the answer is the same."""
     with serving(behaviour=by_text(judge(*again))) as server:
         runs = judged_pair(store_uri, tmp_path)
         assert server.calls == 4
         made = compared(runs, store_uri)
-        assert server.calls == 7
+        assert server.calls == 4 + calls
     (flip,) = made.flips
     assert flip.repeat is not None
     assert (flip.id, flip.repeat.kind, made.verdict) == ("b", kind, verdict)
@@ -219,8 +322,8 @@ def test_trials_are_counted_on_from_those_of_the_run(store_uri: str, tmp_path: P
         runs = judged_pair(store_uri, tmp_path, trials=3)
         assert server.calls == 12
         made = compared(runs, store_uri, repeat_flips=2)
-    assert server.calls == 14
-    assert made.flips[0].repeat == Repeat(2, 2, 0)
+    assert server.calls == 13
+    assert made.flips[0].repeat == Repeat(1, 1, 0, "scatter", 0, 3)
 
 
 def test_a_judge_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> None:
@@ -231,8 +334,8 @@ def test_a_judge_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> None
         compared(runs, store_uri)
 
 
-def test_a_recorded_judge_of_another_name_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """Whoever judges now must be who judged then."""
+def test_recorded_responses_and_verdicts_cannot_be_asked_again(store_uri: str, tmp_path: Path) -> None:
+    """They would be the same, which proves nothing."""
     verdicts = tmp_path / "verdicts.jsonl"
 
     def write(name: str, score: float) -> None:
@@ -245,12 +348,9 @@ def test_a_recorded_judge_of_another_name_is_refused(store_uri: str, tmp_path: P
         write("people", score)
         judged = {"target": target, "judge": f"recorded:{verdicts}", "traces": "off"}
         runs.append(run_eval(golden, tracking_uri=store_uri, **judged))
-    assert {flip.repeat for flip in compared((runs[1], runs[0]), store_uri).flips} == {Repeat(3, 0, 3)}
-    write("others", 0.9)
-    with pytest.raises(UsageError) as refused:
-        compared((runs[1], runs[0]), store_uri)
-    said = f"run {runs[1].run_id} cannot be repeated here: judge was 'people' and is 'others'"
-    assert str(refused.value) == said
+    made = compared((runs[1], runs[0]), store_uri, repeat_flips="auto")
+    assert {flip.repeat for flip in made.flips} == {None}
+    assert made.asking.why_not == "recorded responses cannot be asked again"
 
 
 # What is refused
@@ -259,11 +359,11 @@ def test_a_recorded_judge_of_another_name_is_refused(store_uri: str, tmp_path: P
 def test_another_target_is_refused(store_uri: str, tmp_path: Path) -> None:
     """Whoever answers now must be who answered then."""
     candidate, before = pair(store_uri, tmp_path, {"a": [False]})
-    other = candidate.signature.model_copy(update={"target": "bm25:docs"})
+    other = candidate.signature.model_copy(update={"target": "python:other:ask"})
     mlflow.MlflowClient(store_uri).set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
     with pytest.raises(UsageError) as refused:
         compared((candidate, before), store_uri)
-    said = f"run {candidate.run_id} cannot be repeated here: target was 'bm25:docs' and is '{TARGET}'"
+    said = f"run {candidate.run_id} cannot be repeated here: target was 'python:other:ask' and is '{TARGET}'"
     assert str(refused.value) == said
     assert asked["a"] == 1
 
@@ -299,10 +399,10 @@ def test_a_run_of_another_folder_is_refused(store_uri: str, tmp_path: Path, monk
 
 
 def test_repeats_have_bounds(store_uri: str, tmp_path: Path) -> None:
-    """From 1 to 100; 0 asks nobody."""
+    """Up to 100; 0 asks nobody."""
     runs = pair(store_uri, tmp_path, {"a": [False]})
     for times in (-1, 101):
-        with pytest.raises(UsageError, match=f"repeat_flips is {times}; write a number from 1 to 100"):
+        with pytest.raises(UsageError, match=f"repeat_flips is {times}; write auto, or a number from 0 to 100"):
             compared(runs, store_uri, repeat_flips=times)
     assert [flip.repeat for flip in compared(runs, store_uri, repeat_flips=0).flips] == [None]
 
@@ -316,15 +416,16 @@ def test_a_judge_that_cannot_be_asked_any_more_ends_the_comparison(store_uri: st
 
 
 def test_the_command_line(store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """`compare --repeat-flips 3 --output json`: JSON alone on stdout though the target prints; 0 if all is gone."""
+    """`compare --repeat-flips 3 --output json`: JSON alone on stdout though the target prints; 0 if all is scatter."""
     candidate, before = pair(store_uri, tmp_path, {"a": [False, True]})
     capfd.readouterr()
     rules = ("--no-log", "--max-drop", "recall_at_k=off", "--max-drop", "mrr=off")
     compared_ = ("compare", candidate.run_id, "--baseline-run", before.run_id, *rules)
     assert cli(*compared_, "--repeat-flips", "3", "--output", "json") == 0
     printed = capfd.readouterr()
-    assert json.loads(printed.out)["flips"][0]["repeat"]["kind"] == "gone"
+    assert json.loads(printed.out)["flips"][0]["repeat"]["kind"] == "scatter"
     assert "looking" in printed.err
-    assert cli(*compared_) == 1
+    assert cli(*compared_, "--gate", "seed") == 1
     assert cli(*compared_, "--repeat-flips", "3") == 0
-    assert "asked again: 1 gone" in capfd.readouterr().out
+    assert "asked again (1 call): 1 scatter" in capfd.readouterr().out
+    assert cli(*compared_, "--repeat-flips", "often") == 2

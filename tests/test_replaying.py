@@ -13,7 +13,7 @@ import pytest
 from mlflow.entities import Run
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Question, Response
 from evaltrack.replay import Replay
 from evaltrack.replaying import replay_judge
@@ -371,7 +371,7 @@ def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> 
     run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
     with pytest.raises(UsageError, match="holds no judged response; evaluate with --judge first"):
         replay_judge(run.run_id, tracking_uri=store_uri)
-    with pytest.raises(TrackingError, match="finding run nothing failed"):
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         replay_judge("nothing", tracking_uri=store_uri)
     with mlflow.start_run() as foreign:
         pass

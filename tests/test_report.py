@@ -107,16 +107,6 @@ def test_every_mean_stands_beside_its_count() -> None:
     assert "| Precision@5 | 0.100 (at most 0.200) | 4 |" in run_note(result())
 
 
-def test_groups_are_capped_in_the_metrics_and_whole_in_the_summary() -> None:
-    """MLflow gets the largest groups, as many as fit; `summary.json` has all."""
-    groups = {f"domain {i}": {"recall_at_k": (0.5, 4)} for i in range(100)}
-    made = result(groups=groups)
-
-    assert len(made.logged_metrics(limit=20)) <= 20
-    assert made.logged_metrics()["recall_at_k.domain 0.n"] == 4
-    assert len(json.loads("".join(run_json(made)))["groups"]) == 100
-
-
 @pytest.mark.parametrize("render", [shown, run_note])
 def test_failures_are_loud(render: object) -> None:
     """How many errors there were, and that they are in no mean, is said in words; those of one message together."""
@@ -313,27 +303,6 @@ def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
     assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
     assert [one["verdicts"] for one in found] == [[], []]
     assert "Où?" in text
-
-
-def test_what_is_logged_of_judges_and_costs() -> None:
-    """The judges of a panel and the costs are metrics; totals that are 0 are left out where most runs have none."""
-    made = result(
-        by_judge={"one": (0.5, 4), "two": (0.75, 4)},
-        cost_usd={"target": 0.02, "judge": 0.01},
-        totals={**result().totals, "num_judged": 4, "judge_tokens": 90},
-    )
-    logged = made.logged_metrics()
-    assert {name: logged[name] for name in logged if name.startswith("judge_")} == {
-        "judge_tokens": 90,
-        "judge_score.by.one": 0.5,
-        "judge_score.by.one.n": 4,
-        "judge_score.by.two": 0.75,
-        "judge_score.by.two.n": 4,
-        "judge_cost_usd": 0.01,
-    }
-    assert logged["target_cost_usd"] == 0.02
-    assert {"total_tokens", "cached_verdicts", "judge_errors"}.isdisjoint(logged)
-    assert (logged["num_errors"], logged["duplicates"]) == (0, 0)
 
 
 # evaluation.json

@@ -34,7 +34,7 @@ from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.sides import _brief
-from evaltrack.statistics import share_interval
+from evaltrack.stats.intervals import share_interval
 from evaltrack.table import FlatRow, schema
 from evaltrack.tracking.history import PastRun
 from evaltrack.tracking.traces import has_trace, trace_id_of

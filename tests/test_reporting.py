@@ -82,6 +82,14 @@ def two_runs(folder: Path, uri: str) -> Kept:
     return Kept(uri, first, run_eval(path, target=worse, tracking_uri=uri, run_name="second", traces="failed"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def user_interface() -> Iterator[None]:
+    """Where MLflow's UI is, so that the pages link to it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALTRACK_UI_URL", "http://mlflow.example")
+        yield
+
+
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Kept]:
     """Two runs that no test changes."""
@@ -439,8 +447,8 @@ def test_compare_writes_the_same_page(here: Kept) -> None:
         (["-o", "."], 2, ".: cannot be written: Is a directory; name another file"),
         (["-o", ""], 2, ""),
         ([], 2, "Missing option"),
-        (["nothing", "-o", "x.html"], 3, "finding run nothing failed"),
-        (["--baseline-run", "nothing", "-o", "x.html"], 3, "finding run nothing failed"),
+        (["nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
+        (["--baseline-run", "nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
         (["--baseline", "missing.json", "-o", "x.html"], 2, "missing.json: cannot be read: No such file"),
         (["--experiment", "nothing", "-o", "x.html"], 2, "no finished run"),
         (["RUNNING", "-o", "x.html"], 3, "is still RUNNING"),

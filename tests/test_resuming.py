@@ -33,6 +33,7 @@ from evaltrack.resuming import KEPT_DAYS, journal_named, journals, remove_old
 from evaltrack.table_reader import read_table
 
 from .conftest import REPO, _wait_for
+from .warm import WarmProcess
 
 QUESTIONS, IN_FLIGHT = 30, 4
 BASE = ["golden.jsonl", "-t", "python:mine:ask", "--experiment", "kept", "--concurrency", str(IN_FLIGHT)]
@@ -134,22 +135,15 @@ class Project:
             database.execute(statement, values)
 
     @contextmanager
-    def started(self, *arguments: str, takes: float = 0.05) -> Iterator[subprocess.Popen[str]]:
+    def started(self, *arguments: str, takes: float = 0.05) -> Iterator[WarmProcess]:
         """The command line in a process of its own, as a user starts it."""
-        with subprocess.Popen(
-            [sys.executable, "-m", "evaltrack", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **self.env, "TAKES": str(takes)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with WarmProcess(arguments, self.folder, {**os.environ, **self.env, "TAKES": str(takes)}) as process:
             try:
                 yield process
             finally:
                 process.kill()
 
-    def wait_for(self, count: int, process: subprocess.Popen[str]) -> None:
+    def wait_for(self, count: int, process: WarmProcess) -> None:
         """Wait until so many questions were asked."""
         deadline = time.monotonic() + 60
         while self.asked.total() < count:
@@ -364,7 +358,7 @@ def test_trials_are_kept_one_by_one(
     assert {name: found[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")} == {
         name: reference[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")
     }
-    assert (found["num_errors"], found["pass_at_n.n"]) == (0, QUESTIONS)
+    assert (found["num_errors"], found["n/pass_at_n"]) == (0, QUESTIONS)
     assert project.run().info.status == "FINISHED"
     assert 3 * QUESTIONS <= project.asked.total() <= 3 * QUESTIONS + IN_FLIGHT
     trials = list(read_table(Path(project.client.download_artifacts(run_id, "trials.parquet"))))
@@ -731,7 +725,7 @@ def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) ->
     (fresh.folder / "no judge").unlink()
     assert cli("resume", run_id, "--retry-errors")[0] == 0
     found = fresh.metrics(run_id)
-    assert (found["num_errors"], found["judge_score.n"]) == (0, QUESTIONS)
+    assert (found["num_errors"], found["n/judge_score"]) == (0, QUESTIONS)
     assert found.get("judge_errors", 0) == 0
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.metrics import BY_NAME, SCORES
 from evaltrack.records import Question, Response, Source, Tokens, ToolCall, Verdict, Weights
 from evaltrack.scores import (
-    BY_NAME,
     JUDGE_FAILED,
     NEGATIVE,
     NO_ANSWER,
@@ -20,7 +20,6 @@ from evaltrack.scores import (
     NO_OVERALL,
     NO_SOURCES,
     PASS_THRESHOLD,
-    SCORES,
     Rules,
     combined_score,
     lacking,

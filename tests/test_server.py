@@ -260,10 +260,20 @@ def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> No
 
 
 def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, runs: Runs) -> None:
-    """Other questions altogether, or one run twice: a page with status 409 and the reason, no traceback."""
-    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.small, baseline=runs.k5)
+    """Another cut-off: a page with status 409, the reason, and links to go on; no option of the command line."""
+    page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k3, baseline=runs.k5)
     assert page.status == 409
     assert "Traceback" not in page.text
+    assert "or set a new baseline" in page.text
+    assert "--ignore" not in page.text
+    golden = re.search(r'href="(golden\?[^"]+)">Runs and baseline of travel', page.text)
+    assert golden
+    assert browser.get(unescape(golden[1])).status == 200
+    assert f"/runs/{runs.k5}" in page.text
+
+
+def test_a_run_has_no_drift_from_itself(browser: Browser, runs: Runs) -> None:
+    """It would always be the same: a page with status 409 that says what to do."""
     itself = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.k5)
     assert (itself.status, "would be compared with itself" in itself.text) == (409, True)
 

@@ -22,10 +22,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import binomtest, bootstrap, norm
+from scipy.stats import binomtest, norm
+from scipy.stats import bootstrap as scipy_bootstrap
+from scipy.stats import t as student_t
 
-from evaltrack import statistics
-from evaltrack.statistics import Interval, detectable_drop, difference_sd, holm, mcnemar_exact, paired_interval
+from evaltrack.stats import bootstrap
+from evaltrack.stats import pairs as differences_of
+from evaltrack.stats.intervals import Interval, paired_interval
+from evaltrack.stats.power import detectable_drop, difference_sd
+from evaltrack.stats.significance import holm, mcnemar_exact
 
 from .conftest import REPO
 
@@ -63,13 +68,20 @@ def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
     return found
 
 
+def resampled(pairs: tuple[Any, Any], confidence: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
+    """The BCa interval, whatever the number of pairs."""
+    values, counts, rounding = differences_of.distinct(*pairs)
+    low, high, grouped = bootstrap.bca(values, counts, rounding, confidence, resamples, seed)
+    return Interval(low, high, "bca-grouped" if grouped else "bca")
+
+
 def of_scipy(pairs: Pairs, confidence: float = 0.95) -> tuple[float, float]:
     """The interval that scipy gives, which draws pair by pair."""
 
     def mean_difference(candidate: Floats, baseline: Floats, axis: int) -> Floats:
         return np.asarray(np.mean(candidate - baseline, axis=axis))
 
-    found = bootstrap(
+    found = scipy_bootstrap(
         (pairs[1], pairs[0]),
         mean_difference,
         paired=True,
@@ -137,7 +149,7 @@ DATA = {
 def test_the_interval_is_scipys(name: str, confidence: float) -> None:
     """Flips, grades, ranks and times: the ends are those of scipy's paired BCa bootstrap within Monte Carlo error."""
     pairs, method = DATA[name]
-    found = interval(pairs, confidence=confidence, seed=1)
+    found = resampled(pairs, confidence, seed=1)
     assert found.method == method
     assert (found.low, found.high) == pytest.approx(of_scipy(pairs, confidence), rel=0, abs=monte_carlo(pairs))
     assert found.low < found.high
@@ -148,8 +160,7 @@ def test_the_interval_is_scipys(name: str, confidence: float) -> None:
 def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, collections: Path) -> None:
     """Two BM25 systems on a real collection, query by query: scipy's ends within Monte Carlo error."""
     pairs = published(collections / collection, column)
-    found = interval(pairs)
-    assert found.method == "bca"
+    found = resampled(pairs)
     assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
 
 
@@ -157,7 +168,7 @@ def test_resampled_means_have_the_exact_distribution() -> None:
     """Of four pairs all 256 resamples can be listed; each mean comes as often as there, within 5 standard errors."""
     values, counts = np.array([-0.5, 0.0, 1.0]), np.array([1, 2, 1])
     drawn = 200_000
-    means = Counter(statistics._resampled_means(values, counts, None, drawn, 0).tolist())
+    means = Counter(bootstrap._resampled_means(values, counts, None, drawn, 0).tolist())
     listed = Counter(sum(chosen) / 4 for chosen in product([-0.5, 0.0, 0.0, 1.0], repeat=4))
     assert means.keys() == listed.keys()
     for mean, times_listed in listed.items():
@@ -168,14 +179,14 @@ def test_resampled_means_have_the_exact_distribution() -> None:
 @pytest.mark.parametrize("outlier", [1.0, 300.0])
 def test_groups_keep_the_distribution(outlier: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mean, spread and skewness of what is resampled from groups are those of the pairs, and so are the outer ends."""
-    monkeypatch.setattr(statistics, "MAX_DISTINCT", 256)
+    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 256)
     before, after = times(1000, outlier)
     values = np.sort(after - before)
-    merged = statistics._merged(values, np.ones(1000, dtype=np.int64), statistics._equal_widths(values))
+    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
     assert len(merged[0]) <= 257
     assert merged[1].sum() == 1000
     assert merged[2].max() <= ((values[-1] - values[0]) / 256) ** 2
-    means = statistics._resampled_means(*merged, 40_000, 0)
+    means = bootstrap._resampled_means(*merged, 40_000, 0)
 
     deviations = values - values.mean()
     error = values.std() / math.sqrt(1000)
@@ -192,10 +203,10 @@ def test_groups_keep_the_distribution(outlier: float, monkeypatch: pytest.Monkey
 
 def test_what_lies_inside_a_group_still_varies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even of five groups the resampled means keep the spread of all pairs, not that of the groups' means."""
-    monkeypatch.setattr(statistics, "MAX_DISTINCT", 4)
+    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 4)
     values = np.linspace(-1, 1, 1000)
-    merged = statistics._merged(values, np.ones(1000, dtype=np.int64), statistics._equal_widths(values))
-    means = statistics._resampled_means(*merged, 20_000, 0)
+    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
+    means = bootstrap._resampled_means(*merged, 20_000, 0)
     assert len(merged[0]) == 5
     assert means.std() == pytest.approx(values.std() / math.sqrt(1000), rel=0.02)
 
@@ -206,8 +217,8 @@ def test_the_acceleration_is_the_jackknifes(pairs: Pairs) -> None:
     differences = pairs[1] - pairs[0]
     left_out = np.array([np.delete(differences, i).mean() for i in range(len(differences))])
     moved = left_out.mean() - left_out
-    values, counts, _ = statistics._distinct(*pairs)
-    found = statistics._acceleration(values - differences.mean(), counts)
+    values, counts, _ = differences_of.distinct(*pairs)
+    found = bootstrap._acceleration(values - differences.mean(), counts)
     assert found == pytest.approx((moved**3).sum() / (6 * (moved**2).sum() ** 1.5), rel=1e-9)
 
 
@@ -216,20 +227,20 @@ def test_the_ends_are_efrons_quantiles(below: float, acceleration: float) -> Non
     """Where resampled means are evenly spread over 0 to 1, the ends are the corrected levels themselves."""
     bias = norm.ppf(below)
     z = bias + norm.ppf([0.025, 0.975])
-    found = statistics._corrected_quantiles(np.linspace(0, 1, 10_001), below, acceleration, 0.95)
+    found = bootstrap._corrected_quantiles(np.linspace(0, 1, 10_001), below, acceleration, 0.95)
     assert found == pytest.approx(norm.cdf(bias + z / (1 - acceleration * z)), abs=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
     """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
-    low, high = statistics._corrected_quantiles(np.linspace(0, 1, 11), share, 0.1, 0.95)
+    low, high = bootstrap._corrected_quantiles(np.linspace(0, 1, 11), share, 0.1, 0.95)
     assert 0 <= low <= high <= 1
 
 
 def test_beyond_the_pole_of_the_acceleration_lies_the_last_resample() -> None:
     """So far out in a tail that the correction would change its sign, the end is the outermost mean."""
-    low, high = statistics._corrected_quantiles(np.linspace(0, 1, 11), 0.5, 1 / 6, 1 - 1e-13)
+    low, high = bootstrap._corrected_quantiles(np.linspace(0, 1, 11), 0.5, 1 / 6, 1 - 1e-13)
     assert 0 <= low < 0.1
     assert high == 1
 
@@ -256,7 +267,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def test_as_many_better_as_worse_gives_an_interval_around_zero() -> None:
     """Resamples that equal what was observed count half, so that balanced flips lean to neither side."""
-    found = interval(flips(30, 2, 2), resamples=100_000)
+    found = resampled(flips(30, 2, 2), resamples=100_000)
     assert found == Interval(-found.high, found.high, "bca")
 
 
@@ -267,7 +278,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
     assert first == again == interval(pairs)
     assert first != other
     assert (first.low, first.high) == pytest.approx((other.low, other.high), rel=0, abs=monte_carlo(pairs))
-    code = "from evaltrack.statistics import paired_interval\n"
+    code = "from evaltrack.stats.intervals import paired_interval\n"
     code += f"print(paired_interval({pairs[0].tolist()}, {pairs[1].tolist()}))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
     assert ended.stdout == f"{first}\n"
@@ -300,7 +311,7 @@ def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
 def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound on memory is none on results: drawing one resample at a time gives the same bits."""
     whole = interval(graded(200, 5), resamples=500)
-    monkeypatch.setattr(statistics, "CELLS", 1)
+    monkeypatch.setattr(bootstrap, "CELLS", 1)
     assert interval(graded(200, 5), resamples=500) == whole
 
 
@@ -325,8 +336,8 @@ def test_differences_that_only_rounding_tells_apart_are_one() -> None:
     """0.6 - 0.4 and 0.4 - 0.2 differ in their last bits, and are one difference here, as everywhere on paper."""
     before, after = [0.4, 0.2, 0.8, 0.1], [0.6, 0.4, 1.0, 0.3]
     assert len(set(np.subtract(after, before).tolist())) > 1
-    found = interval((before, after))
-    assert (found.low, found.method) == (pytest.approx(0.2, abs=1e-15), "all-equal")
+    values, counts, _ = differences_of.distinct(before, after)
+    assert (values.tolist(), counts.tolist()) == ([pytest.approx(0.2, abs=1e-15)], [4])
     fifths_before, fifths_after = graded(200, 5)
     differences = fifths_after - fifths_before
     fifths = np.round(differences * 5) / 5
@@ -335,21 +346,64 @@ def test_differences_that_only_rounding_tells_apart_are_one() -> None:
     assert (found.low, found.high) == pytest.approx((clean.low, clean.high), rel=1e-12)
 
 
-def test_where_nothing_varies_there_is_a_point_or_nothing() -> None:
-    """No pair has no interval; one pair, or differences that are all equal, have a point and say which it is."""
-    assert paired_interval([], []) is None
-    assert paired_interval([0.5], [0.1]) == Interval(-0.4, -0.4, "one-pair")
-    assert paired_interval([0.5, 1.0], [0.5, 1.0]) == Interval(0, 0, "all-equal")
-    assert paired_interval([0.5, 1.0, 0.75], [0.25, 0.75, 0.5]) == Interval(-0.25, -0.25, "all-equal")
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_few_pairs_have_no_interval(n: int) -> None:
+    """Below five pairs nothing holds what it promises."""
+    assert paired_interval([1.0] * n, [0.5] * n, span=1) is None
+    assert paired_interval([1.0, 0.5, 0.1, 0.2, 0.9][:n], [0.5, 0.5, 0.3, 0.2, 0.1][:n]) is None
+    assert interval(([1.0] * 5, [0.5] * 5), span=1).method == "adjusted-t"
+
+
+def test_that_nothing_differed_is_no_certainty() -> None:
+    """Of 50 questions that stayed some in a hundred may still differ; of scores without bound nothing can be said."""
+    same = [0.5] * 50
+    found = interval((same, same), span=1)
+    assert found.low == -found.high
+    assert 0.03 < found.high < 0.08
+    assert paired_interval(same, same) is None
+
+
+def test_a_uniform_drop_lies_off_zero() -> None:
+    """50 of 50 questions that lost the same half: the whole interval is a drop, and holds it."""
+    found = interval(([1.0] * 50, [0.5] * 50), span=1)
+    assert -0.56 < found.low < -0.5 < found.high < -0.4
+
+
+def test_the_method_follows_from_the_pairs() -> None:
+    """Many pairs and changes are resampled; few are by ratios, where hardly two are alike; else two pairs are added."""
+    assert interval(graded(200, 5)).method == "bca"
+    assert interval(times(20)).method == "bootstrap-t"
+    assert interval(graded(40, 5)).method == interval(flips(2000, 20, 5)).method == "adjusted-t"
+    assert interval(times(2100)).method == "bca-grouped"
+
+
+def test_an_interval_stays_within_what_can_be() -> None:
+    """Scores in [0, 1] differ by at most 1."""
+    found = interval(([1.0] * 5, [0.0] * 5), span=1)
+    assert found.low == -1
+    assert interval(([1.0] * 5, [0.0] * 5)).low < -1
 
 
 def test_one_resample_and_extreme_confidence_still_give_numbers() -> None:
     """With one resample both ends are its mean; a confidence beyond what resamples can tell gives the outermost."""
-    one = interval(flips(60, 7, 2), resamples=1)
-    assert (one.low, one.method) == (one.high, "bca")
+    one = resampled(flips(60, 7, 2), resamples=1)
+    assert one.low == one.high
     for worse, better in ((1, 0), (0, 1)):
-        wide = interval(flips(20, worse, better), confidence=1 - 1e-13, resamples=200)
+        wide = interval(flips(20, worse, better), confidence=1 - 1e-13, resamples=200, span=1)
         assert -1 <= wide.low < wide.high <= 1
+
+
+def test_the_studentised_interval_is_students_where_nothing_is_skewed() -> None:
+    """Of normal differences it is Student's t interval, but for Monte Carlo error; of skewed ones it leans outwards."""
+    values = np.sort(norm.ppf((np.arange(40) + 0.5) / 40))
+    counts = np.ones(40, dtype=np.int64)
+    low, high = bootstrap.studentised(values, counts, 0.95, 100_000, 0) or (0.0, 0.0)
+    expected = student_t(39).ppf(0.975) * values.std(ddof=1) / math.sqrt(40)
+    assert (-low, high) == pytest.approx((expected, expected), rel=0.05)
+    skewed = np.exp(values)
+    low, high = bootstrap.studentised(skewed, counts, 0.95, 20_000, 0) or (0.0, 0.0)
+    assert high - skewed.mean() > 1.5 * (skewed.mean() - low)
+    assert bootstrap.studentised(np.array([2.0]), np.array([9]), 0.95, 100, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -525,7 +579,8 @@ def test_detectable_drop_refuses_what_is_out_of_range(sd: float, n: int, options
 
 def test_neither_numpy_nor_scipy_is_imported_before_it_is_needed() -> None:
     """Importing the room, and all of it that counts in plain numbers, loads neither."""
-    code = "import sys\nfrom evaltrack.statistics import detectable_drop, holm, mcnemar_exact\n"
+    code = "import sys\nfrom evaltrack.stats.power import detectable_drop\n"
+    code += "from evaltrack.stats.significance import holm, mcnemar_exact\n"
     code += "mcnemar_exact(3, 9), holm({'a': 0.1}), detectable_drop(0.1, 9)\n"
     code += "print({'numpy', 'scipy'} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.metrics import SCORES
 from evaltrack.records import (
     Dimensions,
     Failure,
@@ -30,7 +31,6 @@ from evaltrack.records import (
     Usage,
     Verdict,
 )
-from evaltrack.scores import SCORES
 from evaltrack.table import (
     BATCH,
     SOURCE_TEXT_LIMIT,

@@ -15,7 +15,7 @@ from evaltrack.tracking.reader import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
 from evaltrack.tracking.traces import count_traces
-from evaltrack.tracking.writer import RunWriter, metric_name
+from evaltrack.tracking.writer import RunWriter
 
 from .test_evaluation import answers, golden
 
@@ -148,8 +148,3 @@ def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
     """Messages and links carry a store's address without user, password and the values of its query."""
     assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
-
-
-def test_metric_names_are_what_mlflow_takes() -> None:
-    """MLflow refuses a whole batch for one bad key."""
-    assert metric_name("recall_at_k.reise@home: ü" + "x" * 300) == ("recall_at_k.reise_home_ _" + "x" * 300)[:250]

@@ -88,13 +88,9 @@ def cli(ctx: click.Context, config: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    try:
-        with commandless_output():
-            sys.exit(_run(arguments))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_INTERRUPTED)
+    with commandless_output():
+        code = _run(arguments)
+    sys.exit(code)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -104,8 +100,8 @@ def _run(arguments: list[str] | None) -> int:
     except EvaltrackError as error:
         click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
         return error.exit_code
-    except SystemExit:  # click's own end when nobody reads its output any more
-        return EXIT_INTERRUPTED
+    except SystemExit as ended:  # click's own end where nobody reads the bytes that it writes
+        return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
@@ -115,8 +111,6 @@ def _run(arguments: list[str] | None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not change the exit code
         click.echo(f"Interrupted: {error.__cause__ or error}".removesuffix(": "), err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        raise
     except Exception as error:
         if os.environ.get("EVALTRACK_DEBUG"):
             traceback.print_exc()

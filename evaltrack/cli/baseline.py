@@ -36,10 +36,10 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
     """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
     from evaltrack.errors import UsageError
     from evaltrack.tracking.baselines import set_baseline
-    from evaltrack.tracking.reader import find_evaluation, newest_evaluation
+    from evaltrack.tracking.reader import named_evaluation, newest_evaluation
 
     store, experiment_id = _where(experiment)
-    found = find_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
+    found = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
     if found is None:
         raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
     made = set_baseline(store, found, reason, force=force)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.output import output_option
+from evaltrack.cli.output import output_option, print_json
 
 if TYPE_CHECKING:
     from evaltrack.cache import CacheSize
@@ -28,7 +27,7 @@ def show(output: str) -> None:
 
     held = measure_cache(cache_folder())
     if output == "json":
-        click.echo(json.dumps({**asdict(held), "path": str(held.path)}, ensure_ascii=False, indent=2))
+        print_json({**asdict(held), "path": str(held.path)})
         return
     click.echo(f"{held.path}: {_amount(held)}")
     if held.problem:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.options import settings_of_target, target_options
-from evaltrack.cli.output import output_option, print_command
+from evaltrack.cli.options import settings_of_target, target_options, ui_option
+from evaltrack.cli.output import output_option, print_command, print_json_text
 
 EXAMPLES = """\b
 Examples:
@@ -19,14 +19,35 @@ Examples:
   evaltrack compare --baseline-run 4488541a          against a certain run
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
-  evaltrack compare --repeat-flips 5                 ask what flipped again: real, flaky or gone
-  evaltrack compare 4488541a --repeat-flips 5 -t python:app.rag:ask --golden golden/travel.jsonl
-                                                     the same of a run that was evaluated on another machine
+  evaltrack compare --gate seed                      any question from pass to fail is a regression; ask nothing again
+  evaltrack compare --gate evidence                  only losses that exact paired tests show
+  evaltrack compare 4488541a -t python:app.rag:ask --golden golden/travel.jsonl
+                                                     ask again what a run of another machine changed
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
-REPEAT_HELP = "Ask each question that went from pass to fail N more times; what passes every time is no regression."
+REPEAT_HELP = (
+    "Ask each question that went from pass to fail up to N more times, to tell what broke from what scatters; auto: as"
+    " often as it takes, 30 times at most; 0: not at all."
+)
+GATE_HELP = (
+    "auto: rules, and evidence where the target's answers scatter; seed: rules alone; evidence: a loss must be shown by"
+    " exact tests; significant: shown, whatever its size."
+)
+
+
+class Repeats(click.ParamType[int | str]):
+    """`auto`, or a number of times."""
+
+    name = "auto|N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """The number, or `auto`."""
+        return "auto" if value == "auto" else int(click.INT.convert(value, param, ctx))
+
+
 GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."
+BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
 COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited]"
 AGREEMENT_HELP = (
     "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`, 20 responses or more) is this"
@@ -36,11 +57,15 @@ AGREEMENT_HELP = (
 
 @click.command(epilog=EXAMPLES)
 @click.argument("run", default="", metavar="[RUN|GOLDEN]")
-@click.option("--baseline-run", default="", help="MLflow run id of the baseline.  [default: `evaltrack baseline set`]")
+@click.option(
+    "--baseline-run",
+    default="",
+    help=BASELINE_HELP,
+)
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
 @click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
 @click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
-@click.option("--repeat-flips", default=0, show_default=True, help=REPEAT_HELP)
+@click.option("--repeat-flips", default="auto", show_default=True, type=Repeats(), help=REPEAT_HELP)
 @click.option("--golden", help=GOLDEN_HELP)
 @click.option("-t", "--target", help="Target that is asked again.  [default: the one kept on this machine]")
 @target_options
@@ -49,10 +74,10 @@ AGREEMENT_HELP = (
 @click.option("--min-coverage", type=click.FloatRange(0, 1), help=COVERAGE_HELP)
 @click.option(
     "--gate",
-    default="rules",
+    default="auto",
     show_default=True,
-    type=click.Choice(["rules", "significant", "both"]),
-    help="Decide by thresholds and flips, by statistics, or only where both agree.",
+    type=click.Choice(["auto", "seed", "evidence", "significant"]),
+    help=GATE_HELP,
 )
 @click.option("--ignore", multiple=True, help="Part that may differ, e.g. judge; metrics it affects are left out.")
 @click.option(
@@ -63,6 +88,7 @@ AGREEMENT_HELP = (
 @click.option(
     "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .html, .md, .json, .xml, .txt."
 )
+@ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
 @output_option("markdown")
 def compare(
@@ -72,7 +98,8 @@ def compare(
 
     Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
     drops by more than 5 %, MRR, the judge's score or the share of negatives passed by more than 10 %, ten in a hundred
-    more answerable questions are declined, or any question goes from pass to fail.
+    more answerable questions are declined, or any question goes from pass to fail and that is not shown to be scatter.
+    Questions that did are asked again where the run's target can be asked on this machine.
     """
     from evaltrack.comparing import compare_runs
     from evaltrack.golden import golden_name
@@ -90,7 +117,7 @@ def compare(
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":
-        click.echo(json_text(made), nl=False)
+        print_json_text(json_text(made))
     elif output == "markdown":
         from evaltrack.report.comparison_markdown import comparison_markdown
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
 """Seed 004: each domain at least 10 questions with 2 or 3 negatives."""
 
+SHOWN_IDS = 10
+
 LINT_EXAMPLES = """\b
 Examples:
   evaltrack golden lint golden/*.json*
@@ -67,7 +69,7 @@ def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
     checked = open_golden(path)
     folder = Path(corpus) if corpus else path.parent / "corpus" / path.stem
     problems = list(_missing(checked, folder)) if corpus or folder.is_dir() else []
-    return problems, list(_thin_domains(checked.stats))
+    return problems, [*_answered_negatives(checked), *_thin_domains(checked.stats)]
 
 
 def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
@@ -86,6 +88,16 @@ def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
                 near = get_close_matches(key, known, n=1)
                 hint = f"did you mean `{known[near[0]]}`?" if near else "add the page, or correct the question"
                 yield f"{checked.path}: question {question.id}: `{expected}` is not in {folder}; {hint}"
+
+
+def _answered_negatives(checked: GoldenSet) -> Iterator[str]:
+    """A negative is passed by declining: an answer that is expected of it is never looked at."""
+    ids = [question.id for question in checked if question.negative and question.expected_answer is not None]
+    if ids:
+        more = f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else ""
+        named = ", ".join(ids[:SHOWN_IDS]) + more
+        what = "is a negative with an `expected_answer`" if len(ids) == 1 else "are negatives with an `expected_answer`"
+        yield f"{named} {what}, which nobody looks at: remove it, or say which sources are expected"
 
 
 def _thin_domains(stats: GoldenStats) -> Iterator[str]:

@@ -10,6 +10,10 @@ target_options = click.option(
     "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
 )
 
+ui_option = click.option(
+    "--ui-url", default="", help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]"
+)
+
 
 def settings_of_target(options: Sequence[str]) -> dict[str, str]:
     """Each ``KEY=VALUE`` as an entry.

@@ -57,6 +57,10 @@ class PlainProgress:
             self._told = now
             click.echo(f"{phrase}: {done}/{total}" if total else phrase, err=True)
 
+    def warn(self, text: str) -> None:
+        """Tell it at once."""
+        click.secho(f"Warning: {text}", err=True, fg="yellow")
+
 
 class BarProgress:
     """A bar with rate, errors and time left."""
@@ -108,6 +112,12 @@ class BarProgress:
         if self._other is None or self._other[0] != phrase:
             self._other = phrase, self._rich.add_task(phrase, total=total or None, rate="", errors="")
         self._rich.update(self._other[1], completed=done)
+
+    def warn(self, text: str) -> None:
+        """Tell it above the bars."""
+        from rich.text import Text
+
+        self._rich.console.print(Text(f"Warning: {text}", style="yellow"), soft_wrap=True)
 
 
 def make_progress() -> PlainProgress | BarProgress:

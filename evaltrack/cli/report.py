@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from evaltrack.cli.options import ui_option
+
 EXAMPLES = """\b
 Examples:
   evaltrack report -o report.html                                newest run
@@ -17,11 +19,16 @@ Examples:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("run", default="")
-@click.option("--baseline-run", default="", help="MLflow run id to compare with; the page then shows what changed.")
+@click.option(
+    "--baseline-run",
+    default="",
+    help="Run to compare with (id, its beginning, or name); the page then shows what changed.",
+)
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` to compare with.")
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
+@ui_option
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
-def report(run: str, baseline_run: str, baseline: str, experiment: str, output_file: str) -> None:
+def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
     It works offline and asks nothing of anybody. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
@@ -33,7 +40,9 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, output_f
 
     if output_file != "-" and not Path(output_file).absolute().parent.is_dir():
         raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")
-    text = report_html(run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None)
+    text = report_html(
+        run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None, ui_url=ui_url
+    )
     if output_file == "-":
         click.echo(without_any_commands(text).encode(), nl=False)
         return

@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 
 import click
 
+from evaltrack.cli.options import ui_option
 from evaltrack.cli.output import output_option
 
 EXAMPLES = """\b
@@ -19,8 +20,9 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("run")
 @click.option("--retry-errors", is_flag=True, help="Ask the failed questions again, too.")
+@ui_option
 @output_option()
-def resume(run: str, retry_errors: bool, output: str) -> int:
+def resume(run: str, retry_errors: bool, ui_url: str, output: str) -> int:
     """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
 
     Questions that were finished are not asked again, and no verdict is paid for twice. Exits as `evaltrack run`.
@@ -30,6 +32,6 @@ def resume(run: str, retry_errors: bool, output: str) -> int:
     from evaltrack.cli.run import end_of, print_result
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
-        result = resume_run(run, retry_errors=retry_errors, progress=progress)
+        result = resume_run(run, retry_errors=retry_errors, ui_url=ui_url, progress=progress)
     print_result(result, output)
     return end_of(result)

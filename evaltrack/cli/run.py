@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import settings_of_target, target_options
-from evaltrack.cli.output import output_option
+from evaltrack.cli.options import settings_of_target, target_options, ui_option
+from evaltrack.cli.output import output_option, print_json_text
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
 @click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
 @click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
+@ui_option
 @output_option()
 def run(golden: str, target: str, min_coverage: float, replay_check: float, output: str, **options: Any) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
@@ -137,7 +138,7 @@ def print_result(result: RunResult, output: str) -> None:
         from evaltrack.report.machine import run_json
 
         for piece in run_json(result):
-            click.echo(piece, nl=False)
+            print_json_text(piece)
     else:
         from rich.console import Console
 

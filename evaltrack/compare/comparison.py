@@ -38,7 +38,8 @@ CauseKind = Literal[
 """Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
-RepeatKind = Literal["real", "flaky", "gone", "not measured"]
+RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
+REPEAT_KINDS: tuple[RepeatKind, ...] = ("real", "scatter", "unsettled", "not measured")
 Verdict = Literal["ok", "regression", "unknown"]
 
 
@@ -74,8 +75,10 @@ class Threshold:
 class MetricDelta:
     """One metric on both sides, over the `n` common questions where both measured it.
 
-    `drop` is relative to the baseline (None where that is 0); `interval` the 95 % paired-bootstrap interval of `delta`;
-    `detectable` the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
+    `drop` is relative to the baseline (None where that is 0); `interval` the 95 % interval of `delta`, by `method` (see
+    `evaltrack.stats.intervals`); `p_value` of the exact sign-flip test over the `changed` questions, for metrics with a
+    threshold. `over`: the drop is larger than tolerated; `regressed`: and the gate takes it for a regression;
+    `detectable`: the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
     questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
     `measured` is how many common questions each side measured, and `reachable` the most that the mean can be.
     """
@@ -93,6 +96,10 @@ class MetricDelta:
     threshold: Threshold | None = None
     regressed: bool = False
     noise: float | None = None
+    method: str | None = None
+    p_value: float | None = None
+    changed: int = 0
+    over: bool = False
     measured: tuple[int, int] | None = None
     reachable: float | None = None
 
@@ -144,18 +151,18 @@ class Cause:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A question that flipped, asked again: so often it passed and failed, the rest of `times` was not measured."""
+    """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
+
+    `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
+    no more often than before; ``unsettled``, it fails every time and has no record to tell which.
+    """
 
     times: int
     passed: int
     failed: int
-
-    @property
-    def kind(self) -> RepeatKind:
-        """`real`: it fails every time; `gone`: it passes every time; `flaky`: now so, now so."""
-        if self.failed:
-            return "flaky" if self.passed else "real"
-        return "gone" if self.passed == self.times else "not measured"
+    kind: RepeatKind
+    record_failed: int = 0
+    record_times: int = 0
 
 
 @dataclass(frozen=True)
@@ -190,9 +197,9 @@ class Change:
 
     @property
     def counts(self) -> bool:
-        """Whether a flip counts for the gate: not if it passed every time it was asked again, or was accepted."""
-        gone = self.repeat is not None and self.repeat.kind == "gone"
-        return not (gone or self.accepted or self.informs)
+        """Whether a flip counts for the gate: not if it is scatter, cannot be told from it, or was accepted."""
+        spared = self.repeat is not None and self.repeat.kind in ("scatter", "unsettled")
+        return not (spared or self.accepted or self.informs)
 
     @property
     def same_retrieval(self) -> bool | None:
@@ -211,6 +218,21 @@ class Aim:
     candidate: float
     reached: bool
     improvement: float | None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Whether what changed was asked again: `possible` at all, in so many `calls`, and whether the answers `scatter`.
+
+    `scatter` is None where it is not known. `lucky` questions failed in the baseline, passed in the candidate and
+    failed every time again. `why_not` says why nothing could be asked.
+    """
+
+    possible: bool = False
+    calls: int = 0
+    scatter: bool | None = None
+    lucky: int = 0
+    why_not: str | None = None
 
 
 @dataclass(frozen=True)
@@ -252,6 +274,7 @@ class Comparison:
     fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
     history: tuple[PastRun, ...] = ()
+    asking: Asking = Asking()
 
     @property
     def by_fate(self) -> dict[Fate, tuple[Change, ...]]:

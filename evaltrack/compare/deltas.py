@@ -6,18 +6,20 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack import statistics
 from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
 from evaltrack.fingerprints import NUM_EXPECTED
-from evaltrack.scores import SCORES
+from evaltrack.metrics import BY_METRIC
+from evaltrack.stats.intervals import paired_interval
+from evaltrack.stats.power import detectable_drop, difference_sd
+from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = {score.metric: score for score in SCORES}
+METRICS = BY_METRIC
 GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate")
 
 
@@ -63,14 +65,18 @@ class Measure:
                 reachable=_reachable(frame.loc[pairs.index], self._k) if name == "precision_at_k" else None,
             )
             if intervals or made.threshold is not None:
-                made = self._with_interval(made, was, now)
-            yield replace(made, regressed=self._gate.regressed(made, score.higher_is_better))
+                made = self._with_interval(made, was, now, score.span)
+            yield replace(made, over=self._gate.exceeded(made, score.higher_is_better))
 
-    def _with_interval(self, made: MetricDelta, was: Any, now: Any) -> MetricDelta:
-        interval = statistics.paired_interval(was, now, resamples=self._resamples, seed=self._seed)
-        sd = statistics.difference_sd(was, now)
-        bounds = None if interval is None else (interval.low, interval.high)
-        return replace(made, interval=bounds, detectable=statistics.detectable_drop(sd, made.n))
+    def _with_interval(self, made: MetricDelta, was: Any, now: Any, span: float | None) -> MetricDelta:
+        """The metric with its interval, and with its test where it has a rule."""
+        interval = paired_interval(was, now, span=span, resamples=self._resamples, seed=self._seed)
+        if interval is not None:
+            made = replace(made, interval=(interval.low, interval.high), method=interval.method)
+        if made.threshold is not None:
+            test = sign_flip(was, now, seed=self._seed)
+            made = replace(made, p_value=test.p, changed=test.changed)
+        return replace(made, detectable=detectable_drop(difference_sd(was, now), made.n))
 
     def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:
         """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
@@ -85,9 +91,9 @@ class Measure:
                 names = {*GROUP_METRICS, *drops}
                 lost, won = (int(flipped(part, was=was).sum()) if self._passing else 0 for was in (True, False))
                 metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
-                p_value = statistics.mcnemar_exact(lost, won)
+                p_value = mcnemar_exact(lost, won)
                 found.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
-            corrected = statistics.holm({group.name: group.p_value for group in found})
+            corrected = holm({group.name: group.p_value for group in found})
             yield from (replace(group, p_value=corrected[group.name]) for group in found)
 
 

@@ -28,9 +28,7 @@ MIN_COVERAGE = 0.9
 EXACT = 1e-9
 """A drop that exceeds its threshold by less is exactly at it, which is no regression."""
 
-SIGNIFICANT = 0.05
-
-GateKind = Literal["rules", "significant", "both"]
+GateKind = Literal["auto", "seed", "evidence", "significant"]
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,19 @@ class Gate:
     within the `noise` of the judge is a regression. `min_coverage` is the share of the questions that must be measured
     again; None lets no question be lost, and few be edited (`MIN_COVERAGE`).
 
-    `kind`: `rules` decides by thresholds and flips; `significant` by intervals and McNemar's p; `both` wants both.
+    `kind` says what a loss that exceeds its rule needs besides:
+
+    - ``auto``: nothing where the target is deterministic or cannot be asked again; where its answers scatter, evidence.
+    - ``seed``: nothing; any question that goes from pass to fail is a regression, and nothing is asked again.
+    - ``evidence``: that the loss is shown (see `evaltrack.compare.evidence`).
+    - ``significant``: that alone; no threshold.
     """
 
     drops: Mapping[str, Threshold] = field(default_factory=lambda: dict(DEFAULT_DROPS))
     domain_drops: Mapping[str, Mapping[str, Threshold]] = field(default_factory=dict)
     allow_flips: int = 0
     min_coverage: float | None = None
-    kind: GateKind = "rules"
+    kind: GateKind = "auto"
     asked: frozenset[str] = frozenset()
     noise: Mapping[str, float] = field(default_factory=dict)
 
@@ -61,23 +64,17 @@ class Gate:
         }
         return replace(self, drops=kept, domain_drops=domains, asked=self.asked - set(metrics))
 
-    def regressed(self, metric: MetricDelta, higher_is_better: bool) -> bool:
-        """Whether the metric, which carries its threshold, is a regression."""
+    @property
+    def wants_evidence(self) -> bool:
+        """Whether a loss must be shown whatever the target is."""
+        return self.kind in ("evidence", "significant")
+
+    def exceeded(self, metric: MetricDelta, higher_is_better: bool) -> bool:
+        """Whether the metric, which carries its threshold, got worse by more than tolerated."""
         if metric.threshold is None:
             return False
-        significant = worse_for_sure(metric, higher_is_better)
-        if self.kind == "significant":
-            return significant
         floor = 0.0 if metric.name in self.asked else self.noise.get(metric.name, 0.0)
-        over = exceeds(metric, metric.threshold, higher_is_better, floor)
-        return over and (significant or self.kind == "rules")
-
-    def too_many_flips(self, pass_to_fail: int, fail_to_pass: int, p_value: float) -> bool:
-        """Whether the questions that went from pass to fail are a regression."""
-        significant = pass_to_fail > fail_to_pass and p_value < SIGNIFICANT
-        if self.kind == "significant":
-            return significant
-        return pass_to_fail > self.allow_flips and (significant or self.kind == "rules")
+        return exceeds(metric, metric.threshold, higher_is_better, floor)
 
 
 def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, floor: float = 0.0) -> bool:
@@ -85,14 +82,6 @@ def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, f
     worse = -metric.delta if higher_is_better else metric.delta
     tolerated = threshold.amount * abs(metric.baseline) if threshold.relative else threshold.amount
     return worse > max(tolerated, floor) + EXACT
-
-
-def worse_for_sure(metric: MetricDelta, higher_is_better: bool) -> bool:
-    """Whether the whole interval of the difference lies on the worse side of 0; a point is no evidence."""
-    if metric.interval is None or metric.interval[0] == metric.interval[1]:
-        return False
-    low, high = metric.interval
-    return high < 0 if higher_is_better else low > 0
 
 
 def parse_drops(

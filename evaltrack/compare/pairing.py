@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
 from evaltrack.fingerprints import NUM_EXPECTED, PARTS
-from evaltrack.scores import SCORES
+from evaltrack.metrics import SCORES
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:

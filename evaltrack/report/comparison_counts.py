@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.comparison import REPEAT_KINDS, Change, Comparison
 from evaltrack.compare.kinds import Fate
 from evaltrack.report.comparison_words import clip, count, p_words
 
@@ -57,8 +57,9 @@ def flips_words(comparison: Comparison) -> str:
         return "no question broke or was fixed"
     found = f"{lost:,} broke, {won:,} fixed (exact McNemar {p_words(comparison.mcnemar_p)})"
     kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
-    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in ("real", "flaky", "gone", "not measured") if kinds[kind])
-    return found + (f"; asked again: {again}" if again else "")
+    again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
+    calls = f" ({count(comparison.asking.calls, 'call')})" if comparison.asking.calls else ""
+    return found + (f"; asked again{calls}: {again}" if again else "")
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import Any, get_args
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
 from evaltrack.compare.kinds import Fate
+from evaltrack.metrics import SCORES
 from evaltrack.report.verdict_words import reasons, verdict_words
-from evaltrack.scores import SCORES
 from evaltrack.table import FlatRow
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"
@@ -61,6 +61,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "num_common": comparison.num_common,
         "metrics": _metrics(comparison.metrics),
         "mcnemar_p": comparison.mcnemar_p if comparison.passing_compared else None,
+        "asked_again": asdict(comparison.asking),
         "causes": dict(comparison.causes),
         "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
@@ -115,6 +116,8 @@ def _metrics(metrics: Iterable[MetricDelta]) -> dict[str, Any]:
             "delta": metric.delta,
             "drop": metric.drop,
             "interval": None if metric.interval is None else list(metric.interval),
+            "interval_method": metric.method,
+            "p_value": metric.p_value,
             "threshold": None
             if metric.threshold is None
             else {"amount": metric.threshold.amount, "relative": metric.threshold.relative},
@@ -178,7 +181,8 @@ def _change(change: Change, *, whole: bool) -> dict[str, Any]:
 def _repeat(repeat: Repeat | None) -> dict[str, Any] | None:
     if repeat is None:
         return None
-    return {"kind": repeat.kind, "times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
+    counts = {"times": repeat.times, "passed": repeat.passed, "failed": repeat.failed}
+    return {"kind": repeat.kind} | counts | {"record": {"times": repeat.record_times, "failed": repeat.record_failed}}
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

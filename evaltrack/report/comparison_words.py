@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import CauseKind, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.compare.comparison import (
+    CauseKind,
+    Change,
+    Comparison,
+    GroupDelta,
+    MetricDelta,
+    RunInfo,
+)
 from evaltrack.criteria import Checked
 from evaltrack.report.runners import without_commands
 from evaltrack.report.verdict_words import reasons, verdict_words
@@ -189,13 +196,15 @@ def borderline_words(change: Change) -> str:
 
 
 def repeat_words(change: Change) -> str:
-    """What came of asking the question again: `` [flaky: failed 2 of 5 times again]``; empty where it was not."""
+    """What came of asking the question again: `` [scatter: failed 2 of 5 times again]``; empty where it was not."""
     repeat = change.repeat
     if repeat is None:
         return ""
     if repeat.kind == "not measured":
         return f" [asked {repeat.times} times again, measured {repeat.passed}]"
-    return f" [{repeat.kind}: failed {repeat.failed} of {repeat.passed + repeat.failed} times again]"
+    record = f"; {repeat.record_failed} of {repeat.record_times} before" if repeat.record_times else ""
+    again = f": failed {repeat.failed} of {repeat.passed + repeat.failed} times again{record}" if repeat.times else ""
+    return f" [{repeat.kind}{again}]"
 
 
 def cause_words(change: Change) -> str:

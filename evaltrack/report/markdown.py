@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from evaltrack.report.comparison_words import clip
+from evaltrack.compare.comparison import Comparison
+from evaltrack.report.comparison_words import clip, count, reason_words
+from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import (
     GROUP_METRICS,
     cost_words,
@@ -27,8 +29,11 @@ from evaltrack.tracking.writer import ROWS, TABLE, TABLE_ROWS
 SHOWN = 10
 """Questions of a kind, and domains."""
 
-NOTE_LIMIT = 7900
-"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything."""
+NOTE_LIMIT = 7000
+"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything. The rest is for a comparison."""
+
+COMPARISON_LIMIT = 900
+"""Characters of what a comparison adds."""
 
 
 def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
@@ -179,3 +184,23 @@ def _more(result: RunResult, found: int) -> Iterator[str]:
     if found > SHOWN:
         kind = "table" if _table(result) == TABLE else "file"
         yield f"- … the {kind} `{_table(result)}` holds them all"
+
+
+def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
+    """What the description of the candidate's run says of its last comparison: verdict, reasons, and where to read on.
+
+    Args:
+        comparison: What was found.
+        experiment_id: The experiment of the candidate; its links are relative to MLflow's UI.
+        side_by_side: Whether MLflow's own view shows both runs.
+    """
+    now, was = comparison.candidate, comparison.baseline
+    here = f"#/experiments/{experiment_id}"
+    links = [f"[Comparison]({here}/runs/{now.run_id}/artifacts/comparison.html)"]
+    if side_by_side:
+        query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
+        links.append(f"[Side by side]({here}/evaluation-runs?{query})")
+    against = f"against {_text(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
+    lines = [f"**{verdict_words(comparison)}** {against} · {' · '.join(links)}"]
+    lines += [f"\n- {_text(reason, 200)}" for reason in reason_words(comparison)]
+    return _within(lines, COMPARISON_LIMIT)

@@ -51,7 +51,8 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(Text(f"MLflow run {result.run_id} {result.status}"), soft_wrap=True)
     if result.serve_command:
         console.print(Text(f"to see it: {result.serve_command}"), soft_wrap=True)
-    console.print(Text(result.link), soft_wrap=True)
+    if result.link:
+        console.print(Text(result.link), soft_wrap=True)
 
 
 def _begun(line: str) -> str:

@@ -39,4 +39,4 @@ def reasons(comparison: Comparison) -> list[str]:
     """All reasons of the verdict; that nothing regressed is said of what is compared alone."""
     words = verdict_words(comparison)
     scoped = words[0].lower() + words[1:]
-    return [scoped if reason == "no regression" else reason for reason in comparison.reasons]
+    return [reason.replace("no regression", scoped, 1) for reason in comparison.reasons]

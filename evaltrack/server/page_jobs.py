@@ -25,7 +25,7 @@ class DriftJob:
     baseline: RunInfo
     candidate: RunInfo
     judge_known: JudgeKnown
-    compare_link: str
+    compare_link: str | None
     history: tuple[PastRun, ...]
     back: Back
 

@@ -111,7 +111,7 @@ def _made(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
 
 
 _KINDS: dict[str, type[EvaltrackError]] = {"TrackingError": TrackingError, "UsageError": UsageError}
-_CURE = "use the command line: evaltrack compare or evaltrack report"
+_CURE = "the pages that were logged with the run are among its artifacts in MLflow"
 
 
 def _problem(code: int, output: bytes) -> EvaltrackError:

@@ -26,7 +26,7 @@ def main() -> int:
         sys.stdout.buffer.write(job.page(files).encode())
         sys.stdout.buffer.flush()
     except EvaltrackError as error:
-        sys.stderr.write(json.dumps({"kind": type(error).__name__, "message": str(error)}))
+        sys.stderr.write(json.dumps({"kind": type(error).__name__, "message": error.message}))
         return REPORTED
     except MemoryError:
         return OUT_OF_MEMORY

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
-from flask import Blueprint, Response, abort, make_response, redirect, request
+from flask import Blueprint, Response, abort, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
@@ -28,9 +28,9 @@ from evaltrack.server.page_process import made_page
 from evaltrack.sides import check_two_runs, info_of_run
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, is_missing, prefixed
-from evaltrack.tracking.reader import EvaluationRun, evaluation_of, fetch_rows, fetch_summary
-from evaltrack.tracking.store import Store, find_run
+from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, prefixed
+from evaltrack.tracking.reader import EvaluationRun, evaluation_of, fetch_rows, fetch_summary, side_by_side
+from evaltrack.tracking.store import Store, find_run, is_missing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -117,11 +117,12 @@ class _Views:
         experiment = self._experiment(store, request.args.get("experiment_id"))
         now, was = (_ended(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
         check_two_runs(now, was)
+        g.evaltrack_links = (*_links(store, now), *_links(store, was)[1:])
         job = DriftJob(
             baseline=info_of_run(store, was),
             candidate=info_of_run(store, now),
             judge_known=judge_known(store, now, was, None),
-            compare_link=store.compare_link(now.experiment_id, now.run_id, was.run_id),
+            compare_link=side_by_side(store, now, was),
             history=run_history(store, now.experiment_id, now.signature.golden),
             back=_back(now),
         )
@@ -136,6 +137,7 @@ class _Views:
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
         found = _ended(_evaluation(store, experiment, request.args.get("run_id")))
+        g.evaltrack_links = _links(store, found)
         job = RunJob(info_of_run(store, found), around_run(store, found), _back(found))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
@@ -155,13 +157,14 @@ class _Views:
         store = _store()
         experiment = self._experiment(store, request.form.get("experiment_id"), "update")
         found = _evaluation(store, experiment, request.form.get("run_id"))
+        g.evaltrack_links = _links(store, found)
         reason = request.form.get("reason", "").strip()
         if len(reason) > REASON_LIMIT:
             abort(400, f"the reason is longer than {REASON_LIMIT} characters; shorten it")
         try:
             set_baseline(store, found, reason, by=self._access.user or NOT_SIGNED_IN)
         except UsageError as error:
-            abort(409, str(error))
+            abort(409, error.message)
         where = {"experiment_id": found.experiment_id, "golden": found.signature.golden}
         return redirect(f"golden?{urlencode(where)}", 303)
 
@@ -218,6 +221,15 @@ def _back(run: EvaluationRun) -> Back:
     return f"golden?{urlencode(where)}", run.signature.golden
 
 
+def _links(store: Store, run: EvaluationRun) -> tuple[tuple[str, str], ...]:
+    """Where to go on when the page of a run cannot be shown: words and address."""
+    address, golden = _back(run)
+    return (
+        (f"Runs and baseline of {golden}", address),
+        (f"Run {run.name} in MLflow", store.run_link(run.experiment_id, run.run_id) or ""),
+    )
+
+
 def _no_run(run_id: str) -> NoReturn:
     abort(404, f"there is no run {run_id} in this experiment, or it is deleted")
 
@@ -245,12 +257,14 @@ def _explained(error: Exception) -> Response:
     if isinstance(error, HTTPException):
         status, told = error.code or 500, error.description or error.name
     elif isinstance(error, EvaltrackError):
-        status, told = _status(error), str(error)
+        status, told = _status(error), error.message
     else:
         _log.error("the page %s failed", request.path, exc_info=error)
         status, told = 500, "this is a fault of evaltrack; the server's log holds it"
     heading = _HEADINGS.get(status, "That did not work")
-    return _page(f"{heading} · evaltrack", "error.html", status, heading=heading, told=told)
+    return _page(
+        f"{heading} · evaltrack", "error.html", status, heading=heading, told=told, links=g.get("evaltrack_links", ())
+    )
 
 
 _HEADINGS = {

@@ -18,6 +18,7 @@ from evaltrack.tracking.tags import read_tag, user_name
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
 HISTORY = 100
+FORCE = " (--force insists)"
 LIMIT = 5000
 """Characters of a tag that every store takes."""
 
@@ -44,10 +45,10 @@ def set_baseline(
         TrackingError: the store refused.
     """
     if run.status != "FINISHED" and not force:
-        raise UsageError(f"run {run.run_id} is {run.status}; only a FINISHED run makes a baseline (--force insists)")
+        raise UsageError(f"run {run.run_id} is {run.status}; only a FINISHED run makes a baseline", FORCE)
     if run.num_errors and not force:
         errors = f"{run.num_errors} of {run.num_questions} questions of run {run.run_id} ended in errors"
-        raise UsageError(f"{errors}; a baseline should be fully measured (--force insists)")
+        raise UsageError(f"{errors}; a baseline should be fully measured", FORCE)
     moment = datetime.now(UTC)
     now = moment.isoformat(timespec="seconds")
     made = Baseline(

@@ -6,11 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from evaltrack.tracking.runs import TAG_LIMIT
-from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.writer import metric_name
+from evaltrack.tracking.metric_names import metric_name
+from evaltrack.tracking.runs import TAG_LIMIT, run_tags
+from evaltrack.tracking.store import Store, find_run, tracking_errors
 
 COMPARISON_PAGE = "comparison.html"
+DESCRIPTION, COMPARED = "mlflow.note.content", "evaltrack.compare.note"
+BETWEEN = "\n\n---\n\n"
 
 
 def log_comparison(
@@ -20,19 +22,33 @@ def log_comparison(
     tags: Mapping[str, str],
     comparison: dict[str, Any],
     texts: Mapping[str, str],
+    note: str,
 ) -> None:
-    """Record a comparison on the candidate's run: tags `evaltrack.compare.*`, metrics, `comparison.json` and texts.
+    """Record a comparison on the candidate's run: tags `evaltrack.compare.*`, metrics, `comparison.json`, texts, and
+    `note` at the head of its description, in place of that of an earlier comparison.
 
     Raises:
         TrackingError: the store refused.
     """
-    from mlflow.entities import Metric, RunTag
+    from mlflow.entities import Metric
 
     now = int(time.time() * 1000)
     metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
-    noted = [RunTag(f"evaltrack.compare.{name}", value[:TAG_LIMIT]) for name, value in tags.items()]
+    noted = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
+    noted += run_tags(_described(find_run(store, run_id).data.tags, note))
     with tracking_errors("recording the comparison"):
         store.client.log_batch(run_id, metrics=metrics, tags=noted)
         store.client.log_dict(run_id, comparison, "comparison.json")
         for path, text in texts.items():
             store.client.log_text(run_id, text, path)
+
+
+def _described(tags: Mapping[str, str], note: str) -> dict[str, str]:
+    """The description with this note, and the note by itself, by which the next comparison finds and replaces it.
+
+    What the description says besides stays to the letter; where there is no room for both, the note is left out.
+    """
+    described, earlier = tags.get(DESCRIPTION, ""), tags.get(COMPARED)
+    own = described.replace(earlier + BETWEEN, "", 1) if earlier else described
+    head = note if len(note + BETWEEN + own) <= TAG_LIMIT else ""
+    return {DESCRIPTION: head + BETWEEN + own if head else own, COMPARED: head}

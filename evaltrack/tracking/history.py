@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from evaltrack.metrics import SCORES
 from evaltrack.records import Signature
-from evaltrack.scores import SCORES
 from evaltrack.tracking.baselines import PROMOTED
+from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.reader import quoted
 from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -131,7 +132,7 @@ def _past_run(run: Run) -> PastRun:
         sound_moment(info.start_time),
         info.status,
         tags.get("mlflow.user") or info.user_id or "",
-        {name: value for name, value in metrics.items() if name in _MEANS and sound_metric(value)},
+        {name: value for name, value in means_of(metrics).items() if sound_metric(value)},
         sound_count(metrics.get("num_questions")),
         sound_count(metrics.get("num_errors")),
         tags.get(VERDICT),

@@ -130,13 +130,6 @@ def inside_store(address: str) -> Store:
 class InsideStore(Store):
     """The server's own store; its UI is where this process answers."""
 
-    address: str
-
-    @property
-    def ui(self) -> str:
-        """Where MLflow's UI is; ends with `/`."""
-        return self.address
-
     @property
     def serve_command(self) -> str | None:
         """It is being served."""
@@ -209,12 +202,6 @@ def find_experiment(store: Store, experiment_id: str) -> Experiment | None:
 
 def _experiment(found: Any) -> Experiment:
     return Experiment(found.experiment_id, found.name, found.tags)
-
-
-def is_missing(error: TrackingError) -> bool:
-    """Whether the error says that what was looked for is not there or deleted, not that the store is out of reach."""
-    cause = error.__cause__
-    return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 
 
 def prefixed(route: str) -> str:

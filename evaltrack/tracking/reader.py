@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
 from evaltrack.table import FlatRow
 from evaltrack.table_reader import read_table
+from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG, Traced
@@ -49,6 +51,30 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
         UsageError: the run is not an evaluation of evaltrack.
     """
     return evaluation_of(find_run(store, run_id))
+
+
+def named_evaluation(store: Store, named: str) -> EvaluationRun:
+    """The evaluation that a person means by an id, the beginning of one, or a run's name.
+
+    Raises:
+        UsageError: there is none or several, or the run is not an evaluation of evaltrack.
+        TrackingError: the store does not answer, or the run is deleted.
+    """
+    return find_evaluation(store, resolve_run(store, named))
+
+
+def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:
+    """Where MLflow shows two runs question by question; None where it cannot, or where nobody said where its UI is."""
+    if baseline is None or not shown_side_by_side(candidate, baseline):
+        return None
+    return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
+
+
+def shown_side_by_side(candidate: EvaluationRun, baseline: EvaluationRun | None) -> bool:
+    """Whether MLflow's own view can show two runs question by question: it needs traces of both, in one experiment."""
+    if baseline is None or "off" in (candidate.traces, baseline.traces):
+        return False
+    return candidate.experiment_id == baseline.experiment_id
 
 
 def evaluation_of(run: Run) -> EvaluationRun:
@@ -100,6 +126,30 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
         )
     ids = [run.info.run_id for run in found if run.info.run_id != but]
     return find_evaluation(store, ids[0]) if ids else None
+
+
+def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
+    """The newest finished evaluations that ended before this run, of the same golden set, target, judge and settings.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"tags.`evaltrack.golden` = '{quoted(run.signature.golden)}' AND attributes.status = 'FINISHED'"
+    with tracking_errors("looking for earlier runs"):
+        found = store.client.search_runs(
+            [run.experiment_id],
+            f"{wanted} AND attributes.end_time <= {run.ended_at}",
+            max_results=10 * most,
+            order_by=["attributes.end_time DESC"],
+        )
+    same = {"golden_digest": run.signature.golden_digest}
+    earlier = []
+    for each in found:
+        with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
+            other = evaluation_of(each)
+            if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
+                earlier.append(other)
+    return earlier[:most]
 
 
 def quoted(text: str) -> str:

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from evaltrack.errors import TrackingError
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text, shown_url
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Experiment, Run
 
+
+UI_VARIABLE = "EVALTRACK_UI_URL"
 
 DOWNLOAD_PAUSES = (0.2, 0.6)
 """Seconds before a download from a server is tried again."""
@@ -29,6 +31,8 @@ class Store:
 
     uri: str
     client: MlflowClient
+    ui_url: str | None = None
+    """Where MLflow's UI is, where that is said; a server has its own."""
 
     @property
     def shown(self) -> str:
@@ -41,27 +45,31 @@ class Store:
         return self.uri.startswith(("http://", "https://"))
 
     @property
-    def ui(self) -> str:
-        """Where MLflow's UI is, or will be after `serve_command`; ends with `/`."""
-        return shown_url(self.uri).partition("?")[0].rstrip("/") + "/" if self.is_server else "http://127.0.0.1:5000/"
+    def ui(self) -> str | None:
+        """Where MLflow's UI is; ends with `/`. None where nobody said so: a guess may lead nowhere."""
+        address = self.ui_url or (shown_url(self.uri).partition("?")[0] if self.is_server else None)
+        return address.rstrip("/") + "/" if address else None
 
     @property
     def serve_command(self) -> str | None:
-        """The command that shows this store in a browser; None where a server already does."""
-        return None if self.is_server else f"mlflow server --backend-store-uri {self.shown}"
+        """The command that shows this store in a browser; None where something already does."""
+        return None if self.ui else f"mlflow server --backend-store-uri {self.shown}"
 
-    def run_link(self, experiment_id: str, run_id: str) -> str:
+    def run_link(self, experiment_id: str, run_id: str) -> str | None:
         """The run's page in MLflow's UI."""
-        return f"{self.ui}#/experiments/{experiment_id}/runs/{run_id}"
+        return self._link(f"{experiment_id}/runs/{run_id}")
 
-    def trace_link(self, experiment_id: str, run_id: str) -> str:
+    def trace_link(self, experiment_id: str, run_id: str) -> str | None:
         """Where a trace of the run is shown; its id follows."""
-        return f"{self.run_link(experiment_id, run_id)}/traces?selectedEvaluationId="
+        return self._link(f"{experiment_id}/runs/{run_id}/traces?selectedEvaluationId=")
 
-    def compare_link(self, experiment_id: str, run_id: str, baseline_run_id: str) -> str:
+    def compare_link(self, experiment_id: str, run_id: str, baseline_run_id: str) -> str | None:
         """MLflow's own view of two runs, question by question."""
         query = f"selectedRunUuid={run_id}&compareToRunUuid={baseline_run_id}"
-        return f"{self.ui}#/experiments/{experiment_id}/evaluation-runs?{query}"
+        return self._link(f"{experiment_id}/evaluation-runs?{query}")
+
+    def _link(self, place: str) -> str | None:
+        return f"{self.ui}#/experiments/{place}" if self.ui else None
 
     def download(self, run_id: str, artifact: str, folder: str | Path) -> Path:
         """Download an artifact of a run into `folder`; from a server again where the connection breaks off.
@@ -81,14 +89,18 @@ class Store:
         return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
 
 
-def connect(uri: str | None = None) -> Store:
+def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     """The store at `uri`, or where MLflow's own settings point; asked once, with little patience.
 
+    Links lead to the UI at `ui_url`, else at `EVALTRACK_UI_URL`, else to the store itself if it is a server.
+
     Raises:
+        UsageError: the UI's address is none of the web, or holds a password.
         TrackingError: it does not answer, or refuses.
     """
     import mlflow
 
+    ui_url = _checked_ui(ui_url or os.environ.get(UI_VARIABLE, ""))
     os.environ.setdefault(
         "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"
     )  # stdout is for results, and it shows passwords
@@ -102,7 +114,19 @@ def connect(uri: str | None = None) -> Store:
         cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if uri.startswith("http") else "")
         said = f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
         raise TrackingError(said) from error
-    return Store(uri, client)
+    return Store(uri, client, ui_url)
+
+
+def _checked_ui(url: str) -> str | None:
+    """The address of a UI, without what follows `#`; None for none."""
+    address = url.partition("#")[0].strip()
+    if not address:
+        return None
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+        cure = "write http://HOST:PORT or https://HOST/PATH, without a password"
+        raise UsageError(f"--ui-url (or {UI_VARIABLE}): `{shown_url(address)}` is no address of a UI; {cure}")
+    return address
 
 
 def _check_database_file(uri: str) -> None:
@@ -167,6 +191,12 @@ def find_run(store: Store, run_id: str) -> Run:
     if run.info.lifecycle_stage != "active":
         raise TrackingError(f"MLflow run {run_id} is deleted; restore it first: mlflow runs restore --run-id {run_id}")
     return run
+
+
+def is_missing(error: TrackingError) -> bool:
+    """Whether the error says that what was looked for is not there or deleted, not that the store is out of reach."""
+    cause = error.__cause__
+    return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
 
 
 @contextmanager

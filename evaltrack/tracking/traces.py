@@ -10,15 +10,18 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from evaltrack.metrics import SCORES
 from evaltrack.table import FlatRow
+from evaltrack.tracking.assessments import assessments_of
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
-    from mlflow.entities import Assessment, Span, TraceInfo
+    from mlflow.entities import Span, TraceInfo
 
 Traced = Literal["all", "failed", "off"]
 TRACES_TAG = "evaltrack.traces"
@@ -27,8 +30,8 @@ TRACES_TAG = "evaltrack.traces"
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
 
-ASSESSED = ("recall_at_k", "precision_at_k", "reciprocal_rank", "combined_score", "reasoning_score")
-"""Scores shown as assessments beside `passed`: the view has room for few columns, the tables hold all."""
+SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "observed", "reasoning")
+"""What of a verdict a judge's span shows."""
 
 PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
@@ -136,90 +139,67 @@ def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, in
         },
         tags={"mlflow.traceName": "question"}
         | {f"evaltrack.{name}": _cut(value) for name, value in labels.items() if value},
-        assessments=_assessments(row),
+        assessments=assessments_of(row),
     )
-
-
-def _assessments(row: FlatRow) -> list[Assessment]:
-    """The scores, pass or fail with its reason, and what was expected."""
-    from mlflow.entities import AssessmentSource, Expectation, Feedback
-
-    code = AssessmentSource("CODE", "evaltrack")
-    human = AssessmentSource("HUMAN", "golden set")
-    found: list[Assessment] = [
-        Feedback(name=name, value=row[name], source=code) for name in ASSESSED if row[name] is not None
-    ]
-    for verdict in row["verdicts"] or ():
-        found += _judged(verdict)
-    if row["error"]:
-        found.append(Feedback(name="passed", error=row["error"], source=code))
-    elif row["passed"] is not None:
-        found.append(Feedback(name="passed", value="yes" if row["passed"] else "no", rationale=_why(row), source=code))
-    if row["expected"] is not None:
-        name = "expected_sources" if row["by_title"] else "expected_chunks"
-        value = row["expected"] or ["nothing: the target should decline"]
-        found.append(Expectation(name=name, value=value, source=human))
-    if row["expected_answer"]:
-        found.append(Expectation(name="expected_answer", value=row["expected_answer"], source=human))
-    return found
-
-
-def _judged(verdict: FlatRow) -> list[Assessment]:
-    """A judge's numbers, its reasoning as the rationale of each panel member's overall score."""
-    from mlflow.entities import AssessmentSource, Feedback
-
-    judge, said = verdict["judge"], verdict["reasoning"]
-    kind = "LLM_JUDGE" if judge.startswith("openai:") else "CODE" if ":" in judge else "HUMAN"
-    source = AssessmentSource(kind, judge)
-    shown = {"judge_score": verdict["overall_score"]}
-    shown |= {name: verdict[name] for name in ("accuracy", "completeness", "relevance", "declined")}
-    return [
-        Feedback(name=name, value=value, source=source, rationale=said)
-        for name, value in shown.items()
-        if value is not None
-    ]
-
-
-def _why(row: FlatRow) -> str:
-    if row["negative_pass"] is not None:
-        return "negative: the target declined" if row["passed"] else "negative: the target answered"
-    return "an expected source is among the first k" if row["hit"] else "no expected source among the first k"
 
 
 def _spans(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
-    root = secrets.token_hex(8)
-    spans = [_span(row, trace_id, root, None, "question", "CHAIN", inputs, _outcome(row))]
+    """The question with every score, below it what was retrieved and what each judge said."""
+    asked, done = row["started_at"], row["started_at"] + row["seconds"]
+    root = _Span("question", "CHAIN", asked, done, inputs, _outcome(row), attributes=_scores(row), error=row["error"])
+    spans = [root]
     if row["sources"] is not None:
         documents = [_document(source) for source in row["sources"]]
-        spans.append(_span(row, trace_id, secrets.token_hex(8), root, "retrieve", "RETRIEVER", inputs, documents))
-    return spans
+        spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
+    judged = {**inputs, "answer": row["answer"], "expected_answer": row["expected_answer"]}
+    for verdict in row["verdicts"] or ():
+        said = {name: verdict[name] for name in SAID if verdict[name] is not None}
+        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
+    return [span.of(trace_id, None if span is root else root.span_id) for span in spans]
 
 
-def _span(
-    row: FlatRow, trace_id: str, span_id: str, parent: str | None, name: str, kind: str, inputs: Any, outputs: Any
-) -> Span:
-    from mlflow.entities import Span
+def _scores(row: FlatRow) -> dict[str, float]:
+    """Every score that was measured, as attributes of the question's span."""
+    return {score.name: row[score.name] for score in SCORES if row[score.name] is not None}
 
-    start = int(row["started_at"] * 1e9)
-    attributes = {
-        "mlflow.traceRequestId": trace_id,
-        "mlflow.spanType": kind,
-        "mlflow.spanInputs": inputs,
-        "mlflow.spanOutputs": outputs,
-    }
-    error = row["error"] if parent is None else None
-    return Span.from_dict(
-        {
-            "name": name,
-            "trace_id": trace_id,
-            "span_id": span_id,
-            "parent_span_id": parent,
-            "start_time_unix_nano": start,
-            "end_time_unix_nano": start + int(row["seconds"] * 1e9),
-            "status": {"code": "ERROR" if error else "OK", "message": error or ""},
-            "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
+
+@dataclass(frozen=True)
+class _Span:
+    """A part of a trace, from `start` to `end` in seconds since 1970; how long a judge took is not recorded."""
+
+    name: str
+    kind: str
+    start: float
+    end: float
+    inputs: Any
+    outputs: Any
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    span_id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def of(self, trace_id: str, parent: str | None) -> Span:
+        """The span in MLflow's form."""
+        from mlflow.entities import Span
+
+        attributes = {
+            "mlflow.traceRequestId": trace_id,
+            "mlflow.spanType": self.kind,
+            "mlflow.spanInputs": self.inputs,
+            "mlflow.spanOutputs": self.outputs,
+            **{f"evaltrack.{name}": value for name, value in self.attributes.items()},
         }
-    )
+        return Span.from_dict(
+            {
+                "name": self.name,
+                "trace_id": trace_id,
+                "span_id": self.span_id,
+                "parent_span_id": parent,
+                "start_time_unix_nano": int(self.start * 1e9),
+                "end_time_unix_nano": int(self.end * 1e9),
+                "status": {"code": "ERROR" if self.error else "OK", "message": self.error or ""},
+                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
+            }
+        )
 
 
 def _document(source: FlatRow) -> dict[str, Any]:

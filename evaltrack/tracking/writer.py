@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.metrics import OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
-from evaltrack.scores import OF_TRIALS, REASONING_SCORES
 from evaltrack.table import FlatRow, TableWriter
 from evaltrack.table_reader import count_rows, read_table
+from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import OpenRun, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
@@ -168,11 +169,6 @@ class RunWriter:
             raise TrackingError(f"MLflow holds {stored} traces of run {self._run_id}, but {written} were written")
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
-
-
-def metric_name(name: str) -> str:
-    """The name as MLflow takes it: characters it refuses become `_`; at most 250 characters."""
-    return "".join(c if (c.isascii() and c.isalnum()) or c in "_-. /" else "_" for c in name)[:250]
 
 
 def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:

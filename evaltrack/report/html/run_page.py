@@ -24,7 +24,7 @@ from evaltrack.report.words import (
     number,
 )
 from evaltrack.result import METRICS, RunResult
-from evaltrack.statistics import share_interval
+from evaltrack.stats.intervals import share_interval
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:

@@ -1,0 +1,231 @@
+"""Whether questions that went from pass to fail broke, or whether the answers of the target scatter. Pure.
+
+Questions are asked again by whoever is handed in. A target that gives the same answers again is deterministic, and what
+it fails now it fails for good. Of a target whose answers scatter, a question broke if it fails more often than its own
+record says. Without a record to hold it against, a question that fails every time may have been lucky in the baseline;
+as many questions are then lucky in the candidate, so that those tell how much of it scatter explains.
+
+The levels of the tests add up, with that of `evaltrack.compare.evidence`, to at most 5 % for a target as good as the
+baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Protocol
+
+from evaltrack.compare.comparison import Repeat, RepeatKind
+from evaltrack.stats.significance import mcnemar_exact, worse_than_record
+
+MOST = 30
+"""Times that one question is asked again at most."""
+
+LOOKS = (5, 10, 30)
+"""After so many answers the record is consulted."""
+
+PERSISTENT = 10
+"""Failures in a row after which a question without a record is asked no more."""
+
+PROBES = 100
+"""Answers that must all be the same before a target counts as deterministic: it then scatters in less than 3 %."""
+
+RECORD_LEVEL = 0.015
+"""Chance that of all questions any is called broken though it fails no more often than its record says."""
+
+LUCKY_LEVEL = 0.02
+"""Two-sided level of the test of questions that fail every time against those that were lucky in the candidate."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """How often a question failed before, in trials and runs of the baseline's kind."""
+
+    failed: int = 0
+    times: int = 0
+
+
+@dataclass(frozen=True)
+class Again:
+    """One answer to a question that was asked again: did it pass, and is it the `same` as the candidate's."""
+
+    passed: bool | None
+    same: bool
+
+
+class Asker(Protocol):
+    """Asks the candidate's target again."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether target and judge are known to answer the same way always, so that nothing need be asked."""
+
+    def records(self, ids: Sequence[str]) -> Mapping[str, Record]:
+        """The records of questions; those without one may be missing."""
+
+    def ask(self, ids: Sequence[str], times: int) -> Mapping[str, Sequence[Again]]:
+        """Ask each of these questions so many times again."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """The result of asking again.
+
+    `found`: the answers scatter; `repeats` says of each question that went from pass to fail what came of it; `lucky`
+    counts questions that went from fail to pass and failed every time again; `calls` were made.
+    """
+
+    found: bool
+    repeats: Mapping[str, Repeat]
+    calls: int = 0
+    lucky: int = 0
+
+
+@dataclass
+class _Tally:
+    passed: int = 0
+    failed: int = 0
+    times: int = 0
+
+    def add(self, answer: Again) -> None:
+        self.times += 1
+        self.passed += answer.passed is True
+        self.failed += answer.passed is False
+
+
+@dataclass
+class _Asked:
+    """All answers of before, and whether each was the same."""
+
+    asker: Asker
+    most: int
+    tallies: dict[str, _Tally] = field(default_factory=dict)
+    calls: int = 0
+    same: bool = True
+
+    def ask(self, ids: Iterable[str], times: int) -> None:
+        """Ask so many times more, within what is allowed."""
+        wanted = [key for key in ids if self.tally(key).times + times <= self.most]
+        if not wanted or times < 1:
+            return
+        for key, answers in self.asker.ask(wanted, times).items():
+            self.calls += len(answers)
+            self.same &= all(answer.same for answer in answers)
+            for answer in answers:
+                self.tally(key).add(answer)
+
+    def up_to(self, ids: Iterable[str], times: int) -> None:
+        """Ask until each was asked so many times."""
+        by_missing: dict[int, list[str]] = {}
+        for key in ids:
+            by_missing.setdefault(times - self.tally(key).times, []).append(key)
+        for missing, those in by_missing.items():
+            self.ask(those, missing)
+
+    def tally(self, key: str) -> _Tally:
+        return self.tallies.setdefault(key, _Tally())
+
+
+def settle(
+    flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], asker: Asker, *, most: int | None = None
+) -> Scatter:
+    """Ask again until it is settled which questions broke.
+
+    Args:
+        flips: Questions that went from pass to fail.
+        fixes: Questions that went from fail to pass.
+        others: Questions that may be asked besides, to find out whether the answers scatter at all.
+        asker: Asks them again.
+        most: Times that one question is asked again at most, and no other questions but those that changed; None
+            chooses.
+    """
+    if asker.deterministic:
+        return Scatter(found=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
+    asked = _Asked(asker, most or MOST)
+    if _is_deterministic(flips, fixes, others, asked, chosen=most is not None):
+        return Scatter(found=False, repeats=_repeats(flips, asked, dict.fromkeys(flips, "real"), {}), calls=asked.calls)
+    records = asker.records(flips)
+    kinds = _against_records(flips, records, asked)
+    undecided = [key for key in flips if key not in kinds]
+    lucky = 0
+    if persistent := _persistent(undecided, asked):
+        lucky = len(_persistent(fixes, asked))
+        kinds |= dict.fromkeys(persistent, _explained(len(persistent), lucky))
+    kinds |= {key: "scatter" for key in undecided if key not in kinds}
+    return Scatter(found=True, repeats=_repeats(flips, asked, kinds, records), calls=asked.calls, lucky=lucky)
+
+
+def _is_deterministic(
+    flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], asked: _Asked, *, chosen: bool
+) -> bool:
+    """Whether all answers are the same again; asked first are the questions whose answers are needed anyway."""
+    asked.ask(flips, 1)
+    if chosen:
+        asked.up_to(flips, asked.most if asked.same else 1)
+        return asked.same
+    probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
+    for times in range(1, ceil(PROBES / max(1, len(probes))) + 1):
+        if not asked.same:
+            return False
+        asked.up_to(probes, min(times, asked.most))
+    return asked.same
+
+
+def _against_records(flips: Sequence[str], records: Mapping[str, Record], asked: _Asked) -> dict[str, RepeatKind]:
+    """The questions that their records decide: broken where they fail more often now, else scatter."""
+    looks = list(dict.fromkeys(min(look, asked.most) for look in LOOKS))
+    level = RECORD_LEVEL / (len(looks) * max(1, len(flips)))
+    kinds: dict[str, RepeatKind] = {}
+    for key in flips:
+        record = records.get(key, Record())
+        if worse_than_record(asked.most, asked.most, record.failed, record.times) >= level and record.failed:
+            kinds[key] = "scatter"  # it failed before, and however often it fails now is not shown to be more often
+    open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), _Tally(), asked.most, level)]
+    for look in dict.fromkeys((1, *looks)):
+        asked.up_to(open_, look)
+        for key in open_:
+            tally, record = asked.tally(key), records[key]
+            if look in looks and worse_than_record(tally.failed, tally.times, record.failed, record.times) < level:
+                kinds[key] = "real"
+            elif not _can_be_shown(record, tally, asked.most, level):
+                kinds[key] = "scatter"
+        open_ = [key for key in open_ if key not in kinds]
+    return kinds | dict.fromkeys(open_, "scatter")
+
+
+def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float) -> bool:
+    """Whether a question would be called broken if it failed each time that it can still be asked."""
+    if record is None:
+        return False
+    left = most - tally.times
+    return (
+        worse_than_record(tally.failed + left, tally.passed + tally.failed + left, record.failed, record.times) < level
+    )
+
+
+def _persistent(ids: Sequence[str], asked: _Asked) -> list[str]:
+    """The questions that fail every time they are asked again; one that passes once is asked no more."""
+    most = min(PERSISTENT, asked.most)
+    for times in dict.fromkeys((1, min(5, most), most)):
+        ids = [key for key in ids if not asked.tally(key).passed]
+        asked.up_to(ids, times)
+    return [key for key in ids if not asked.tally(key).passed and asked.tally(key).failed]
+
+
+def _explained(persistent: int, lucky: int) -> RepeatKind:
+    """What questions without a record are that fail every time, of which scatter explains about as many as `lucky`."""
+    if persistent > lucky and mcnemar_exact(persistent, lucky) < LUCKY_LEVEL:
+        return "real"
+    return "unsettled" if persistent > 2 * lucky else "scatter"
+
+
+def _repeats(
+    flips: Sequence[str], asked: _Asked, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
+) -> dict[str, Repeat]:
+    found = {}
+    for key in flips:
+        tally, record = asked.tally(key), records.get(key, Record())
+        kind: RepeatKind = kinds[key] if tally.passed + tally.failed else "not measured"
+        found[key] = Repeat(tally.times, tally.passed, tally.failed, kind, record.failed, record.times)
+    return found

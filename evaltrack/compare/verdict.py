@@ -1,0 +1,159 @@
+"""The verdict of a comparison, and the sentences that say why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from evaltrack.compare.changes import Changes
+from evaltrack.compare.comparison import Asking, GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
+from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
+from evaltrack.compare.pairing import Paired
+from evaltrack.stats.significance import mcnemar_exact
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Metrics and groups with what regressed, the verdict, and why."""
+
+    metrics: tuple[MetricDelta, ...]
+    groups: tuple[GroupDelta, ...]
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+def decide(
+    gate: Gate,
+    metrics: Sequence[MetricDelta],
+    groups: Sequence[GroupDelta],
+    changes: Changes,
+    paired: Paired,
+    asking: Asking,
+) -> Decided:
+    """The verdict; a regression that was found outweighs what was not compared, which makes it unknown."""
+    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
+    counted = broke - sum(not flip.counts for flip in changes.flips)
+    wants_evidence = gate.wants_evidence or (gate.kind == "auto" and asking.scatter is True)
+    shown: frozenset[str] = frozenset()
+    if wants_evidence:
+        shown = shown_losses(metrics, groups, broke if gate.kind == "auto" else counted, fixed)
+
+    def settled(metric: MetricDelta, group: GroupDelta | None = None) -> MetricDelta:
+        over = metric.threshold is not None and (metric.over or gate.kind == "significant")
+        return replace(metric, regressed=over and (not wants_evidence or rule_name(metric, group) in shown))
+
+    metrics = tuple(settled(metric) for metric in metrics)
+    groups = tuple(replace(group, metrics=tuple(settled(m, group) for m in group.metrics)) for group in groups)
+    worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
+    worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
+    worse += _flip_reasons(gate, changes, counted, FLIPS in shown, asking)
+    unsure = [*_unsettled(changes, asking), *_uncovered(gate, metrics, changes.num_lost, paired)]
+    if not metrics:
+        unsure.append("no metric was measured on both sides")
+    unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
+    if worse:
+        return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *unsure))
+    reasons = tuple(unsure) or (_no_regression(changes),)
+    return Decided(metrics, groups, "unknown" if unsure else "ok", reasons)
+
+
+def _moved(changes: Changes) -> Iterator[str]:
+    """Said before anything else where ids or texts of the expected sources moved under what got worse."""
+    worse = [change for change in (*changes.flips, *changes.drops) if change.cause.kind != "unknown"]
+    for kind, words in (
+        ("ids_changed", "the expected sources came back under other ids with the same texts; are ids made anew?"),
+        ("source_text_changed", "expected sources keep their ids, and their texts changed; was the corpus edited?"),
+    ):
+        count = sum(change.cause.kind == kind for change in worse)
+        if count and 2 * count >= len(worse):
+            yield f"of {count:,} of the {len(worse):,} questions that got worse {words}"
+
+
+def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
+    """Questions that went from pass to fail, beside those that went the other way."""
+    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
+    if gate.wants_evidence:
+        if shown and (counted > gate.allow_flips or gate.kind == "significant"):
+            yield f"{_went(counted, fixed, gate)}: a net loss is shown"
+    elif counted > gate.allow_flips:
+        why = ""
+        if asking.possible and asking.scatter:
+            why = f"; {broke - counted:,} more are scatter" if broke > counted else ""
+            why += ": they fail more often than their records say, or than scatter explains"
+        elif gate.kind == "auto" and not asking.possible:
+            why = f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
+        yield _went(counted, fixed, gate) + why
+    elif shown and broke > gate.allow_flips:
+        yield f"{_went(broke, fixed, gate)}: a net loss is shown, though each may be scatter"
+
+
+def _went(broke: int, fixed: int, gate: Gate) -> str:
+    """``3 questions went from pass to fail, 52 from fail to pass (exact McNemar p 0.000)``."""
+    allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
+    other = f", {fixed:,} from fail to pass (exact McNemar p {mcnemar_exact(broke, fixed):.3g})" if fixed else ""
+    return f"{broke:,} question{'s' * (broke != 1)} went from pass to fail{allowed}{other}"
+
+
+def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
+    """Questions that fail every time, of which nobody can say whether they did before."""
+    count = sum(flip.repeat is not None and flip.repeat.kind == "unsettled" for flip in changes.flips)
+    if count:
+        were = "question fails" if count == 1 else "questions fail"
+        lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
+        cure = "evaluate the baseline with --trials 5, or several times, so that there is a record"
+        yield f"{count:,} {were} every time again and passed once in the baseline; answers scatter; {lucky}{cure}"
+
+
+def _no_regression(changes: Changes) -> str:
+    scatter = sum(flip.repeat is not None and flip.repeat.kind == "scatter" for flip in changes.flips)
+    if not scatter:
+        return "no regression"
+    return (
+        f"no regression: {scatter:,} question{'s' * (scatter > 1)} that went from pass to fail {_is(scatter)} scatter"
+    )
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _uncovered(gate: Gate, metrics: Sequence[MetricDelta], lost: int, paired: Paired) -> Iterator[str]:
+    """Too many questions that were measured in the baseline and cannot be compared: lost ones, and edited ones."""
+    measured = metrics[-1].n + lost if metrics else lost
+    if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
+        were = "questions" if lost > 1 else "question"
+        yield f"{lost} {were} measured in the baseline, and not in the candidate"
+    edited, common = len(paired.edited), len(paired.frame)
+    needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
+    if edited and (common - lost) / (common + edited) < needed:
+        left = f"{common - lost:,} of {common + edited:,} questions are left to compare"
+        yield f"{left}: {edited:,} edited, {lost:,} lost (--min-coverage {needed:g})"
+
+
+def _may_flip(changes: Changes, paired: Paired) -> bool:
+    """Whether any question could have flipped: it passed or failed on both sides."""
+    frame = paired.frame
+    return changes.counted and bool((frame["passed_b"].notna() & frame["passed_c"].notna()).any())
+
+
+def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], flips: bool) -> Iterator[str]:
+    """Rules that were asked for and could not be applied, or none at all: that is never a pass."""
+    measured = {metric.name for metric in metrics}
+    for name in sorted(gate.asked - measured):
+        yield f"{name} has a rule and was not measured on both sides"
+    for group in groups:
+        if group.kind == "domain":
+            there = {metric.name for metric in group.metrics}
+            for name in sorted(set(gate.domain_drops.get(group.name, ())) - there):
+                yield f"{name} has a rule for {group.name} and was not measured there on both sides"
+    deciding = [m for m in metrics if m.name in gate.asked or m.name not in ABOUT_DECLINING]
+    ruled = any(m.threshold for m in deciding) or any(m.threshold for g in groups for m in g.metrics)
+    if metrics and not ruled and not flips:
+        yield "no rule of the gate could be applied: what they are about is not compared"
+
+
+def _metric_reason(metric: MetricDelta, where: str) -> str:
+    change = f"{metric.baseline:.3f} to {metric.candidate:.3f}"
+    drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
+    return f"{metric.name}{where} went from {change}{drop} (tolerated: {metric.threshold})"

@@ -1,0 +1,1 @@
+"""How far a number can be trusted: pure functions over paired scores, counts and p-values."""

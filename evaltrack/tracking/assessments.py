@@ -1,0 +1,77 @@
+"""What MLflow shows beside a trace: three scores, because its tables show the first three by their names, and what was
+expected. The question's span holds every score, each judge's span all that it said.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaltrack.table import FlatRow
+
+if TYPE_CHECKING:
+    from mlflow.entities import Assessment
+
+
+def assessments_of(row: FlatRow) -> list[Assessment]:
+    """Pass or fail with its reason, the judge's score and recall; of reasoning its score and the coupling gap instead.
+
+    Of a panel each member's score stands by itself, with what that member said.
+    """
+    from mlflow.entities import AssessmentSource, Expectation, Feedback
+
+    code = AssessmentSource("CODE", "evaltrack")
+    human = AssessmentSource("HUMAN", "golden set")
+    found: list[Assessment] = [
+        Feedback(name=name, value=row[name], source=code)
+        for name in ("recall_at_k", "coupling_gap")
+        if row[name] is not None
+    ]
+    found += _judged(row)
+    if row["error"]:
+        found.append(Feedback(name="passed", error=row["error"], source=code))
+    elif row["passed"] is not None:
+        found.append(Feedback(name="passed", value="yes" if row["passed"] else "no", rationale=_why(row), source=code))
+    if row["expected"] is not None:
+        name = "expected_sources" if row["by_title"] else "expected_chunks"
+        value = row["expected"] or ["nothing: the target should decline"]
+        found.append(Expectation(name=name, value=value, source=human))
+    if row["expected_answer"]:
+        found.append(Expectation(name="expected_answer", value=row["expected_answer"], source=human))
+    return found
+
+
+def _judged(row: FlatRow) -> list[Assessment]:
+    """Each judge's overall score; of reasoning the rubric's score, with what its judges said."""
+    from mlflow.entities import AssessmentSource, Feedback
+
+    verdicts: list[FlatRow] = row["verdicts"] or []
+    if row["reasoning_score"] is not None:
+        said = "\n\n".join(verdict["reasoning"] for verdict in verdicts)
+        source = AssessmentSource(_kind(verdicts[0]["judge"]), "+".join(verdict["judge"] for verdict in verdicts))
+        return [Feedback(name="reasoning_score", value=row["reasoning_score"], source=source, rationale=said)]
+    return [
+        Feedback(
+            name="judge_score",
+            value=verdict["overall_score"],
+            source=AssessmentSource(_kind(verdict["judge"]), verdict["judge"]),
+            rationale=verdict["reasoning"],
+        )
+        for verdict in verdicts
+        if row["overall_score"] is not None
+    ]
+
+
+def _kind(judge: str) -> str:
+    return "LLM_JUDGE" if judge.startswith("openai:") else "CODE" if ":" in judge else "HUMAN"
+
+
+def _why(row: FlatRow) -> str:
+    """Why a question passed or did not; of a negative with what its judges said."""
+    if row["reasoning_score"] is not None:
+        return f"the reasoning scores {row['reasoning_score']:g} of 100"
+    if row["negative_pass"] is not None:
+        said = [verdict["reasoning"] for verdict in row["verdicts"] or () if verdict["declined"] is not None]
+        return "\n\n".join([f"negative: the target {'declined' if row['passed'] else 'answered'}", *said])
+    if row["hit"] is None:
+        return "its judge alone decides: retrieval was not measured"
+    return "an expected source is among the first k" if row["hit"] else "no expected source among the first k"

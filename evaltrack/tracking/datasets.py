@@ -1,0 +1,71 @@
+"""The golden set among MLflow's evaluation datasets, where its pages show and edit questions; once for each version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.records import Question
+from evaltrack.tracking.store import Store, impatient, reason
+
+if TYPE_CHECKING:
+    from mlflow.entities import EvaluationDataset
+
+REGISTERED_QUESTIONS = 1000
+"""Questions up to which a golden set is registered: that many take about a second, the first time."""
+
+WHOLE = "evaltrack.whole"
+"""Tag of a dataset that holds every question: one that a kill left half written is filled again."""
+
+
+def register_golden(
+    store: Store, experiment_id: str, name: str, digest: str, questions: Iterable[Question], count: int
+) -> str | None:
+    """Register a golden set with an experiment, unless this version of it is there, or it is too large.
+
+    A run does without it: what goes wrong comes back as a note, never as an error.
+    """
+    if count > REGISTERED_QUESTIONS:
+        return None
+    try:
+        with impatient():
+            _register(store, experiment_id, f"{name} {digest[:12]}", {"evaltrack.golden": name}, questions)
+    except Exception as error:  # noqa: BLE001 - stores differ in what they lack and how they say so
+        return f"the golden set is not among MLflow's datasets: {reason(error)}"
+    return None
+
+
+def _register(
+    store: Store, experiment_id: str, named: str, tags: dict[str, str], questions: Iterable[Question]
+) -> None:
+    client: Any = store.client
+    quoted = named.replace("'", "_")
+    found = client.search_datasets([experiment_id], f"name = '{quoted}'", max_results=1)
+    dataset: EvaluationDataset = found[0] if found else client.create_dataset(quoted, [experiment_id], tags)
+    if WHOLE not in (dataset.tags or {}):
+        # the public `merge_records` writes to the process's own tracking URI, whichever store the dataset is of
+        inner = client._tracking_client.store  # noqa: SLF001
+        inner.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
+        client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
+
+
+def _records(questions: list[Question]) -> list[dict[str, Any]]:
+    """Inputs as those of the traces: the text alone, with the id where a text stands there more than once."""
+    repeated = Counter(question.question for question in questions)
+    return [
+        {
+            "inputs": {"question": each.question} | ({"id": each.id} if repeated[each.question] > 1 else {}),
+            "expectations": _expectations(each),
+            "tags": {"id": each.id, "domain": each.domain}
+            | {name: value for name in ("difficulty", "category") if (value := getattr(each, name))},
+        }
+        for each in questions
+    ]
+
+
+def _expectations(question: Question) -> dict[str, Any]:
+    expected = {} if question.expected_answer is None else {"expected_answer": question.expected_answer}
+    if question.expected is None:
+        return expected
+    return expected | {"expected_sources" if question.by_title else "expected_chunks": list(question.expected)}

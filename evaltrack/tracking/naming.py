@@ -1,0 +1,87 @@
+"""Which run a person means: its id, the beginning of its id, or its name."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.tracking.store import Store, is_missing, tracking_errors
+from evaltrack.tracking.tags import sound_moment
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+LISTED = 10
+"""Runs that a message names at most."""
+
+
+def resolve_run(store: Store, named: str) -> str:
+    """The id of the one active run that has this id, an id that begins so, or this name, in any experiment.
+
+    Raises:
+        UsageError: there is none, or several; the message lists those it may be.
+        TrackingError: the store does not answer, or the run is deleted.
+    """
+    if re.fullmatch(r"[0-9a-f]{32}", named):
+        exact = _with_id(store, named)
+        if exact is not None:
+            return exact
+    found = _matching(store, named)
+    if len(found) == 1:
+        return next(iter(found))
+    if found:
+        more = "at least " if len(found) > LISTED else ""
+        raise UsageError(
+            f"`{shown_text(named)}` may be {more}{len(found)} runs; name one by more of its id:{_listed(found)}"
+        )
+    newest = _newest(store)
+    cure = f"the newest evaluations are:{_listed(newest)}" if newest else "this store holds no evaluation"
+    raise UsageError(f"there is no MLflow run `{shown_text(named)}` in {store.shown}; {cure}")
+
+
+def _with_id(store: Store, run_id: str) -> str | None:
+    """The id where there is such a run; a deleted one is left to whoever opens it, which says how to restore it."""
+    try:
+        with tracking_errors(f"finding run {run_id}"):
+            store.client.get_run(run_id)
+    except TrackingError as error:
+        if is_missing(error):
+            return None
+        raise
+    return run_id
+
+
+def _matching(store: Store, named: str) -> dict[str, Run]:
+    """Active runs by id, a few more than are listed."""
+    filters = []
+    if re.fullmatch(r"[0-9a-f]{1,31}", named):
+        filters.append(f"attributes.run_id LIKE '{named}%'")
+    if "'" not in named:  # MLflow's filters know no escape for one
+        filters.append(f"attributes.run_name = '{named}'")
+    return {run.info.run_id: run for each in filters for run in _search(store, each, LISTED + 1)}
+
+
+def _newest(store: Store) -> dict[str, Run]:
+    return {run.info.run_id: run for run in _search(store, "tags.`evaltrack.golden` LIKE '%'", LISTED)}
+
+
+def _search(store: Store, wanted: str, limit: int) -> list[Run]:
+    with tracking_errors("looking for a run"):
+        experiments = [each.experiment_id for each in store.client.search_experiments()]
+        order = ["attributes.start_time DESC"]
+        return list(store.client.search_runs(experiments, wanted, max_results=limit, order_by=order))
+
+
+def _listed(runs: dict[str, Run]) -> str:
+    """One line a run: id, name, and when it began (UTC)."""
+    lines = [f"\n  {run_id}  {shown_text(_words(run))}" for run_id, run in list(runs.items())[:LISTED]]
+    return "".join(lines) + ("\n  ..." if len(runs) > LISTED else "")
+
+
+def _words(run: Run) -> str:
+    began = datetime.fromtimestamp(sound_moment(run.info.start_time) / 1000, UTC)
+    name = "".join(c if c.isprintable() else " " for c in run.info.run_name or "")
+    return f"{name[:80]} ({began:%Y-%m-%d %H:%M})"

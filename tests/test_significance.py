@@ -1,0 +1,113 @@
+"""Exact tests against scipy, against enumeration, and for their level."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, fisher_exact, permutation_test
+
+from evaltrack.stats import significance
+from evaltrack.stats.significance import mcnemar_exact, sign_flip, worse_than_record
+
+
+def listed(differences: list[float]) -> float:
+    """The p-value by writing down every choice of signs."""
+    seen = abs(sum(differences)) - 1e-9
+    sums = [
+        abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
+        for signs in product((-1, 1), repeat=len(differences))
+    ]
+    return sum(each >= seen for each in sums) / len(sums)
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [[-0.5] * 6, [-0.2, 0.4, 0.1, -0.6, -0.9], [1.0, -1.0, -1.0], [-1 / 3, -1 / 3, 1 / 2, -1 / 5, 0.25, 0.25, -0.75]],
+)
+def test_every_choice_of_signs_is_counted(differences: list[float]) -> None:
+    """With or without ties: the p-value of a list of all of them; pairs without a difference change nothing."""
+    found = sign_flip([0.0] * len(differences), differences)
+    assert (found.p, found.how) == (pytest.approx(listed(differences), abs=1e-12), "exact")
+    assert sign_flip([0.5] * 3 + [0.0] * len(differences), [0.5] * 3 + differences) == found
+
+
+def test_it_is_scipys_permutation_test() -> None:
+    """Of recall in fifths the same p, within the error of 100,000 resamples."""
+    draw = np.random.default_rng(3)
+    before, after = draw.integers(0, 6, (2, 60)) / 5
+    after = np.where(draw.random(60) < 0.4, after, before)
+
+    def mean(differences: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(differences.mean(axis=axis))
+
+    theirs = permutation_test((after - before,), mean, permutation_type="samples", n_resamples=100_000, rng=1).pvalue
+    assert sign_flip(before, after).p == pytest.approx(theirs, abs=0.01)
+
+
+def test_of_flips_it_is_mcnemars() -> None:
+    """Seven losses and two gains among forty."""
+    before, after = [1] * 7 + [0] * 2 + [1] * 31, [0] * 7 + [1] * 2 + [1] * 31
+    assert sign_flip(before, after).p == pytest.approx(mcnemar_exact(7, 2), rel=1e-12)
+    assert mcnemar_exact(7, 2) == pytest.approx(binomtest(2, 9).pvalue)
+
+
+def test_a_uniform_drop_is_the_strongest_evidence() -> None:
+    """50 of 50 questions that lost the same half."""
+    found = sign_flip([1.0] * 50, [0.5] * 50)
+    assert found.changed == 50
+    assert found.p < 1e-12
+
+
+def test_fewer_than_six_changes_show_nothing() -> None:
+    """Whatever they are."""
+    assert sign_flip([1.0] * 5 + [0.5] * 95, [0.0] * 5 + [0.5] * 95).p == pytest.approx(0.0625)
+    assert sign_flip([1.0] * 6 + [0.5] * 94, [0.0] * 6 + [0.5] * 94).p == pytest.approx(0.03125)
+    assert sign_flip([0.5] * 9, [0.5] * 9) == significance.SignFlip(1.0, 0, "exact")
+
+
+@pytest.mark.parametrize(("n", "how"), [(40, "sampled"), (400, "sampled"), (4000, "normal"), (400_000, "normal")])
+def test_many_distinct_differences_agree_with_the_t_test(n: int, how: str) -> None:
+    """Where all differences are distinct it is near Student's t, however it is had."""
+    from scipy.stats import ttest_1samp
+
+    differences = np.random.default_rng(5).normal(0, 1, n)
+    differences += 2.2 / np.sqrt(n) - differences.mean()
+    found = sign_flip(np.zeros(n), differences)
+    assert (found.how, found.changed) == (how, n)
+    assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=0.006)
+
+
+def test_what_is_beyond_doubt_is_bounded() -> None:
+    """A p-value too small to be drawn is bounded, and never above the bound."""
+    draw = np.random.default_rng(2)
+    found = sign_flip(np.zeros(300), draw.normal(-1, 0.5, 300))
+    assert found.how == "bound"
+    assert found.p < 1e-6
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_it_keeps_its_level(n: int) -> None:
+    """Of 1,000 sets whose sides were swapped by coin at most some 5 % are called different."""
+    draw = np.random.default_rng(n)
+    called = 0
+    for _ in range(1000):
+        differences = draw.choice([0.0, 0.2, 0.5, 1.0], n) * draw.choice([-1, 1], n)
+        called += sign_flip(np.zeros(n), differences).p < 0.05
+    assert called / 1000 < 0.05 + 3 * (0.05 * 0.95 / 1000) ** 0.5
+
+
+@pytest.mark.parametrize("counts", [(5, 5, 0, 5), (3, 5, 1, 7), (0, 4, 2, 4), (10, 30, 0, 3), (2, 2, 0, 1)])
+def test_a_record_is_held_against_by_fishers_test(counts: tuple[int, int, int, int]) -> None:
+    """One-sided, as scipy's."""
+    failed, times, before, of = counts
+    theirs = fisher_exact([[failed, times - failed], [before, of - before]], alternative="greater").pvalue
+    assert worse_than_record(*counts) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_without_a_record_nothing_is_worse_than_it() -> None:
+    """And counts that cannot be are refused."""
+    assert worse_than_record(9, 9, 0, 0) == 1
+    with pytest.raises(ValueError, match="5 of 4 and 0 of 1"):
+        worse_than_record(5, 4, 0, 1)
