@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from evaltrack.agreement import Agreement, label_agreement, numeric_agreement
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.panel import panel_mean
 from evaltrack.reasoned import DIMENSIONS, reasoned
 from evaltrack.records import Signature, Verdict
 from evaltrack.revived import verdicts_of
@@ -116,7 +116,7 @@ def judges_agreement(
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
     score = SCORE[signature.rubric]
     apart = tuple(_apart(score, tolerances[score], ids, own, others))
-    made = JudgesAgreement(run_id, signature.judge, other, signature.rubric, numbers, named, apart)
+    made = JudgesAgreement(run.run_id, signature.judge, other, signature.rubric, numbers, named, apart)
     _note(store, made, signature)
     return made
 
@@ -154,7 +154,7 @@ def _of_other(
     if not both:
         raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
     values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
-    return f"{run.signature.judge} (run {run_id[:8]})", values
+    return f"{run.signature.judge} (run {run.run_id[:8]})", values
 
 
 def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
@@ -166,7 +166,7 @@ def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
     """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
     if signature.rubric == "reasoning":
         return _reasoning_values(verdicts, signature)
-    values: dict[str, Any] = {name: _mean([getattr(verdict, name) for verdict in verdicts]) for name in ANSWER}
+    values: dict[str, Any] = {name: panel_mean([getattr(verdict, name) for verdict in verdicts]) for name in ANSWER}
     score = values["overall_score"]
     values["outcome"] = None if score is None else "pass" if score >= signature.pass_threshold else "fail"
     values["declined"] = verdicts[0].declined
@@ -175,8 +175,8 @@ def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
 
 def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
     observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
-    if not observed:
-        return {}
+    if not observed or len(observed) < len(verdicts):
+        return {}  # as in the run itself: a mean over fewer judges is another measure
     scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
     return {
         **{name: scores[name] for name in REASONING},
@@ -186,11 +186,6 @@ def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Valu
         "crux_treatment": observed[0].crux_treatment,
         "uncertainty_treatment": observed[0].uncertainty_treatment,
     }
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(sum(map(Fraction, map(str, known))) / len(known)) if known else None
 
 
 def _columns(

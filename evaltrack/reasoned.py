@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import get_args
 
+from evaltrack.panel import panel_mean
 from evaltrack.records import Dimensions, Mode, Observed, Reasoned
 from evaltrack.rubric import Grading, RubricWeights, grade, tier_of
 
@@ -22,16 +22,14 @@ TIER_SCORES = ("tier_0", "tier_1", "tier_2", "tier_3")
 def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict[str, float], Reasoned]:
     """The scores of one response that at least one judge observed, and what led to them."""
     gradings = [grade(each, weights) for each in observed]
-    score = _mean([grading.score for grading in gradings])
+    means = _means(gradings, observed)
+    score = means["reasoning_score"]
     tier = tier_of(math.floor(score) or math.ceil(score))  # a mean of 69.5 does not pass, one of 0.5 is no hard fail
     gaps = [grading.coupling_gap for grading in gradings if grading.coupling_gap is not None]
     worst = max(gradings, key=lambda grading: -1 if grading.coupling_gap is None else grading.coupling_gap)
     mode = _mode(gradings)
     scores = {
-        "reasoning_score": score,
-        "hypotheses": _mean([each.hypotheses for each in observed]),
-        "shifts": _mean([each.shifts for each in observed]),
-        **{name: _mean([getattr(each.dimensions, name) for each in observed]) for name in DIMENSIONS},
+        **means,
         **({"coupling_violation": float(any(gaps))} if gaps else {}),
         **{name: float(name == f"tier_{tier}") for name in TIER_SCORES},
         **{f"mode_{name}": float(name == mode) for name in MODES},
@@ -48,8 +46,15 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
     return scores, led_to
 
 
-def _mean(values: Sequence[float]) -> float:
-    return float(sum(map(Fraction, map(str, values))) / len(values))
+def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[str, float]:
+    """What is a mean over the panel, each of whose judges gave all of it."""
+    given: dict[str, list[float | None]] = {
+        "reasoning_score": [grading.score for grading in gradings],
+        "hypotheses": [each.hypotheses for each in observed],
+        "shifts": [each.shifts for each in observed],
+        **{name: [getattr(each.dimensions, name) for each in observed] for name in DIMENSIONS},
+    }
+    return {name: mean for name, values in given.items() if (mean := panel_mean(values)) is not None}
 
 
 def _mode(gradings: Sequence[Grading]) -> Mode:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from evaltrack import retrieval
 from evaltrack.metrics import SCORES
+from evaltrack.panel import panel_mean
 from evaltrack.reasoned import reasoned
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
 from evaltrack.rubric import PASS_SCORE, RubricWeights
@@ -162,11 +162,12 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     """Mean over the panel of each number, and how far its overall scores lie apart."""
     scores: dict[str, float] = {}
     for name in ("overall_score", "accuracy", "completeness", "relevance"):
-        values = [value for verdict in verdicts if (value := getattr(verdict, name)) is not None]
-        if values and len(values) == len(verdicts):
-            scores[name] = float(sum(map(Fraction, values)) / len(values))  # judges at the threshold pass together
-            if name == "overall_score" and len(values) > 1:
-                scores["judge_spread"] = max(values) - min(values)
+        mean = panel_mean([getattr(verdict, name) for verdict in verdicts])
+        if mean is not None:
+            scores[name] = mean
+    if "overall_score" in scores and len(verdicts) > 1:
+        overall = [verdict.overall_score for verdict in verdicts if verdict.overall_score is not None]
+        scores["judge_spread"] = max(overall) - min(overall)
     return scores
 
 

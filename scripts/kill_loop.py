@@ -50,7 +50,7 @@ PATIENCE = 180.0
 MOST_KILLS = 6
 """In one chain."""
 
-LEDGER = {"judge_tokens", "cached_verdicts"}
+LEDGER = {"usage/judge_tokens", "usage/cached_verdicts"}
 """What a killed process paid for and had no time to keep is in the cache, and no call of this evaluation any more."""
 
 TARGET = """

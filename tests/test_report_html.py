@@ -601,8 +601,8 @@ def test_what_is_the_same_says_what_it_is(row_: FlatRow, now: str | None) -> Non
     [
         (FLIP, None, None),
         (replace(FLIP, accepted="accepted by me, today: known"), True, "accepted by me, today: known"),
-        (replace(FLIP, repeat=Repeat(3, 3, 0)), True, "gone: failed 0 of 3 times again"),
-        (replace(FLIP, repeat=Repeat(3, 1, 2)), None, "flaky: failed 2 of 3 times again"),
+        (replace(FLIP, repeat=Repeat(3, 3, 0, "scatter")), True, "scatter: failed 0 of 3 times again"),
+        (replace(FLIP, repeat=Repeat(3, 1, 2, "real")), None, "real: failed 2 of 3 times again"),
     ],
 )
 def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:

@@ -721,12 +721,12 @@ def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) ->
     (fresh.folder / "no judge").touch()
     assert cli("run", *base)[0] == 0
     run_id = fresh.run().info.run_id
-    assert fresh.metrics(run_id)["judge_errors"] > 0
+    assert fresh.metrics(run_id)["n/judge_errors"] > 0
     (fresh.folder / "no judge").unlink()
     assert cli("resume", run_id, "--retry-errors")[0] == 0
     found = fresh.metrics(run_id)
     assert (found["num_errors"], found["n/judge_score"]) == (0, QUESTIONS)
-    assert found.get("judge_errors", 0) == 0
+    assert found.get("n/judge_errors", 0) == 0
 
 
 # Stopped

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.tags import user_name
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
         with tracking_errors("creating a run"):
             from mlflow.tracking.context.registry import resolve_tags
 
-            own = {**resolve_tags(), JOURNAL_TAG: told.tags[JOURNAL_TAG]}  # from its first moment, should we be killed
+            # in a container whose user has no name MLflow says nothing of who ran it; the journal's name is there
+            # from the first moment, should we be killed
+            own = {"mlflow.user": user_name(), **resolve_tags(), JOURNAL_TAG: told.tags[JOURNAL_TAG]}
             run = store.client.create_run(chosen.experiment_id, run_name=told.name, tags=own)
     try:
         _describe(store, run, told)
