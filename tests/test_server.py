@@ -260,11 +260,7 @@ def test_drift_is_computed_when_it_is_opened(browser: Browser, runs: Runs) -> No
 
 
 def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, runs: Runs) -> None:
-<<<<<<< HEAD
-    """Another cut-off: a page with status 409, the reason, and links to go on; no option of the command line."""
-=======
     """Another cut-off, or one run twice: a page with status 409, the reason, links to go on and no option."""
->>>>>>> origin/main
     page = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k3, baseline=runs.k5)
     assert page.status == 409
     assert "Traceback" not in page.text
@@ -274,13 +270,6 @@ def test_drift_between_runs_that_cannot_be_compared_says_so(browser: Browser, ru
     assert golden
     assert browser.get(unescape(golden[1])).status == 200
     assert f"/runs/{runs.k5}" in page.text
-<<<<<<< HEAD
-
-
-def test_a_run_has_no_drift_from_itself(browser: Browser, runs: Runs) -> None:
-    """It would always be the same: a page with status 409 that says what to do."""
-=======
->>>>>>> origin/main
     itself = browser.get("drift", experiment_id=runs.experiment, candidate=runs.k5, baseline=runs.k5)
     assert (itself.status, "would be compared with itself" in itself.text) == (409, True)
 
