@@ -32,6 +32,11 @@ class Score:
     compared: bool = True
     span: float | None = 1.0
 
+    @property
+    def judged_alone(self) -> bool:
+        """Whether it follows from a judge's verdict alone, so that no expected source shapes it."""
+        return "judge" in self.depends_on and self.depends_on <= {"judge", "weights"} and self.name != "negative_pass"
+
 
 NOTHING: frozenset[Part] = frozenset()
 K: frozenset[Part] = frozenset({"k"})

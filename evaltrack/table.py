@@ -65,6 +65,7 @@ def flatten(row: Row, k: int) -> FlatRow:
         "seconds": row.seconds,
         "started_at": row.started_at,
         "digest": question.digest,
+        "judged_digest": question.judged_digest,
         "position": row.position,
         "trial": row.trial,
         "trials": row.tally.measured if row.tally else None,
@@ -163,6 +164,7 @@ def schema() -> pa.Schema:
         "seconds": number,
         "started_at": number,
         "digest": text,
+        "judged_digest": text,
         "position": pa.int64(),
         **dict.fromkeys(("trial", "trials", "passes"), pa.int64()),
     }

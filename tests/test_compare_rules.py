@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from statistics import NormalDist
 
 import pytest
-from evaltrack.statistics import share_interval
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
@@ -14,6 +13,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, exceeds, parse_drops
 from evaltrack.compare.ranks import by_key
 from evaltrack.records import Failure, Question, Response, Source, ToolCall
+from evaltrack.stats.intervals import share_interval
 
 from .compared import found, question, row, rows_of, side
 

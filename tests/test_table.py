@@ -57,7 +57,7 @@ COLUMNS = [
     *("unmeasured", "expected", "by_title", "sources", "abstained", "retrieval_digest", "duplicates", "tool_calls"),
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
     *REASONED,
-    *("verdicts", "seconds", "started_at", "digest", "position", "trial", "trials", "passes"),
+    *("verdicts", "seconds", "started_at", "digest", "judged_digest", "position", "trial", "trials", "passes"),
 ]
 
 
@@ -244,6 +244,7 @@ FULL_FLAT: FlatRow = {
     "seconds": 0.5,
     "started_at": 1_700_000_000.125,
     "digest": FULL.question.digest,
+    "judged_digest": FULL.question.judged_digest,
     "position": 3,
     "trial": None,
     "trials": 3,
@@ -269,6 +270,7 @@ FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
     "seconds": 0.0,
     "started_at": 0.0,
     "digest": FAILED.question.digest,
+    "judged_digest": FAILED.question.judged_digest,
     "position": 1,
     "trial": 1,
 }

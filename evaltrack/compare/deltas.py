@@ -37,9 +37,15 @@ class Measure:
         names: Collection[str] | None = None,
         *,
         intervals: bool = True,
+        judged: pd.DataFrame | None = None,
     ) -> Iterator[MetricDelta]:
-        """Each metric that both sides measured on at least one common question."""
+        """Each metric that both sides measured on at least one common question.
+
+        `judged` has more questions for what judges alone say: those whose expected sources were edited.
+        """
+        compared = frame
         for name, score in METRICS.items():
+            frame = judged if judged is not None and score.judged_alone else compared
             if not score.compared or name in self._left_out or (names is not None and name not in names):
                 continue
             if f"{score.name}_b" not in frame:

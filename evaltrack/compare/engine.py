@@ -107,7 +107,10 @@ def compare(
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     measure = Measure(gate, left_out, candidate.info.signature.k, resamples, seed)
-    metrics = tuple(replace(m, noise=known.noise.get(m.name)) for m in measure.deltas(paired.frame, gate.drops))
+    metrics = tuple(
+        replace(m, noise=known.noise.get(m.name))
+        for m in measure.deltas(paired.frame, gate.drops, judged=paired.judged)
+    )
     groups = tuple(measure.groups(paired.frame))
     changes = Changes(paired, candidate.info.signature, left_out, known.noise)
     changes.flips = tuple(known.applied(flip) for flip in changes.flips)

@@ -19,7 +19,10 @@ ALWAYS = (
     *("id", "position", "digest", "domain", "difficulty", "category", "passed", "error"),
     *("recall_at_k", "reciprocal_rank"),
 )
-LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, *(score.name for score in SCORES if score.compared))))
+JUDGED_DIGEST = "judged_digest"
+"""Column of what a judge goes by; runs of before have none."""
+
+LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, JUDGED_DIGEST, *(score.name for score in SCORES if score.compared))))
 """What is read of every question; the rest only of those that changed. Scores that nobody measured are left out."""
 
 SHOWN_SCORES = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
@@ -46,7 +49,10 @@ class NotComparableError(InconclusiveError):
 
 
 class Paired:
-    """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`."""
+    """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`.
+
+    `judged` holds the edited ones too of which only the expected sources were edited, for what judges alone say.
+    """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
@@ -60,7 +66,11 @@ class Paired:
         same = both["digest_b"] == both["digest_c"]
         self.edited = tuple(both.loc[~same, "id"])
         self.frame = both[same].sort_values("position_c", kind="stable")
-        if self.frame.empty:
+        self.judged = self.frame
+        if JUDGED_DIGEST in both_have:
+            alike = same | (both[f"{JUDGED_DIGEST}_b"] == both[f"{JUDGED_DIGEST}_c"]).fillna(False)
+            self.judged = both[alike].sort_values("position_c", kind="stable")
+        if self.judged.empty:
             raise NotComparableError("the runs have no question in common; compare runs of the same golden set")
 
 

@@ -48,7 +48,7 @@ def decide(
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
     worse += _flip_reasons(gate, changes, counted, FLIPS in shown, asking)
-    unsure = [*_unsettled(changes, asking), *_uncovered(gate, metrics, changes.num_lost, paired)]
+    unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
@@ -118,9 +118,9 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _uncovered(gate: Gate, metrics: Sequence[MetricDelta], lost: int, paired: Paired) -> Iterator[str]:
+def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     """Too many questions that were measured in the baseline and cannot be compared: lost ones, and edited ones."""
-    measured = metrics[-1].n + lost if metrics else lost
+    measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
     if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
         were = "questions" if lost > 1 else "question"
         yield f"{lost} {were} measured in the baseline, and not in the candidate"

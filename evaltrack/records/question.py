@@ -65,5 +65,14 @@ class Question(Record):
             self.expected_answer,
             self.expected_tools,
         )
-        text = json.dumps(evaluated, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest(evaluated)
+
+    @property
+    def judged_digest(self) -> str:
+        """SHA-256 (16 hex digits) of what a judge goes by: question, expected answer, and whether it is a negative."""
+        return _digest((self.question, self.expected_answer, self.negative))
+
+
+def _digest(parts: tuple[object, ...]) -> str:
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
