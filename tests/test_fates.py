@@ -179,7 +179,7 @@ given_rows = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(st.tuples(given_rows, given_rows), min_size=1, max_size=8))
 def test_the_fates_add_up_whatever_happens(pairs: list[tuple[Any, Any]]) -> None:
     """Each common question has exactly one."""

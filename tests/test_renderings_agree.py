@@ -182,14 +182,16 @@ class _Lines(HTMLParser):
 
 
 def page(made: Comparison) -> Said:
-    """What is read on the page, and the questions that its script shows; these are as many as are counted."""
+    """What is read on the page, and the questions that its script shows: as many as are counted, or it says so."""
     found = _Lines(comparison_html(made))
     lines = [" ".join(line.split()) for line in found.lines]
     questions: list[dict[str, Any]] = json.loads(found.data)["questions"]
+    listed = next(line for line in lines if re.search(r"^(All|[\d,]+ of) [\d,]+ common question", line))
+    assert listed.startswith("All ") == (len(questions) == made.num_common)
+    assert f" {made.num_common:,} common question" in listed
     for group, fate in GROUPS.items():
-        assert sum(each["group"] == group for each in questions) == made.fates[fate]  # type: ignore[index]
-    listed = next(line for line in lines if "common question" in line and line.startswith("All "))
-    assert f"All {made.num_common:,} common question" in listed
+        held, counted = sum(each["group"] == group for each in questions), made.fates[fate]  # type: ignore[index]
+        assert held == counted or f"{held:,} of {counted:,} {fate}" in listed
     broke = tuple(each["id"] for each in questions if each["group"] == "flip")
     return Said(next(line for line in lines if made.verdict and line), tuple(lines), broke)
 
@@ -212,24 +214,28 @@ def hard(name: str) -> Comparison:
     return HARD[name]()
 
 
+@cache
+def said(name: str, form: str) -> Said:
+    """What this rendering says of it."""
+    return FORMS[form](hard(name))
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", HARD)
 def test_every_rendering_says_the_same(name: str, form: str) -> None:
     """Verdict, what is not compared, counts that add up, metrics with their n, reasons, errors, the worst first."""
-    made = hard(name)
-    wanted, said = facts(made), FORMS[form](made)
-    assert list(_faults(wanted, said)) == []
+    assert list(_faults(facts(hard(name)), said(name, form))) == []
 
 
-def _faults(wanted: Facts, said: Said) -> Iterator[str]:
+def _faults(wanted: Facts, told: Said) -> Iterator[str]:
     """What a rendering does not say, or says otherwise."""
-    yield from _headline_faults(wanted, said.headline.lower())
-    yield from _count_faults(wanted, said.lines)
-    yield from _metric_faults(wanted, said.lines)
+    yield from _headline_faults(wanted, told.headline.lower())
+    yield from _count_faults(wanted, told.lines)
+    yield from _metric_faults(wanted, told.lines)
     phrases = [*wanted.reasons, *(f"{count} × {message}" for count, message in wanted.errors)]
-    yield from (f"does not say: {phrase}" for phrase in phrases if not any(phrase in line for line in said.lines))
-    if said.broke[: len(wanted.first)] != wanted.first:
-        yield f"broke: {said.broke[:5]}"
+    yield from (f"does not say: {phrase}" for phrase in phrases if not any(phrase in line for line in told.lines))
+    if told.broke[: len(wanted.first)] != wanted.first:
+        yield f"broke: {told.broke[:5]}"
 
 
 def _headline_faults(wanted: Facts, headline: str) -> Iterator[str]:
@@ -269,7 +275,7 @@ def _metric_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
         ("all_flips", "regression", {"broke": 40}),
         ("no_flips", "ok", {"lower score": 2, "higher score": 1, "other content": 37}),
         ("one_question", "regression", {"broke": 1}),
-        ("ten_thousand", "regression", {"broke": 276, "lost": 2, "lower score": 500, "other content": 1_000}),
+        ("ten_thousand", "regression", {"broke": 276, "lost": 2, "lower score": 500, "other content": 10_500}),
         ("a_panel", "regression", {"broke": 5, "identical": 35}),
         ("reasoning", "regression", {"broke": 5, "identical": 7}),
     ],
@@ -284,13 +290,14 @@ def test_the_ten_are_what_they_are_called(name: str, verdict: str, counts: dict[
 def test_what_a_judge_ignored_says_is_said_in_full() -> None:
     """In every form, word by word, and no flip in any."""
     words = "No regression in retrieval; pass and judge score not compared"
-    assert {form(hard("another_judge")).headline.partition(": ")[0] for form in FORMS.values()} == {words}
+    assert {said("another_judge", form).headline.partition(": ")[0] for form in FORMS} == {words}
 
 
 def test_causes_are_counted_of_all_that_got_worse() -> None:
     """276 broke, 500 fell, 2 were lost: 778, not those that are listed first."""
-    for form in (terminal, markdown, page):
-        assert any("of 778 questions that got worse or were lost" in line for line in form(hard("ten_thousand")).lines)
+    for form in ("terminal", "markdown", "page"):
+        lines = said("ten_thousand", form).lines
+        assert any("of 778 questions that got worse or were lost" in line for line in lines)
 
 
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from evaltrack.compare.comparison import Aim, MetricDelta
+if TYPE_CHECKING:
+    from evaltrack.compare.comparison import MetricDelta
 
 AIMS = {"hypotheses": (3.5, True), "shifts": (2.8, True), "coupling_violation_rate": (0.10, False)}
 """Metric -> the value to reach, and whether higher is better; the violations must stay below theirs."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One target of seed 002: `improvement` is the change relative to the baseline (None where that is 0)."""
+
+    metric: str
+    aim: float
+    baseline: float
+    candidate: float
+    reached: bool
+    improvement: float | None
 
 
 def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[Aim]:

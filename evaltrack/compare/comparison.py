@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from evaltrack.compare.aims import Aim
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.criteria import Checked
@@ -206,18 +207,6 @@ class Change:
         """Whether both sides scored the same ranked sources; None where that is not known."""
         digests = [row.get("retrieval_digest") for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
-
-
-@dataclass(frozen=True)
-class Aim:
-    """One target of seed 002: `improvement` is the change relative to the baseline (None where that is 0)."""
-
-    metric: str
-    aim: float
-    baseline: float
-    candidate: float
-    reached: bool
-    improvement: float | None
 
 
 @dataclass(frozen=True)
