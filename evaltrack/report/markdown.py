@@ -14,6 +14,7 @@ from evaltrack.report.words import (
     criterion_words,
     errors_words,
     first_errors,
+    first_errors_words,
     judge_words,
     low_metrics,
     metric_title,
@@ -174,7 +175,7 @@ def _misses(result: RunResult) -> Iterator[str]:
 
 def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
-        yield from ("", "**Errors**", "")
+        yield from ("", f"**Errors**{first_errors_words(result)}", "")
     for line in first_errors(result)[:SHOWN]:
         yield f"- {_text(line, 400)}"
     yield from _more(result, len(result.errors))

@@ -15,6 +15,7 @@ from evaltrack.report.words import (
     criterion_words,
     errors_words,
     first_errors,
+    first_errors_words,
     judge_words,
     low_metrics,
     metric_title,
@@ -97,7 +98,8 @@ def _print_rows(result: RunResult, console: Console) -> None:
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:
-        title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions:"
+        title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions"
+        title += f"{first_errors_words(result)}:"
         console.print(Text(title, style="bold red"))
     for line in first_errors(result)[:SHOWN]:
         console.print(Text(f"  {line}"), soft_wrap=True)

@@ -101,6 +101,12 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
     return lines
 
 
+def first_errors_words(result: RunResult) -> str:
+    """``; the first 20``, where a run had more errors than are listed; else nothing."""
+    shown = len(result.errors)
+    return f"; the first {shown}" if result.totals["num_errors"] > shown else ""
+
+
 def first_errors(result: RunResult) -> list[str]:
     """The same of the first errors of a run."""
     return grouped_errors((row.question.id, str(row.failure)) for row in result.errors)
