@@ -509,9 +509,9 @@ def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pyt
 def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
     """Neither a journal nor MLflow knows it."""
     code, _, err = cli("resume", "4488541a")
-    assert code == 3
-    assert err.startswith("Error: MLflow: finding run 4488541a failed: ")
-    assert cli("run", *BASE, "--resume", "4488541a")[0] == 3
+    assert code == 2
+    assert err.startswith("Error: there is no MLflow run `4488541a` in ")
+    assert cli("run", *BASE, "--resume", "4488541a")[0] == 2
 
 
 @pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
