@@ -98,7 +98,8 @@ def test_a_flip_is_scatter_unsettled_or_not_measured(store_uri: str, tmp_path: P
     }
     assert [key for key, flip in found.items() if flip.counts] == ["4"]
     assert made.exit_code == 1
-    assert made.reasons[0].startswith("1 question went from pass to fail; 5 more are scatter")
+    assert made.reasons[0] == "1 question went from pass to fail; 1 of them not measured again; 3 more are scatter"
+    assert made.reasons[1].startswith("2 questions fail every time again")
 
 
 def test_a_target_that_answers_the_same_again_broke(store_uri: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,22 +33,17 @@ def decide(
     asking: Asking,
 ) -> Decided:
     """The verdict; a regression that was found outweighs what was not compared, which makes it unknown."""
-    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
-    counted = broke - sum(not flip.counts for flip in changes.flips)
+    broke, fixed = _eligible(changes), changes.counts["fixed"]
+    counted = changes.counts["broke"] - sum(not flip.counts for flip in changes.flips)
     wants_evidence = gate.wants_evidence or (gate.kind == "auto" and asking.scatter is True)
-    shown: frozenset[str] = frozenset()
-    if wants_evidence:
-        shown = shown_losses(metrics, groups, broke if gate.kind == "auto" else counted, fixed)
-
-    def settled(metric: MetricDelta, group: GroupDelta | None = None) -> MetricDelta:
-        over = metric.threshold is not None and (metric.over or gate.kind == "significant")
-        return replace(metric, regressed=over and (not wants_evidence or rule_name(metric, group) in shown))
-
-    metrics = tuple(settled(metric) for metric in metrics)
-    groups = tuple(replace(group, metrics=tuple(settled(m, group) for m in group.metrics)) for group in groups)
+    shown = shown_losses(metrics, groups, broke, fixed) if wants_evidence else None
+    metrics = tuple(_settled(gate, metric, None, shown) for metric in metrics)
+    groups = tuple(
+        replace(group, metrics=tuple(_settled(gate, m, group, shown) for m in group.metrics)) for group in groups
+    )
     worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
-    worse += _flip_reasons(gate, changes, counted, FLIPS in shown, asking)
+    worse += _flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking)
     unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
@@ -56,6 +52,17 @@ def decide(
         return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
     return Decided(metrics, groups, "unknown" if unsure else "ok", reasons)
+
+
+def _eligible(changes: Changes) -> int:
+    """Questions that broke, but those that somebody accepted or that an untrusted judge alone saw."""
+    return changes.counts["broke"] - sum(bool(flip.accepted or flip.informs) for flip in changes.flips)
+
+
+def _settled(gate: Gate, metric: MetricDelta, group: GroupDelta | None, shown: frozenset[str] | None) -> MetricDelta:
+    """The metric, and whether it regressed: over its threshold, and where `shown` is given one of these losses."""
+    over = metric.threshold is not None and (metric.over or gate.kind == "significant")
+    return replace(metric, regressed=over and (shown is None or rule_name(metric, group) in shown))
 
 
 def _moved(changes: Changes) -> Iterator[str]:
@@ -72,20 +79,27 @@ def _moved(changes: Changes) -> Iterator[str]:
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
     """Questions that went from pass to fail, beside those that went the other way."""
-    broke, fixed = changes.counts["broke"], changes.counts["fixed"]
+    broke, fixed = _eligible(changes), changes.counts["fixed"]
     if gate.wants_evidence:
         if shown and (counted > gate.allow_flips or gate.kind == "significant"):
             yield f"{_went(counted, fixed, gate)}: a net loss is shown"
     elif counted > gate.allow_flips:
-        why = ""
-        if asking.possible and asking.scatter:
-            why = f"; {broke - counted:,} more are scatter" if broke > counted else ""
-            why += ": they fail more often than their records say, or than scatter explains"
-        elif gate.kind == "auto" and not asking.possible:
-            why = f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
-        yield _went(counted, fixed, gate) + why
+        yield _went(counted, fixed, gate) + _what_asking_told(changes, asking)
     elif shown and broke > gate.allow_flips:
         yield f"{_went(broke, fixed, gate)}: a net loss is shown, though each may be scatter"
+
+
+def _what_asking_told(changes: Changes, asking: Asking) -> str:
+    """Why these questions are no scatter, or why nobody knows."""
+    kinds = Counter(flip.repeat.kind for flip in changes.flips if flip.repeat is not None)
+    if not asking.possible:
+        return f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
+    if not asking.scatter:
+        return ""
+    found = ["which scatter does not explain"] * bool(kinds["real"])
+    found += [f"{kinds['not measured']:,} of them not measured again"] * bool(kinds["not measured"])
+    found += [f"{kinds['scatter']:,} more are scatter"] * bool(kinds["scatter"])
+    return f"; {'; '.join(found)}"
 
 
 def _went(broke: int, fixed: int, gate: Gate) -> str:
