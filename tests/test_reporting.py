@@ -166,7 +166,10 @@ def test_links_lead_to_traces_that_are_there(store_uri: str, tmp_path: Path, tra
 
 
 def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_path: Path) -> None:
-    """The one that is logged is the newest of them; a run of another k is not one."""
+    """The one that is logged is the newest of them; a run of another k is not one.
+
+    The page of the first of them ends in that run, and shows no later one.
+    """
     runs = two_runs(tmp_path, store_uri)
     first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
     assert "The last runs" not in first.words
@@ -174,7 +177,8 @@ def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_
     assert line in second.words
     assert line in written(runs.second.run_id, tracking_uri=store_uri).words
     run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, k=2, traces="off")
-    assert line in written(runs.first.run_id, tracking_uri=store_uri).words
+    assert line in written(runs.second.run_id, tracking_uri=store_uri).words
+    assert "The last runs" not in written(runs.first.run_id, tracking_uri=store_uri).words
     assert "The last runs" not in written(tracking_uri=store_uri).words
 
 
