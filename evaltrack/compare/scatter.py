@@ -165,10 +165,11 @@ def _is_deterministic(
         asked.up_to(flips, asked.most if asked.same else 1)
         return asked.same
     probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
-    for times in range(1, ceil(PROBES / max(1, len(probes))) + 1):
-        if not asked.same:
-            return False
-        asked.up_to(probes, min(times, asked.most))
+    needed, times = min(asked.most, ceil(PROBES / max(1, len(probes)))), 1
+    while asked.same and times < needed:
+        asked.up_to(probes, times)
+        times *= 2
+    asked.up_to(probes if asked.same else (), needed)
     return asked.same
 
 
