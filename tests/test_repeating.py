@@ -99,7 +99,7 @@ def test_a_flip_is_scatter_unsettled_or_not_measured(store_uri: str, tmp_path: P
     assert [key for key, flip in found.items() if flip.counts] == ["4"]
     assert made.exit_code == 1
     assert made.reasons[0] == "1 question went from pass to fail; 1 of them not measured again; 3 more are scatter"
-    assert made.reasons[1].startswith("2 questions fail every time again")
+    assert made.reasons[1].startswith("2 questions (0, 5) fail every time again")
 
 
 def test_a_target_that_answers_the_same_again_broke(store_uri: str, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_nobody_can_tell_is_unknown(store_uri: str, tmp_path: Path) -> None
     """It fails every time, answers scatter, and one lucky pass in the baseline would look the same: exit code 3."""
     made = compared(pair(store_uri, tmp_path, {"a": [False], "b": [False, True]}), store_uri)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons[0].startswith("1 question fails every time again and passed once in the baseline")
+    assert made.reasons[0].startswith("1 question (a) fails every time again and passed once in the baseline")
     assert "--trials 5" in made.reasons[0]
 
 

@@ -115,7 +115,8 @@ def compare(
     changes = Changes(paired, candidate.info.signature, left_out, known.noise)
     changes.flips = tuple(known.applied(flip) for flip in changes.flips)
     asking, repeats = _ask_again(gate, metrics, changes, paired, again)
-    changes.flips = tuple(replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
+    asked = (replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
+    changes.flips = tuple(sorted(asked, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, groups, changes, paired, asking)
     metrics, groups = decided.metrics, decided.groups
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})

@@ -48,10 +48,11 @@ def decide(
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
+    tolerated = [_not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
     if worse:
-        return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *unsure))
+        return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *tolerated, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
-    return Decided(metrics, groups, "unknown" if unsure else "ok", reasons)
+    return Decided(metrics, groups, "unknown" if unsure else "ok", (*reasons, *tolerated))
 
 
 def _eligible(changes: Changes) -> int:
@@ -111,12 +112,19 @@ def _went(broke: int, fixed: int, gate: Gate) -> str:
 
 def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
     """Questions that fail every time, of which nobody can say whether they did before."""
-    count = sum(flip.repeat is not None and flip.repeat.kind == "unsettled" for flip in changes.flips)
-    if count:
-        were = "question fails" if count == 1 else "questions fail"
+    unsettled = [flip.id for flip in changes.flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
+    if unsettled:
+        count, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")
+        were = f"question ({names}) fails" if count == 1 else f"questions ({names}) fail"
         lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
         cure = "evaluate the baseline with --trials 5, or several times, so that there is a record"
         yield f"{count:,} {were} every time again and passed once in the baseline; answers scatter; {lucky}{cure}"
+
+
+def _not_shown(metric: MetricDelta) -> str:
+    """A drop that exceeds its rule, and that chance explains."""
+    p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g})"
+    return f"{_metric_reason(metric, '')}, which is not shown to be more than chance{p_value}"
 
 
 def _no_regression(changes: Changes) -> str:

@@ -108,6 +108,7 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         "cause": change.cause.kind if group not in ("fix", "gain", "new") else "",
         "detail": shown(change.cause.detail, 400),
         "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
+        "again": change.repeat.kind if change.repeat else "",
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change),
         "note": shown(_note(change), 300),

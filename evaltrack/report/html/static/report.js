@@ -75,7 +75,7 @@
       "aria-posinset": place + 1, "aria-selected": place === chosen ? "true" : "false" });
     made.style.top = `${place * ROW}px`;
     const about = el("div", { class: "about" }, badge(question.group));
-    about.append(el("span", {}, [question.id, question.cause, question.domain, question.difficulty].filter(Boolean).join(" · ")));
+    about.append(el("span", {}, [question.id, question.again, question.cause, question.domain, question.difficulty].filter(Boolean).join(" · ")));
     made.append(foreign(question.q, "div", "line"), about);
     made.addEventListener("click", () => choose(place, true));
     return made;
