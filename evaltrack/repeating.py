@@ -18,6 +18,9 @@ from evaltrack.table import FlatRow, flatten
 from evaltrack.tracking.reader import EvaluationRun
 
 MAX_REPEATS = 100
+LOUD = 20
+"""Answers that are asked for at a time from which it is said; and at first."""
+
 REPLAYS = 100
 """Trials that `evaltrack.replaying` may have numbered before."""
 
@@ -102,9 +105,10 @@ class CandidateAsker:
         """
         shown = self.side.rows(set(ids))
         what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
-        self.say(
-            f"asking {what} again, {'once' if times == 1 else f'{times} times'}, to tell what broke from what scatters"
-        )
+        if len(ids) * times >= LOUD or not self._times:
+            self.say(
+                f"asking {what} again, {'once' if times == 1 else f'{times} times'}, to tell what broke from what scatters"
+            )
         found: defaultdict[str, list[Again]] = defaultdict(list)
 
         def take(row: Row) -> None:

@@ -21,7 +21,14 @@ from evaltrack.report.machine import RUN_SCHEMA
 from evaltrack.table import FlatRow, schema, without_texts
 from evaltrack.table_reader import count_rows, read_columns, read_groups, read_table
 from evaltrack.tracking.baselines import get_baseline, list_baselines
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, find_evaluation, named_evaluation, newest_evaluation
+from evaltrack.tracking.reader import (
+    EvaluationRun,
+    fetch_rows,
+    find_evaluation,
+    named_evaluation,
+    newest_broken,
+    newest_evaluation,
+)
 from evaltrack.tracking.store import Store, choose_experiment
 
 if TYPE_CHECKING:
@@ -57,6 +64,7 @@ def choose_runs(
             _check_one_set(store, where)
         golden, but = (named.signature.golden, named.run_id) if named else (golden, "")
         candidate = newest_evaluation(store, where, golden, but=but)
+        _check_newest(store, where, golden, candidate)
     if candidate is None:
         raise UsageError("no finished run to compare; evaluate first: evaltrack run GOLDEN")
     baseline = named if named or baseline_is_file else _tagged(store, candidate)
@@ -77,6 +85,14 @@ def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
     if baseline.run_id == candidate.run_id:
         cure = "evaluate again (evaltrack run), or name another run or another baseline (--baseline-run)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
+
+
+def _check_newest(store: Store, experiment_id: str, golden: str | None, chosen: EvaluationRun | None) -> None:
+    """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie."""
+    newer = newest_broken(store, experiment_id, golden, since=chosen.ended_at if chosen else 0)
+    if newer is not None:
+        cure = "evaluate again, or name the run to compare"
+        raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {newer.status}; {cure}")
 
 
 def _check_one_set(store: Store, experiment_id: str) -> None:

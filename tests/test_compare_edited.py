@@ -53,3 +53,12 @@ def test_the_digest_for_judges_is_of_question_expected_answer_and_kind() -> None
         one.model_copy(update=each) for each in ({"expected_chunks": ()}, {"expected_answer": "No."}, {"question": "?"})
     ]
     assert len({one.judged_digest, *(each.judged_digest for each in other)}) == 4
+
+
+def test_no_question_left_is_never_green() -> None:
+    """Not even where no coverage is asked for."""
+    now = [asked.model_copy(update=OTHER_IDS) for asked in TEN]
+    sides = [[row(asked, found(f"{asked.id}!"), at, 1.0) for at, asked in enumerate(each)] for each in (TEN, now)]
+    made = compare(*(side(each, judge="j") for each in sides), Gate(min_coverage=0.0), resamples=50)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons == ("no question is left of which everything can be compared",)

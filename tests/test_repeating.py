@@ -98,7 +98,10 @@ def test_a_flip_is_scatter_unsettled_or_not_measured(store_uri: str, tmp_path: P
     }
     assert [key for key, flip in found.items() if flip.counts] == ["4"]
     assert made.exit_code == 1
-    assert made.reasons[0] == "1 question went from pass to fail; 1 of them not measured again; 3 more are scatter"
+    assert (
+        made.reasons[0]
+        == "1 question went from pass to fail; 1 of them could not be measured again; 3 more are scatter"
+    )
     assert made.reasons[1].startswith("2 questions (0, 5) fail every time again")
 
 
@@ -106,8 +109,33 @@ def test_a_target_that_answers_the_same_again_broke(store_uri: str, tmp_path: Pa
     """It is deterministic: what it fails now it fails for good."""
     made = compared(pair(store_uri, tmp_path, {"b": [False]}), store_uri)
     assert [flip.repeat for flip in made.flips] == [Repeat(3, 0, 3, "real")]
-    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 3)
+    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 12)
     assert made.reasons == ("1 question went from pass to fail",)
+
+
+def test_what_failed_before_is_not_called_broken_for_the_same_answers(store_uri: str, tmp_path: Path) -> None:
+    """Its pass in the baseline was rare luck, or it was mended just before: nobody can say, exit code 3."""
+    script["b"] = [False]
+    found_run(store_uri, tmp_path)
+    asked.clear()
+    script.clear()
+    made = compared(pair(store_uri, tmp_path, {"b": [False]}), store_uri)
+    assert (made.verdict, made.asking.scatter) == ("unknown", False)
+    assert [flip.repeat for flip in made.flips] == [Repeat(3, 0, 3, "unsettled", 1, 1)]
+    assert "or it was mended just before" in made.reasons[0]
+
+
+def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:
+    """The newest evaluation failed: an older one that is green says nothing of it; named, it is compared."""
+    older, before = pair(store_uri, tmp_path, {})
+    script.update({key: [None] for key in IDS})
+    broken = found_run(store_uri, tmp_path)
+    assert broken.status == "FAILED"
+    with pytest.raises(
+        InconclusiveError, match=f"the newest run {broken.run_id} .* is FAILED; evaluate again, or name"
+    ):
+        compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
+    assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
 
 
 def test_auto_asks_others_before_it_calls_a_target_deterministic(store_uri: str, tmp_path: Path) -> None:
@@ -301,7 +329,7 @@ def judge(*again: float) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("again", "kind", "calls", "verdict"),
-    [((0.9,), "scatter", 1, "ok"), ((0.3, 0.9, 0.3), "scatter", 3, "ok"), ((0.3,), "real", 3, "regression")],
+    [((0.9,), "scatter", 1, "ok"), ((0.3, 0.9, 0.3), "scatter", 4, "ok"), ((0.3,), "real", 6, "regression")],
 )
 def test_a_judge_gives_a_fresh_verdict_each_time(
     store_uri: str, tmp_path: Path, again: tuple[float, ...], kind: str, calls: int, verdict: str

@@ -215,7 +215,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         ),
         ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
         ({"left_out": ("mrr",)}, ["not compared: MRR"]),
-        ({"edited": ("1",) * 1_200}, ["questions in no number here: 1,200 edited"]),
+        ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited"]),
     ],
 )
 def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:

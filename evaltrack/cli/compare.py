@@ -43,7 +43,9 @@ class Repeats(click.ParamType[int | str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """The number, or `auto`."""
-        return "auto" if value == "auto" else int(click.INT.convert(value, param, ctx))
+        if value != "auto" and not str(value).isdecimal():
+            self.fail(f"{value!r} is neither auto nor a number from 0 to 100", param, ctx)
+        return "auto" if value == "auto" else int(value)
 
 
 GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."

@@ -184,6 +184,8 @@ def _rise(before: FlatRow, after: FlatRow, k: int) -> str:
     was, now = before["reciprocal_rank"], after["reciprocal_rank"]
     if now is None or was is None or now <= was:
         return f"what differs stands behind the first {k} sources, or in the judge's words"
+    if before["trials"] or after["trials"]:
+        return f"the mean reciprocal rank of its trials rose from {was:.3f} to {now:.3f}"
     before_that = f"at rank {round(1 / was)}" if was else f"not among the first {k}"
     return f"an expected source is at rank {round(1 / now)}, and was {before_that}"
 

@@ -137,15 +137,17 @@ def settle(
         fixes: Questions that went from fail to pass.
         others: Questions that may be asked besides, to find out whether the answers scatter at all.
         asker: Asks them again.
-        most: Times that one question is asked again at most, and no other questions but those that changed; None
-            chooses.
+        most: Times that one question is asked again at most; None chooses.
     """
     if asker.deterministic:
         return Scatter(found=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
     asked = _Asked(asker, most or MOST)
-    if _is_deterministic(flips, fixes, others, asked, chosen=most is not None):
-        return Scatter(found=False, repeats=_repeats(flips, asked, dict.fromkeys(flips, "real"), {}), calls=asked.calls)
+    deterministic = _is_deterministic(flips, fixes, others, asked)
     records = asker.records(flips)
+    if deterministic:
+        return Scatter(
+            found=False, repeats=_repeats(flips, asked, _now_fixed(flips, records), records), calls=asked.calls
+        )
     kinds = _against_records(flips, records, asked)
     undecided = [key for key in flips if key not in kinds]
     lucky = 0
@@ -156,14 +158,17 @@ def settle(
     return Scatter(found=True, repeats=_repeats(flips, asked, kinds, records), calls=asked.calls, lucky=lucky)
 
 
-def _is_deterministic(
-    flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], asked: _Asked, *, chosen: bool
-) -> bool:
+def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str, RepeatKind]:
+    """Of answers that are the same again: a question broke, unless it failed before too.
+
+    Then its pass in the baseline was luck that is too rare to be seen again, or it was mended just before.
+    """
+    return {key: "unsettled" if records.get(key, Record()).failed else "real" for key in flips}
+
+
+def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], asked: _Asked) -> bool:
     """Whether all answers are the same again; asked first are the questions whose answers are needed anyway."""
     asked.ask(flips, 1)
-    if chosen:
-        asked.up_to(flips, asked.most if asked.same else 1)
-        return asked.same
     probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
     needed, times = min(asked.most, ceil(PROBES / max(1, len(probes)))), 1
     while asked.same and times < needed:

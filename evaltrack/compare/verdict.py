@@ -41,14 +41,15 @@ def decide(
     groups = tuple(
         replace(group, metrics=tuple(_settled(gate, m, group, shown) for m in group.metrics)) for group in groups
     )
-    worse = [_metric_reason(metric, "") for metric in metrics if metric.regressed]
-    worse += [_metric_reason(m, f" in {group.name}") for group in groups for m in group.metrics if m.regressed]
+    worse = [_metric_reason(metric, "", gate) for metric in metrics if metric.regressed]
+    worse += [_metric_reason(m, f" in {group.name}", gate) for group in groups for m in group.metrics if m.regressed]
     worse += _flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking)
     unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
     tolerated = [_not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
+    tolerated += _flips_tolerated(gate, changes, counted, worse)
     if worse:
         return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *tolerated, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
@@ -85,7 +86,7 @@ def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, askin
         if shown and (counted > gate.allow_flips or gate.kind == "significant"):
             yield f"{_went(counted, fixed, gate)}: a net loss is shown"
     elif counted > gate.allow_flips:
-        yield _went(counted, fixed, gate) + _what_asking_told(changes, asking)
+        yield _went(counted, fixed, gate, whole=counted == broke) + _what_asking_told(changes, asking)
     elif shown and broke > gate.allow_flips:
         yield f"{_went(broke, fixed, gate)}: a net loss is shown, though each may be scatter"
 
@@ -97,16 +98,17 @@ def _what_asking_told(changes: Changes, asking: Asking) -> str:
         return f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
     if not asking.scatter:
         return ""
-    found = ["which scatter does not explain"] * bool(kinds["real"])
-    found += [f"{kinds['not measured']:,} of them not measured again"] * bool(kinds["not measured"])
-    found += [f"{kinds['scatter']:,} more are scatter"] * bool(kinds["scatter"])
-    return f"; {'; '.join(found)}"
+    found = [", which scatter does not explain"] * bool(kinds["real"])
+    found += [f"; {kinds['not measured']:,} of them could not be measured again"] * bool(kinds["not measured"])
+    found += [f"; {kinds['scatter']:,} more {_is(kinds['scatter'])} scatter"] * bool(kinds["scatter"])
+    return "".join(found)
 
 
-def _went(broke: int, fixed: int, gate: Gate) -> str:
-    """``3 questions went from pass to fail, 52 from fail to pass (exact McNemar p 0.000)``."""
+def _went(broke: int, fixed: int, gate: Gate, *, whole: bool = True) -> str:
+    """``3 questions went from pass to fail, 52 from fail to pass (exact McNemar p 1e-9)``; p where they are all."""
     allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
-    other = f", {fixed:,} from fail to pass (exact McNemar p {mcnemar_exact(broke, fixed):.3g})" if fixed else ""
+    p_value = f" (exact McNemar p {mcnemar_exact(broke, fixed):.3g})" if whole else ""
+    other = f", {fixed:,} from fail to pass{p_value}" if fixed else ""
     return f"{broke:,} question{'s' * (broke != 1)} went from pass to fail{allowed}{other}"
 
 
@@ -117,14 +119,25 @@ def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
         count, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")
         were = f"question ({names}) fails" if count == 1 else f"questions ({names}) fail"
         lucky = f"{asking.lucky:,} of the questions that were fixed fail every time too; " if asking.lucky else ""
+        before = "answers scatter, or it was mended just before" if asking.scatter is False else "answers scatter"
         cure = "evaluate the baseline with --trials 5, or several times, so that there is a record"
-        yield f"{count:,} {were} every time again and passed once in the baseline; answers scatter; {lucky}{cure}"
+        yield f"{count:,} {were} every time again and passed once in the baseline; {before}; {lucky}{cure}"
+
+
+def _flips_tolerated(gate: Gate, changes: Changes, counted: int, worse: Sequence[str]) -> Iterator[str]:
+    """Questions that broke and are no regression, by what was allowed or by what was asked of the evidence."""
+    if not counted or any("from pass to fail" in reason for reason in worse):
+        return
+    if counted <= gate.allow_flips:
+        yield _went(counted, changes.counts["fixed"], gate)
+    elif gate.wants_evidence:
+        yield f"{_went(counted, changes.counts['fixed'], gate)}, which is not shown to be more than chance"
 
 
 def _not_shown(metric: MetricDelta) -> str:
     """A drop that exceeds its rule, and that chance explains."""
     p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g})"
-    return f"{_metric_reason(metric, '')}, which is not shown to be more than chance{p_value}"
+    return f"{_metric_reason(metric, '', None)}, which is not shown to be more than chance{p_value}"
 
 
 def _no_regression(changes: Changes) -> str:
@@ -147,10 +160,12 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
         were = "questions" if lost > 1 else "question"
         yield f"{lost} {were} measured in the baseline, and not in the candidate"
     edited, common = len(paired.edited), len(paired.frame)
+    if not common:
+        yield "no question is left of which everything can be compared"
     needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
     if edited and (common - lost) / (common + edited) < needed:
         left = f"{common - lost:,} of {common + edited:,} questions are left to compare"
-        yield f"{left}: {edited:,} edited, {lost:,} lost (--min-coverage {needed:g})"
+        yield f"{left}: {edited:,} edited, {lost:,} lost ({100 * needed:g} % must be left, see --min-coverage)"
 
 
 def _may_flip(changes: Changes, paired: Paired) -> bool:
@@ -175,7 +190,10 @@ def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupD
         yield "no rule of the gate could be applied: what they are about is not compared"
 
 
-def _metric_reason(metric: MetricDelta, where: str) -> str:
+def _metric_reason(metric: MetricDelta, where: str, gate: Gate | None) -> str:
     change = f"{metric.baseline:.3f} to {metric.candidate:.3f}"
     drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
-    return f"{metric.name}{where} went from {change}{drop} (tolerated: {metric.threshold})"
+    limit = f"tolerated: {metric.threshold}"
+    if gate is not None and gate.kind == "significant" and metric.p_value is not None:
+        limit = f"exact p {metric.p_value:.3g}"
+    return f"{metric.name}{where} went from {change}{drop} ({limit})"

@@ -56,7 +56,7 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     yield from aim_words(comparison)
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
     if any(apart.values()):
-        yield f"questions in no number here: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
+        yield f"questions not compared: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
     yield from error_words(comparison)
     yield from partial_words(comparison)
 

@@ -128,6 +128,28 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     return find_evaluation(store, ids[0]) if ids else None
 
 
+def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since: int) -> EvaluationRun | None:
+    """The evaluation that FAILED or was KILLED last, after `since` (milliseconds since 1970); None if there is none.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    with tracking_errors("looking for the newest run"):
+        found = [
+            run
+            for status in ("FAILED", "KILLED")
+            for run in store.client.search_runs(
+                [experiment_id],
+                f"{wanted} AND attributes.status = '{status}' AND attributes.end_time > {since}",
+                max_results=1,
+                order_by=["attributes.end_time DESC"],
+            )
+        ]
+    newest = max(found, key=lambda run: run.info.end_time or 0, default=None)
+    return None if newest is None else evaluation_of(newest)
+
+
 def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
     """The newest finished evaluations that ended before this run, of the same golden set, target, judge and settings.
 
