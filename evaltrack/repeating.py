@@ -104,11 +104,10 @@ class CandidateAsker:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
         """
         shown = self.side.rows(set(ids))
-        what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
         if len(ids) * times >= LOUD or not self._times:
-            self.say(
-                f"asking {what} again, {'once' if times == 1 else f'{times} times'}, to tell what broke from what scatters"
-            )
+            what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
+            often = "once" if times == 1 else f"{times} times"
+            self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
         found: defaultdict[str, list[Again]] = defaultdict(list)
 
         def take(row: Row) -> None:

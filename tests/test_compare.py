@@ -130,7 +130,9 @@ def test_many_edits_leave_nothing_to_be_green_about() -> None:
     before, after = side(rows_of(TEN, {})), side(rows_of([*edited, *(question(f"new{n}") for n in range(9))], {}))
     made = compare(before, after, resamples=100)
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == ("8 of 10 questions are left to compare: 2 edited, 0 lost (90 % must be left, see --min-coverage)",)
+    assert made.reasons == (
+        "8 of 10 questions are left to compare: 2 edited, 0 lost (90 % must be left, see --min-coverage)",
+    )
     assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
 
 
