@@ -80,13 +80,13 @@ def test_sides_swapped_by_coin_keep_the_level(n: int) -> None:
     """Two systems that differ by coin alone: over all rules together at most some 5 % are called a regression."""
     draw = np.random.default_rng(n)
     asked, called = [question(f"q{i}") for i in range(n)], 0
-    for _ in range(120):
+    for _ in range(50):
         ranks = draw.choice([0, 1, 2, 3], (2, n), p=[0.2, 0.5, 0.2, 0.1])
         sides = [
             side(rows_of(asked, {f"q{i}": _ranked(f"q{i}!", rank) for i, rank in enumerate(each)})) for each in ranks
         ]
         called += compare(*sides, Gate(kind="evidence"), resamples=20).verdict == "regression"
-    assert called / 120 < 0.05 + 3 * (0.05 * 0.95 / 120) ** 0.5
+    assert called / 50 < 0.05 + 3 * (0.05 * 0.95 / 50) ** 0.5
 
 
 def _ranked(key: str, rank: int) -> Any:

@@ -152,6 +152,11 @@ class Project:
             time.sleep(0.005)
 
 
+def complaints(err: str) -> list[str]:
+    """What a slow machine does not say too: all but the lines of progress."""
+    return [line for line in err.splitlines() if not re.fullmatch(r"[a-z][a-z ]+: [\d,]+/[\d,]+.*", line)]
+
+
 def killed_in(folder: Path, empty_database: Path, *arguments: str, after: int = 12) -> Project:
     """An evaluation that was killed in the middle of asking."""
     shutil.copy(empty_database, folder / "mlflow.db")
@@ -295,7 +300,7 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
     assert max(broken_off.asked.values()) <= 2
     said = f"resumed: {reused} of {reused} kept rows used again"
     if result is None:
-        assert (code, err) == (0, "")
+        assert (code, complaints(err)) == (0, [])
         assert said in out
     else:
         assert (result.run_id, result.success) == (run_id, True)
@@ -324,7 +329,7 @@ def test_it_is_found_by_the_tag_of_its_run(
     (path,) = broken_off.journals()
     broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
     code, _, err = cli("resume", run_id) if way == "resume RUN" else cli("run", *BASE, "--resume", "auto")
-    assert (code, err) == (0, "")
+    assert (code, complaints(err)) == (0, [])
     check_whole(broken_off, run_id, reference)
 
 
@@ -674,7 +679,7 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
     (fresh.folder / "file").write_text("")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(fresh.folder / "file" / "state"))
     code, out, err = cli("run", *BASE)
-    assert (code, err) == (0, "")
+    assert (code, complaints(err)) == (0, [])
     assert "nothing can be resumed after a kill" in out
     assert fresh.metrics(fresh.run().info.run_id) == reference
 
