@@ -273,9 +273,7 @@ def _figures(
         raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better {RESAMPLES}")
     figures = {name: _mean(values, left_out) for name, values in means.items()}
     figures |= {name: _figure(each, counts, left_out) for name, each in drawn.items()}
-    for name, values in means.items():
-        if len(values):
-            figures[name] = _with_bca(figures[name], values, resamples, seed)
+    figures |= {name: _with_bca(figures[name], each, resamples, seed) for name, each in means.items() if len(each)}
     defined = {name: coefficient for name, (coefficient, _) in drawn.items() if figures[name].value is not None}
     for name, values in coefficients.resampled(defined, counts, resamples, seed).items():
         figures[name] = _with_percentiles(figures[name], values)
@@ -286,12 +284,11 @@ def _with_bca(figure: Figure, values: Floats, resamples: int, seed: int) -> Figu
     """The figure with the BCa interval of the mean that it is."""
     import numpy as np
 
-    found, times, rounding = distinct(np.zeros(len(values)), values)
-    if len(found) == 1:
-        point = float(found[0])
-        return replace(figure, low=point, high=point, method="one-pair" if figure.n == 1 else "all-equal")
-    low, high, grouped = bca(found, times, rounding, 1 - 2 * TAIL, resamples, seed)
-    return replace(figure, low=low, high=high, method="bca-grouped" if grouped else "bca")
+    differences, counts, rounding = distinct(np.zeros(len(values)), values)
+    if len(differences) == 1:
+        return _with_percentiles(figure, differences)
+    low, high, method = bca(differences, counts, rounding, 1 - 2 * TAIL, resamples, seed)
+    return replace(figure, low=low, high=high, method=method)
 
 
 def _with_percentiles(figure: Figure, resamples: Floats) -> Figure:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from evaltrack.commands import Named
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.deltas import METRICS
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
 from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import golden_name
 from evaltrack.knowing import judge_known
+from evaltrack.metrics import BY_METRIC
 from evaltrack.question_records import no_records, question_records
 from evaltrack.repeating import RepeatFlips, asking_again
 from evaltrack.report.comparison_machine import comparison_json
@@ -25,7 +25,7 @@ from evaltrack.report.comparison_markdown import comparison_markdown
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.markdown import comparison_note
 from evaltrack.report.verdict_words import verdict_words
-from evaltrack.result import METRICS as METRIC_NAMES
+from evaltrack.result import METRICS
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
@@ -97,9 +97,9 @@ def compare_runs(
         raise UsageError("name a baseline run or a baseline file, not both")
     if allow_flips < 0 or not 0 <= (min_coverage or 0) <= 1:
         raise UsageError("allow_flips is a number from 0, min_coverage one from 0 to 1")
-    drops, domain_drops, asked = parse_drops(max_drop, METRICS)
+    drops, domain_drops, asked = parse_drops(max_drop, BY_METRIC)
     rules = Gate(drops, domain_drops, allow_flips, min_coverage, gate, asked)
-    criteria = parse_criteria(require, METRIC_NAMES)
+    criteria = parse_criteria(require, METRICS)
     named = Named(golden, target, target_options or {}, (judge,) if isinstance(judge, str) else tuple(judge))
     store = connect(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None

@@ -158,16 +158,7 @@ def planned(
         raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
     cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
     try:
-        judges = tuple(
-            open_judge(
-                name,
-                rubric=settings.rubric,
-                concurrency=settings.concurrency,
-                call_timeout=settings.call_timeout,
-                cache=cache,
-            )
-            for name in names
-        )
+        judges = open_judges(names, settings, cache)
         _check_names(judges)
         signature = _signature(golden, named, judges, settings)
         redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
@@ -176,6 +167,24 @@ def planned(
     finally:
         if cache is not None:
             cache.close()
+
+
+def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | None) -> tuple[Judge, ...]:
+    """The judges with these names, with the settings and the cache of an evaluation.
+
+    Raises:
+        UsageError: one cannot be opened.
+    """
+    return tuple(
+        open_judge(
+            name,
+            rubric=settings.rubric,
+            concurrency=settings.concurrency,
+            call_timeout=settings.call_timeout,
+            cache=cache,
+        )
+        for name in names
+    )
 
 
 def _judges_of(settings: Settings, target: str) -> list[str]:

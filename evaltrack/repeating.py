@@ -87,6 +87,7 @@ class CandidateAsker:
     find_records: FindRecords
     say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _shown: dict[str, FlatRow] = field(default_factory=dict)
 
     @property
     def deterministic(self) -> bool:
@@ -103,7 +104,9 @@ class CandidateAsker:
         Raises:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
         """
-        shown = self.side.rows(set(ids))
+        shown = self._shown
+        if unread := set(ids) - shown.keys():
+            shown.update(self.side.rows(unread))
         if len(ids) * times >= LOUD or not self._times:
             what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
             often = "once" if times == 1 else f"{times} times"

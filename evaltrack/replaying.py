@@ -11,7 +11,8 @@ from math import ceil
 from evaltrack.cache import VerdictCache, cache_folder
 from evaltrack.commands import Named, saved_command, settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.judges import chosen, open_judge
+from evaltrack.judges import chosen
+from evaltrack.plan import open_judges
 from evaltrack.records import Judge, Question, Response, Row, Signature
 from evaltrack.replay import Replay, Replayed
 from evaltrack.report.replay_machine import replay_json
@@ -113,23 +114,14 @@ def _judge(
             cache.close()
 
 
-def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None) -> list[Judge]:
+def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None) -> tuple[Judge, ...]:
     """The judges of the run, with the prompts they had."""
     if _recorded(settings.judges, signature):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = chosen(settings.judges)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
-    judges = [
-        open_judge(
-            name,
-            rubric=settings.rubric,
-            concurrency=settings.concurrency,
-            call_timeout=settings.call_timeout,
-            cache=cache,
-        )
-        for name in names
-    ]
+    judges = open_judges(names, settings, cache)
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges

@@ -138,6 +138,15 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
     assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
 
 
+def test_a_failed_run_that_claims_to_end_in_the_future_stops_nobody(store_uri: str, tmp_path: Path) -> None:
+    """It would be the newest for ever."""
+    _, before = pair(store_uri, tmp_path, {})
+    script.update({key: [None] for key in IDS})
+    broken = found_run(store_uri, tmp_path)
+    mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)
+    assert compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
+
+
 def test_auto_asks_others_before_it_calls_a_target_deterministic(store_uri: str, tmp_path: Path) -> None:
     """A hundred answers, all the same; what scatters is seen at the first that differs."""
     runs = pair(store_uri, tmp_path, {"b": [False]})

@@ -71,8 +71,7 @@ def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
 def resampled(pairs: tuple[Any, Any], confidence: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
     """The BCa interval, whatever the number of pairs."""
     values, counts, rounding = differences_of.distinct(*pairs)
-    low, high, grouped = bootstrap.bca(values, counts, rounding, confidence, resamples, seed)
-    return Interval(low, high, "bca-grouped" if grouped else "bca")
+    return Interval(*bootstrap.bca(values, counts, rounding, confidence, resamples, seed))
 
 
 def of_scipy(pairs: Pairs, confidence: float = 0.95) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from evaltrack.compare.aims import Aim
 from evaltrack.compare.errors_by_message import ErrorCount
@@ -40,7 +40,7 @@ CauseKind = Literal[
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
-REPEAT_KINDS: tuple[RepeatKind, ...] = ("real", "scatter", "unsettled", "not measured")
+REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
 Verdict = Literal["ok", "regression", "unknown"]
 
 

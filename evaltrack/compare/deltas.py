@@ -19,7 +19,6 @@ from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = BY_METRIC
 GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate")
 
 
@@ -43,14 +42,13 @@ class Measure:
 
         `judged` has more questions for what judges alone say: those whose expected sources were edited.
         """
-        compared = frame
-        for name, score in METRICS.items():
-            frame = judged if judged is not None and score.judged_alone else compared
+        for name, score in BY_METRIC.items():
+            part = judged if judged is not None and score.judged_alone else frame
             if not score.compared or name in self._left_out or (names is not None and name not in names):
                 continue
-            if f"{score.name}_b" not in frame:
+            if f"{score.name}_b" not in part:
                 continue
-            both = frame[[f"{score.name}_b", f"{score.name}_c"]]
+            both = part[[f"{score.name}_b", f"{score.name}_c"]]
             pairs = both.dropna()
             if pairs.empty:
                 continue
@@ -68,7 +66,7 @@ class Measure:
                 losses=len(pairs) - int(better.sum()) - ties,
                 threshold=drops.get(name),
                 measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
-                reachable=_reachable(frame.loc[pairs.index], self._k) if name == "precision_at_k" else None,
+                reachable=_reachable(part.loc[pairs.index], self._k) if name == "precision_at_k" else None,
             )
             if intervals or made.threshold is not None:
                 made = self._with_interval(made, was, now, score.span)

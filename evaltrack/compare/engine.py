@@ -14,18 +14,18 @@ from typing import Any
 from evaltrack.compare.aims import aims_of
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Asking, Change, Comparison, MetricDelta, Repeat
-from evaltrack.compare.deltas import METRICS, Measure
+from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import decide
 from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.metrics import depending_on
+from evaltrack.metrics import BY_METRIC, depending_on
 from evaltrack.records import Signature
 from evaltrack.stats.significance import mcnemar_exact
 
-_ALL = frozenset(METRICS)
+_ALL = frozenset(BY_METRIC)
 _JUDGED = depending_on("judge")
 AFFECTED: dict[str, frozenset[str]] = {
     "k": depending_on("k"),

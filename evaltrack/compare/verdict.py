@@ -43,13 +43,14 @@ def decide(
     )
     worse = [_metric_reason(metric, "", gate) for metric in metrics if metric.regressed]
     worse += [_metric_reason(m, f" in {group.name}", gate) for group in groups for m in group.metrics if m.regressed]
-    worse += _flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking)
+    broken = list(_flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking))
+    worse += broken
     unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
     tolerated = [_not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
-    tolerated += _flips_tolerated(gate, changes, counted, worse)
+    tolerated += [] if broken else _flips_tolerated(gate, changes, counted)
     if worse:
         return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *tolerated, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
@@ -124,9 +125,9 @@ def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
         yield f"{count:,} {were} every time again and passed once in the baseline; {before}; {lucky}{cure}"
 
 
-def _flips_tolerated(gate: Gate, changes: Changes, counted: int, worse: Sequence[str]) -> Iterator[str]:
+def _flips_tolerated(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
     """Questions that broke and are no regression, by what was allowed or by what was asked of the evidence."""
-    if not counted or any("from pass to fail" in reason for reason in worse):
+    if not counted:
         return
     if counted <= gate.allow_flips:
         yield _went(counted, changes.counts["fixed"], gate)

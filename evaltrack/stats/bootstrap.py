@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from evaltrack.stats.pairs import mean_of, merged
 
 if TYPE_CHECKING:
     from evaltrack.stats.pairs import Floats, Integers
+
+Method: TypeAlias = Literal["bca", "bca-grouped"]
 
 MAX_DISTINCT = 2048
 """Distinct differences that are resampled one by one; more are put into about as many groups."""
@@ -24,8 +26,8 @@ CELLS = 1 << 18
 
 def bca(
     values: Floats, counts: Integers, rounding: float, confidence: float, resamples: int, seed: int
-) -> tuple[float, float, bool]:
-    """The ends of the BCa interval of the mean, and whether close values were put into groups.
+) -> tuple[float, float, Method]:
+    """The ends of the BCa interval of the mean, and how it was had: ``bca``, or of groups of close values.
 
     The mean of n pairs drawn again depends only on how often each distinct difference is among them, and these counts
     are multinomial. So the counts are drawn: exactly what drawing pairs gives, in a time that goes with the number of
@@ -40,11 +42,13 @@ def bca(
     """
     mean, variances = mean_of(values, counts), None
     acceleration = _acceleration(values - mean, counts)
-    if grouped := len(values) > MAX_DISTINCT:
+    method: Method = "bca"
+    if len(values) > MAX_DISTINCT:
+        method = "bca-grouped"
         values, counts, variances = merged(values, counts, equal_widths(values))
     means = _resampled_means(values, counts, variances, resamples, seed)
     below = float((means < mean - rounding).mean() + (means <= mean + rounding).mean()) / 2
-    return *_corrected_quantiles(means, below, acceleration, confidence), grouped
+    return *_corrected_quantiles(means, below, acceleration, confidence), method
 
 
 def studentised(

@@ -88,8 +88,7 @@ def paired_interval(
     if n < MIN_PAIRS or (not changes and span is None):
         return None
     if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and len(values) > 1:
-        low, high, grouped = bca(values, counts, rounding, confidence, resamples, seed)
-        return Interval(low, high, "bca-grouped" if grouped else "bca")
+        return Interval(*bca(values, counts, rounding, confidence, resamples, seed))
     if len(values) >= CONTINUOUS * n and (ends := studentised(values, counts, confidence, resamples, seed)):
         return _interval(*_wider(ends, _student(values, counts, confidence)), "bootstrap-t", span)
     return _interval(*_adjusted(values, counts, changes, span, confidence), "adjusted-t", span)

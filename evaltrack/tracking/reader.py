@@ -110,22 +110,11 @@ def evaluation_of(run: Run) -> EvaluationRun:
 def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, but: str = "") -> EvaluationRun | None:
     """The evaluation that ended last and is FINISHED, of one golden set or of any; `but` leaves one run out.
 
-    A run that claims to have ended in the future is none of them: it would be the newest for ever.
-
     Raises:
         TrackingError: the store does not answer.
     """
-    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
-    latest = int((time.time() + CLOCK_SKEW) * 1000)
-    with tracking_errors("looking for the newest run"):
-        found = store.client.search_runs(
-            [experiment_id],
-            f"{wanted} AND attributes.status = 'FINISHED' AND attributes.end_time <= {latest}",
-            max_results=2,
-            order_by=["attributes.end_time DESC"],
-        )
-    ids = [run.info.run_id for run in found if run.info.run_id != but]
-    return find_evaluation(store, ids[0]) if ids else None
+    found = [run for run in _ended(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
+    return evaluation_of(found[0]) if found else None
 
 
 def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since: int) -> EvaluationRun | None:
@@ -134,20 +123,9 @@ def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since
     Raises:
         TrackingError: the store does not answer.
     """
-    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
-    with tracking_errors("looking for the newest run"):
-        found = [
-            run
-            for status in ("FAILED", "KILLED")
-            for run in store.client.search_runs(
-                [experiment_id],
-                f"{wanted} AND attributes.status = '{status}' AND attributes.end_time > {since}",
-                max_results=1,
-                order_by=["attributes.end_time DESC"],
-            )
-        ]
+    found = [run for status in ("FAILED", "KILLED") for run in _ended(store, experiment_id, golden, status, 1)]
     newest = max(found, key=lambda run: run.info.end_time or 0, default=None)
-    return None if newest is None else evaluation_of(newest)
+    return evaluation_of(newest) if newest is not None and (newest.info.end_time or 0) > since else None
 
 
 def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[EvaluationRun]:
@@ -156,14 +134,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     Raises:
         TrackingError: the store does not answer.
     """
-    wanted = f"tags.`evaltrack.golden` = '{quoted(run.signature.golden)}' AND attributes.status = 'FINISHED'"
-    with tracking_errors("looking for earlier runs"):
-        found = store.client.search_runs(
-            [run.experiment_id],
-            f"{wanted} AND attributes.end_time <= {run.ended_at}",
-            max_results=10 * most,
-            order_by=["attributes.end_time DESC"],
-        )
+    found = _ended(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
     same = {"golden_digest": run.signature.golden_digest}
     earlier = []
     for each in found:
@@ -172,6 +143,25 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
             if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
                 earlier.append(other)
     return earlier[:most]
+
+
+def _ended(
+    store: Store, experiment_id: str, golden: str | None, status: str, most: int, until: int | None = None
+) -> list[Run]:
+    """The evaluations that ended so, the last first, of one golden set or of any, up to a moment or up to now.
+
+    A run that claims to have ended in the future is none of them: it would be the newest for ever.
+    """
+    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
+    with tracking_errors(f"looking for runs that are {status}"):
+        found: list[Run] = store.client.search_runs(
+            [experiment_id],
+            f"{wanted} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
+            max_results=most,
+            order_by=["attributes.end_time DESC"],
+        )
+    return found
 
 
 def quoted(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
-from evaltrack.compare.deltas import METRICS
+from evaltrack.metrics import BY_METRIC
 from evaltrack.report.comparison_counts import counts_words, flips_words
 from evaltrack.report.comparison_notes import note_words
 from evaltrack.report.comparison_words import (
@@ -134,7 +134,7 @@ def _way(comparison: Comparison, metric: MetricDelta) -> Way:
     """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
-    return "better" if (metric.delta > 0) == METRICS[metric.name].higher_is_better else "worse"
+    return "better" if (metric.delta > 0) == BY_METRIC[metric.name].higher_is_better else "worse"
 
 
 def _group_metrics(comparison: Comparison) -> list[str]:
