@@ -9,14 +9,19 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from . import warm
 
+if TYPE_CHECKING:
+    from evaltrack.cache import VerdictCache
+
+OpenCache: TypeAlias = "Callable[[Path], VerdictCache]"
 REPO = Path(__file__).parent.parent
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -39,6 +44,22 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's verdicts and journals."""
     monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def open_cache() -> Iterator[OpenCache]:
+    """Opens caches of verdicts, and closes them when the test is done."""
+    from evaltrack.cache import VerdictCache
+
+    caches: list[VerdictCache] = []
+
+    def opened(folder: Path) -> VerdictCache:
+        caches.append(VerdictCache(folder))
+        return caches[-1]
+
+    yield opened
+    for cache in caches:
+        cache.close()
 
 
 @pytest.fixture

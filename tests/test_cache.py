@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -20,7 +20,7 @@ import pytest
 from evaltrack.cache import FILE, VerdictCache, cache_folder
 from evaltrack.records import Usage, Verdict
 
-from .conftest import REPO
+from .conftest import REPO, OpenCache
 
 FULL = Verdict(
     judge="openai:m",
@@ -39,55 +39,38 @@ def said(text: str) -> Verdict:
     return Verdict(judge="j", reasoning=text, overall_score=0.5)
 
 
-@pytest.fixture
-def opened() -> Iterator[Callable[[Path], VerdictCache]]:
-    """Opens caches, and closes them when the test is done."""
-    caches: list[VerdictCache] = []
-
-    def open_cache(folder: Path) -> VerdictCache:
-        caches.append(VerdictCache(folder))
-        return caches[-1]
-
-    yield open_cache
-    for cache in caches:
-        cache.close()
-
-
-Open = Callable[[Path], VerdictCache]
-
-
 @pytest.mark.parametrize("verdict", [FULL, NEGATIVE], ids=["full", "negative"])
-def test_a_verdict_comes_back(tmp_path: Path, opened: Open, verdict: Verdict) -> None:
+def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Verdict) -> None:
     """What was kept is had again as it was, also by whoever opens the file next; other keys have nothing."""
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     assert cache.get("key") is None
     cache.put("key", verdict)
     assert cache.get("key") == verdict
     cache.close()
-    again = opened(tmp_path)
+    again = open_cache(tmp_path)
     assert again.get("key") == verdict
     assert again.get("Key") is None
     assert (cache.problem, again.problem) == (None, None)
 
 
-def test_a_verdict_is_kept_as_one_that_was_paid_for(tmp_path: Path, opened: Open) -> None:
+def test_a_verdict_is_kept_as_one_that_was_paid_for(tmp_path: Path, open_cache: OpenCache) -> None:
     """Whether a verdict came from the cache is not in the cache."""
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     cache.put("key", FULL.model_copy(update={"cached": True}))
     assert cache.get("key") == FULL
 
 
-def test_the_last_verdict_counts(tmp_path: Path, opened: Open) -> None:
+def test_the_last_verdict_counts(tmp_path: Path, open_cache: OpenCache) -> None:
     """A key has one verdict: the latest."""
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     cache.put("key", said("first"))
     cache.put("key", said("second"))
     assert cache.get("key") == said("second")
 
 
-def test_the_folder_is_made(tmp_path: Path, opened: Open) -> None:
+def test_the_folder_is_made(tmp_path: Path, open_cache: OpenCache) -> None:
     """A folder that is not there is made, with those above it."""
-    cache = opened(tmp_path / "some" / "where")
+    cache = open_cache(tmp_path / "some" / "where")
     cache.put("key", FULL)
     assert cache.get("key") == FULL
     assert (tmp_path / "some" / "where" / FILE).is_file()
@@ -113,34 +96,34 @@ def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypa
     assert cache_folder() == Path(folder)
 
 
-def test_a_link_of_our_own_is_followed(tmp_path: Path, opened: Open) -> None:
+def test_a_link_of_our_own_is_followed(tmp_path: Path, open_cache: OpenCache) -> None:
     """Who keeps the cache on another disk may link to it, in steps and by relative names."""
     (tmp_path / "disk" / "cache").mkdir(parents=True)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "one").symlink_to("../home/two")
     (tmp_path / "home" / "two").symlink_to(tmp_path / "disk")
-    cache = opened(tmp_path / "home" / "one" / "cache")
+    cache = open_cache(tmp_path / "home" / "one" / "cache")
     cache.put("key", FULL)
     assert (cache.get("key"), cache.problem) == (FULL, None)
     assert (tmp_path / "disk" / "cache" / FILE).is_file()
 
 
-def test_links_in_a_circle(tmp_path: Path, opened: Open) -> None:
+def test_links_in_a_circle(tmp_path: Path, open_cache: OpenCache) -> None:
     """A folder that cannot be reached is told, and nothing hangs."""
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
-    problem = opened(tmp_path / "one" / "cache").problem
+    problem = open_cache(tmp_path / "one" / "cache").problem
     assert problem == f"verdicts are not cached: {tmp_path}/one/cache/{FILE}: {tmp_path}/one/cache: too many links"
 
 
-def test_a_group_of_the_user_alone_may_write(tmp_path: Path, opened: Open) -> None:
+def test_a_group_of_the_user_alone_may_write(tmp_path: Path, open_cache: OpenCache) -> None:
     """Where each user has a group of their own folders are often open to it; nobody else is in it."""
     user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
     if user.pw_gid != group.gr_gid or user.pw_name != group.gr_name or set(group.gr_mem) - {user.pw_name}:
         pytest.skip("this user has no group of their own")
     os.chown(tmp_path, -1, group.gr_gid)
     tmp_path.chmod(0o770)
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     cache.put("key", FULL)
     assert (cache.get("key"), cache.problem) == (FULL, None)
 
@@ -182,7 +165,7 @@ def keep(folder: Path, name: str, start: Barrier, problems: Queue[str | None]) -
         cache.close()
 
 
-def test_two_processes_at_once(tmp_path: Path, opened: Open) -> None:
+def test_two_processes_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
     """Two processes that open one new file at once and write to it: nobody is refused, and nothing is lost."""
     processes = multiprocessing.get_context("spawn")
     start, problems = processes.Barrier(2), processes.Queue()
@@ -193,7 +176,7 @@ def test_two_processes_at_once(tmp_path: Path, opened: Open) -> None:
     for process in started:
         process.join(60)
     for number in range(ROUNDS):
-        cache = opened(tmp_path / str(number))
+        cache = open_cache(tmp_path / str(number))
         for name in "ab":
             assert [cache.get(f"{name}{place}") for place in range(EACH)] == [
                 said(f"{name}{place}") for place in range(EACH)
@@ -201,30 +184,30 @@ def test_two_processes_at_once(tmp_path: Path, opened: Open) -> None:
         assert cache.get("shared") in (said("a"), said("b"))
 
 
-def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, opened: Open) -> None:
+def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: OpenCache) -> None:
     """A file that another process holds while it makes it is opened once that lets go."""
     other = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
     other.execute("create table other (x)")
     other.execute("begin immediate")
     lets_go = threading.Timer(0.3, other.execute, ["commit"])
     lets_go.start()
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     lets_go.join()
     other.close()
     cache.put("key", FULL)
     assert (cache.problem, cache.get("key")) == (None, FULL)
 
 
-def test_others_see_it_at_once(tmp_path: Path, opened: Open) -> None:
+def test_others_see_it_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
     """What one keeps, another that has the file open finds."""
-    one, other = opened(tmp_path), opened(tmp_path)
+    one, other = open_cache(tmp_path), open_cache(tmp_path)
     one.put("key", FULL)
     assert other.get("key") == FULL
 
 
-def test_threads_share_a_cache(tmp_path: Path, opened: Open) -> None:
+def test_threads_share_a_cache(tmp_path: Path, open_cache: OpenCache) -> None:
     """One cache serves many threads, each of which finds what it kept."""
-    cache, wrong = opened(tmp_path), list[str]()
+    cache, wrong = open_cache(tmp_path), list[str]()
 
     def work(name: str) -> None:
         for place in range(EACH):
@@ -240,7 +223,7 @@ def test_threads_share_a_cache(tmp_path: Path, opened: Open) -> None:
     assert (wrong, cache.problem) == ([], None)
 
 
-def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, opened: Open) -> None:
+def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
     """What was paid for is on disk when `put` returns, whatever happens to the process then."""
     code = (
         "import os, sys; from pathlib import Path; from evaltrack.cache import VerdictCache\n"
@@ -250,7 +233,7 @@ def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, opened: Ope
     )
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=REPO, timeout=60)
     assert ended.returncode == -9
-    assert opened(tmp_path).get("key") == said("paid")
+    assert open_cache(tmp_path).get("key") == said("paid")
 
 
 # Where it cannot work
@@ -301,11 +284,11 @@ def a_broken_head(folder: Path) -> Path:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_cannot_be_opened_is_an_empty_cache(
-    make: Callable[[Path], Path], why: str, tmp_path: Path, opened: Open
+    make: Callable[[Path], Path], why: str, tmp_path: Path, open_cache: OpenCache
 ) -> None:
     """A place that cannot be written to, or holds something else, is a problem that is told and no error."""
     folder = make(tmp_path)
-    cache = opened(folder)
+    cache = open_cache(folder)
     assert cache.problem is not None
     assert cache.problem.startswith(f"verdicts are not cached: {folder / FILE}: ")
     assert why in cache.problem
@@ -315,39 +298,39 @@ def test_what_cannot_be_opened_is_an_empty_cache(
     cache.close()
 
 
-def test_a_full_disk_is_an_empty_cache(small_disk: Path, opened: Open) -> None:
+def test_a_full_disk_is_an_empty_cache(small_disk: Path, open_cache: OpenCache) -> None:
     """Where no page can be written nothing is cached, which is told; with room again verdicts are."""
     subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}", "bs=512"], capture_output=True)
-    cache = opened(small_disk)
+    cache = open_cache(small_disk)
     assert cache.problem == f"verdicts are not cached: {small_disk / FILE}: database or disk is full"
     (small_disk / "filler").unlink()
-    cache = opened(small_disk)
+    cache = open_cache(small_disk)
     cache.put("key", FULL)
     assert (cache.get("key"), cache.problem) == (FULL, None)
 
 
-def test_a_file_that_breaks_stops_being_used(tmp_path: Path, opened: Open) -> None:
+def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCache) -> None:
     """Where pages of the file are damaged nothing is found and nothing kept, which is told with the place."""
-    first = opened(tmp_path)
+    first = open_cache(tmp_path)
     for number in range(200):
         first.put(f"key{number}", said("x" * 200))
     first.close()
     data = bytearray((tmp_path / FILE).read_bytes())
     data[4096:] = b"\xff" * (len(data) - 4096)
     (tmp_path / FILE).write_bytes(data)
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     assert cache.get("key7") is None
     cache.put("key7", FULL)
     assert cache.get("key7") is None
     assert cache.problem == (f"verdicts are not cached any more: {tmp_path / FILE}: database disk image is malformed")
 
 
-def test_a_table_of_another_form_is_not_used(tmp_path: Path, opened: Open) -> None:
+def test_a_table_of_another_form_is_not_used(tmp_path: Path, open_cache: OpenCache) -> None:
     """A file whose table has other columns is left as it is, and that is told."""
     with sqlite3.connect(tmp_path / FILE) as other:
         other.execute("create table verdicts (one, two, three)")
     other.close()
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     assert cache.get("key") is None
     cache.put("key", FULL)
     assert cache.problem is not None
@@ -373,9 +356,9 @@ def test_a_table_of_another_form_is_not_used(tmp_path: Path, opened: Open) -> No
     ],
     ids=repr,
 )
-def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, opened: Open, entry: str | bytes | int) -> None:
+def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, open_cache: OpenCache, entry: str | bytes | int) -> None:
     """What cannot be read as a verdict is not found, and gives way to the verdict that is paid for next."""
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     cache.put("other", NEGATIVE)
     signature = cache._signature("key", entry) if isinstance(entry, str) else None
     with sqlite3.connect(tmp_path / FILE) as writer:
@@ -386,9 +369,9 @@ def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, opened: Open, entry
     assert (cache.get("key"), cache.get("other"), cache.problem) == (FULL, NEGATIVE, None)
 
 
-def test_text_that_is_no_text_is_none(tmp_path: Path, opened: Open) -> None:
+def test_text_that_is_no_text_is_none(tmp_path: Path, open_cache: OpenCache) -> None:
     """Bytes that pass for text in the table, and are none, are an entry that is not found."""
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as writer:
         writer.execute("insert into verdicts values ('key', cast(x'fffe' as text), '')")
     writer.close()

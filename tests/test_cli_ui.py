@@ -27,6 +27,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def lines_until_ready(process: subprocess.Popen[str]) -> list[str]:
+    """What it writes to stderr up to the line that it is ready, or to its end."""
+    assert process.stderr
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("Ready"):
+            break
+    return lines
+
+
 def alive(marker: str) -> list[str]:
     """The processes whose environment holds `marker`."""
     found = []
@@ -53,12 +64,7 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
         text=True,
     )
     try:
-        assert process.stderr
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if line.startswith("Ready"):
-                break
+        lines = lines_until_ready(process)
         assert f"http://127.0.0.1:{port}/evaltrack/" in lines[-1], "".join(lines)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/evaltrack/", timeout=30) as answer:
             assert b"Golden sets" in answer.read()

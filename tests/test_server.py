@@ -15,6 +15,7 @@ import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
 from http.cookiejar import CookieJar
@@ -113,6 +114,18 @@ def serve(folder: Path, database: Path, app_name: str, *options: str, env: dict[
             start_new_session=True,
         )
     return process, f"http://127.0.0.1:{port}", folder / "log"
+
+
+@contextmanager
+def served_page(folder: Path, database: Path) -> Iterator[str]:
+    """The address of a server with evaltrack's page, on a copy of an empty database."""
+    process, address, log = serve(folder, database, "evaltrack")
+    try:
+        _wait_for(address + "/health", process, log)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from evaltrack.cache import FILE, VerdictCache
+from evaltrack.cache import FILE
 from evaltrack.errors import UsageError
 from evaltrack.journal import Journal
 from evaltrack.records import Question, Row, Verdict
 from evaltrack.resuming import journals
-from tests.conftest import REPO, evaltrack
+from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
 
 SOMEBODY = 54321
@@ -30,26 +30,9 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives
 PAID = Verdict(judge="j", reasoning="It is wrong.", overall_score=0.1)
 
 
-@pytest.fixture
-def opened() -> Iterator[Callable[[Path], VerdictCache]]:
-    """Opens caches, and closes them when the test is done."""
-    caches: list[VerdictCache] = []
-
-    def open_cache(folder: Path) -> VerdictCache:
-        caches.append(VerdictCache(folder))
-        return caches[-1]
-
-    yield open_cache
-    for cache in caches:
-        cache.close()
-
-
-Open = Callable[[Path], VerdictCache]
-
-
-def kept(opened: Open, folder: Path, *keys: str) -> None:
+def kept(open_cache: OpenCache, folder: Path, *keys: str) -> None:
     """Put the paid verdict into a cache, which is closed again."""
-    cache = opened(folder)
+    cache = open_cache(folder)
     for key in keys or ("key",):
         cache.put(key, PAID)
     assert cache.problem is None
@@ -86,32 +69,34 @@ def test_an_edited_verdict_is_paid_again(
     assert any(note.startswith("1 verdicts of the cache were edited, or are not by this user") for note in run["notes"])
 
 
-def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, opened: Open) -> None:
+def test_a_verdict_moved_to_another_key_is_a_miss(tmp_path: Path, open_cache: OpenCache) -> None:
     """What was said of one answer is not said of another, whoever copies the row."""
-    kept(opened, tmp_path, "good", "bad")
+    kept(open_cache, tmp_path, "good", "bad")
     edit(tmp_path / FILE, "delete from verdicts where key = 'bad'")
     edit(tmp_path / FILE, "update verdicts set key = 'bad' where key = 'good'")
-    assert opened(tmp_path).get("bad") is None
+    assert open_cache(tmp_path).get("bad") is None
 
 
-def test_a_verdict_by_another_user_is_a_miss(tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verdict_by_another_user_is_a_miss(
+    tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A cache that somebody filled with a secret of their own, and handed over, gives nothing."""
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "theirs"))
-    kept(opened, tmp_path / "cache")
+    kept(open_cache, tmp_path / "cache")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "ours"))
-    cache = opened(tmp_path / "cache")
+    cache = open_cache(tmp_path / "cache")
     assert cache.get("key") is None
     cache.put("key", PAID)
     assert cache.get("key") == PAID
 
 
-def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, opened: Open) -> None:
+def test_a_cache_without_signatures_gives_nothing(tmp_path: Path, open_cache: OpenCache) -> None:
     """A table as earlier versions made it, or an attacker did, is used on, but its rows are paid for again."""
     text = PAID.model_copy(update={"overall_score": 1.0}).model_dump_json()
     with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         database.execute("create table verdicts (key text primary key, verdict text not null)")
         database.execute("insert into verdicts values ('key', ?)", [text])
-    cache = opened(tmp_path)
+    cache = open_cache(tmp_path)
     assert (cache.get("key"), cache.problem) == (None, None)
     cache.put("key", PAID)
     assert cache.get("key") == PAID
@@ -216,13 +201,13 @@ foreign = pytest.mark.parametrize("give", FOREIGN, ids=lambda give: give.__name_
 
 @foreign
 def test_a_cache_that_others_own_or_write_is_not_used(
-    give: Callable[[Path], str], tmp_path: Path, opened: Open
+    give: Callable[[Path], str], tmp_path: Path, open_cache: OpenCache
 ) -> None:
     """Nothing is taken from it and nothing put there; the problem names the place and the cure."""
     folder = tmp_path / "above" / "cache"
-    kept(opened, folder)
+    kept(open_cache, folder)
     why = give(folder)
-    cache = opened(folder)
+    cache = open_cache(folder)
     assert cache.get("key") is None
     assert cache.problem is not None
     assert why in cache.problem
@@ -272,11 +257,11 @@ def test_a_run_with_a_state_folder_that_others_write(
     assert list(place.iterdir()) == []
 
 
-def test_nobody_else_reads_verdicts(tmp_path: Path, opened: Open) -> None:
+def test_nobody_else_reads_verdicts(tmp_path: Path, open_cache: OpenCache) -> None:
     """Folder 0700, file, log and secret 0600, whatever the umask says."""
     before = os.umask(0)
     try:
-        cache = opened(tmp_path / "some" / "where")
+        cache = open_cache(tmp_path / "some" / "where")
         cache.put("key", PAID)
         modes = {
             each.name: oct(stat.S_IMODE(each.stat().st_mode))
@@ -292,7 +277,7 @@ def test_nobody_else_reads_verdicts(tmp_path: Path, opened: Open) -> None:
 
 
 def test_our_own_folder_is_closed_and_one_that_was_named_is_not(
-    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, open_cache: OpenCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An older cache that all could read becomes the user's alone; of a named folder only the files do."""
 
@@ -300,7 +285,7 @@ def test_our_own_folder_is_closed_and_one_that_was_named_is_not(
         folder.chmod(0o755)
         (folder / FILE).touch()
         (folder / FILE).chmod(0o644)
-        kept(opened, folder)
+        kept(open_cache, folder)
         return stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE((folder / FILE).stat().st_mode)
 
     (tmp_path / "evaltrack").mkdir()
@@ -309,19 +294,19 @@ def test_our_own_folder_is_closed_and_one_that_was_named_is_not(
     assert modes(tmp_path / "evaltrack") == (0o700, 0o600)
 
 
-def test_a_secret_that_others_could_read_is_replaced(tmp_path: Path, opened: Open) -> None:
+def test_a_secret_that_others_could_read_is_replaced(tmp_path: Path, open_cache: OpenCache) -> None:
     """Whoever read it could sign verdicts: those signed with it are paid for again."""
-    kept(opened, tmp_path)
+    kept(open_cache, tmp_path)
     (tmp_path / "state" / "verdicts.key").chmod(0o644)
-    assert opened(tmp_path).get("key") is None
+    assert open_cache(tmp_path).get("key") is None
     assert stat.S_IMODE((tmp_path / "state" / "verdicts.key").stat().st_mode) == 0o600
 
 
-def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, opened: Open) -> None:
+def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, open_cache: OpenCache) -> None:
     """An empty secret is none: anybody knows it."""
-    kept(opened, tmp_path)
+    kept(open_cache, tmp_path)
     (tmp_path / "state" / "verdicts.key").write_bytes(b"")
-    assert opened(tmp_path).get("key") is None
+    assert open_cache(tmp_path).get("key") is None
     assert len((tmp_path / "state" / "verdicts.key").read_bytes()) == 32
 
 
@@ -356,10 +341,10 @@ def test_a_user_without_a_home_gets_a_folder_that_nobody_foresees() -> None:
 # Clearing
 
 
-def test_the_cache_can_be_cleared(tmp_path: Path, opened: Open) -> None:
+def test_the_cache_can_be_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
     """`cache show` counts, `cache clear` removes the file and what SQLite keeps beside it, and says how much."""
     folder = tmp_path / "cache"
-    kept(opened, folder, "one", "two")
+    kept(open_cache, folder, "one", "two")
     shown = json.loads(evaltrack("cache", "show", "--output", "json", cwd=tmp_path).stdout)
     assert (shown["path"], shown["verdicts"], shown["problem"]) == (str(folder / FILE), 2, None)
     (folder / "mine.txt").write_text("not ours")
@@ -371,9 +356,11 @@ def test_the_cache_can_be_cleared(tmp_path: Path, opened: Open) -> None:
 
 
 @pytest.mark.parametrize("spoil", [all_write, all_write_the_file, lambda folder: (folder / FILE).write_text("no\n")])
-def test_a_cache_that_is_not_used_can_be_cleared(spoil: Callable[[Path], object], tmp_path: Path, opened: Open) -> None:
+def test_a_cache_that_is_not_used_can_be_cleared(
+    spoil: Callable[[Path], object], tmp_path: Path, open_cache: OpenCache
+) -> None:
     """What is too open or damaged is removed, without a count: to clear it is the cure."""
-    kept(opened, tmp_path / "cache")
+    kept(open_cache, tmp_path / "cache")
     spoil(tmp_path / "cache")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
     assert "an unknown number of verdicts" in cleared.stdout
@@ -381,9 +368,9 @@ def test_a_cache_that_is_not_used_can_be_cleared(spoil: Callable[[Path], object]
 
 
 @as_root
-def test_what_is_not_ours_is_not_cleared(tmp_path: Path, opened: Open) -> None:
+def test_what_is_not_ours_is_not_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
     """A file of another user stays."""
-    kept(opened, tmp_path / "cache")
+    kept(open_cache, tmp_path / "cache")
     somebody_owns_the_file(tmp_path / "cache")
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
     assert cleared.returncode == 2
@@ -391,9 +378,9 @@ def test_what_is_not_ours_is_not_cleared(tmp_path: Path, opened: Open) -> None:
     assert (tmp_path / "cache" / FILE).exists()
 
 
-def test_a_cache_in_use_is_not_cleared(tmp_path: Path, opened: Open) -> None:
+def test_a_cache_in_use_is_not_cleared(tmp_path: Path, open_cache: OpenCache) -> None:
     """An evaluation under way would go on writing to a file without a name."""
-    cache = opened(tmp_path / "cache")
+    cache = open_cache(tmp_path / "cache")
     cache.put("key", PAID)
     cleared = evaltrack("cache", "clear", "--yes", cwd=tmp_path)
     assert cleared.returncode == 2

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +15,7 @@ from evaltrack.tracking.judged import JudgeNoise, judge_notes
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.tags import read_tag
-from tests.conftest import _wait_for
-from tests.test_server import Browser, serve
+from tests.test_server import Browser, served_page
 
 BASELINE = {"golden": "small", "run_id": "x", "by": "me", "at": "2026-01-01T00:00:00+00:00", "reason": ""}
 DEEP = "[" * 3900 + "]" * 3900
@@ -40,13 +37,8 @@ SPOILT = [
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
     """A server with evaltrack's page."""
-    process, where, log = serve(tmp_path_factory.mktemp("poisoned") / "server", empty_database, "evaltrack")
-    try:
-        _wait_for(where + "/health", process, log)
+    with served_page(tmp_path_factory.mktemp("poisoned") / "server", empty_database) as where:
         yield where
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +16,7 @@ from evaltrack import run_eval
 from evaltrack.server import bounds
 from evaltrack.server.bounds import HEAVY, LIGHT, REFUSED_AT_ONCE, RETRY_SECONDS, WAITING, AsgiGuard, WsgiGuard
 from evaltrack.server.page_process import PageCache
-from tests.conftest import _wait_for
-from tests.test_server import TRAVEL, Answer, Browser, serve
+from tests.test_server import TRAVEL, Answer, Browser, served_page
 
 PREFIX = "/team/evaltrack"
 
@@ -214,13 +211,8 @@ def test_the_cache_of_pages_is_bounded_in_bytes() -> None:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
     """A server with evaltrack's page."""
-    process, where, log = serve(tmp_path_factory.mktemp("stalled") / "server", empty_database, "evaltrack")
-    try:
-        _wait_for(where + "/health", process, log)
+    with served_page(tmp_path_factory.mktemp("stalled") / "server", empty_database) as where:
         yield where
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
 
 
 def test_forty_eight_readers_at_once(address: str) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from evaltrack.errors import UsageError
 from tests.conftest import REPO, evaltrack
-from tests.test_cli_ui import free_port
+from tests.test_cli_ui import free_port, lines_until_ready
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
 
@@ -33,12 +33,7 @@ def served(folder: Path, database: Path, *options: str, hosts: str) -> Iterator[
     env = {**os.environ, "EVALTRACK_UI_ALLOWED_HOSTS": hosts}
     process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        assert process.stderr
-        lines = []
-        for line in process.stderr:
-            lines.append(line)
-            if line.startswith("Ready"):
-                break
+        lines = lines_until_ready(process)
         assert lines[-1].startswith("Ready"), "".join(lines)
         yield port
     finally:

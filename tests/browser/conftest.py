@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +22,7 @@ from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.compared import found, question, rows_of, side
-from tests.conftest import _wait_for
-from tests.test_server import serve
+from tests.test_server import served_page
 
 from .handbook import golden_file, target
 from .pages import CHROMIUM, LOOKS, apart
@@ -147,13 +145,8 @@ def files(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Fil
 def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Handbook]:
     """A real MLflow server with our pages, and both runs of the handbook in it."""
     folder = tmp_path_factory.mktemp("site")
-    process, address, log = serve(folder / "server", empty_database, "evaltrack")
-    try:
-        _wait_for(f"{address}/health", process, log)
+    with served_page(folder / "server", empty_database) as address:
         yield apart(lambda: _evaluated(folder, address, traces="all"))
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
 
 
 LARGE = 10_000
