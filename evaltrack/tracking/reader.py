@@ -18,7 +18,7 @@ from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG, Traced
-from evaltrack.tracking.writer import ROWS, SUMMARY
+from evaltrack.tracking.writer import ROWS, SUMMARY, TRIALS
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -177,10 +177,23 @@ def fetch_rows(store: Store, run_id: str, folder: Path) -> Path:
     Raises:
         TrackingError: the run or its rows are not there.
     """
-    with tracking_errors(f"reading {ROWS} of run {run_id}"):
-        path = store.download(run_id, ROWS, folder)
+    return _fetch(store, run_id, ROWS, folder)
+
+
+def fetch_trials(store: Store, run_id: str, folder: Path) -> Path:
+    """Download the rows of the single trials of a run into `folder`.
+
+    Raises:
+        TrackingError: the run or its trials are not there.
+    """
+    return _fetch(store, run_id, TRIALS, folder)
+
+
+def _fetch(store: Store, run_id: str, name: str, folder: Path) -> Path:
+    with tracking_errors(f"reading {name} of run {run_id}"):
+        path = store.download(run_id, name, folder)
     if not path.is_file():
-        raise TrackingError(f"MLflow run {run_id} holds no {ROWS}; was the artifact deleted? Evaluate again")
+        raise TrackingError(f"MLflow run {run_id} holds no {name}; was the artifact deleted? Evaluate again")
     return path
 
 
