@@ -69,7 +69,8 @@ def choose_runs(
         candidate = newest_evaluation(store, where, golden, but=but)
         _check_newest(store, where, golden, candidate)
     if candidate is None:
-        raise UsageError("no finished run to compare; evaluate first: evaltrack run GOLDEN")
+        which = f" of golden set `{golden}`" if golden else ""
+        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
     baseline = named if named or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):

@@ -117,6 +117,17 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     return evaluation_of(found[0]) if found else None
 
 
+def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:
+    """The newest finished evaluation of the run's golden set, where it ended later and is of the same target.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    newest = newest_evaluation(store, run.experiment_id, run.signature.golden, but=run.run_id)
+    later = newest is not None and newest.ended_at > run.ended_at and newest.signature.target == run.signature.target
+    return newest if later else None
+
+
 def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since: int) -> EvaluationRun | None:
     """The evaluation that FAILED or was KILLED last, after `since` (milliseconds since 1970); None if there is none.
 
