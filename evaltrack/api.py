@@ -26,6 +26,7 @@ def run_eval(
     *,
     target: str | Callable[..., Any] | None = None,
     target_options: Mapping[str, str] | None = None,
+    model: str = "",
     judge: str | Sequence[str] = "auto",
     alpha: float = 2.0,
     beta: float = 0.5,
@@ -63,6 +64,7 @@ def run_eval(
         target: A target's name (``"bm25:docs"``), your own function (see `evaltrack.targets.python`), or None for BM25
             over the corpus beside the golden set.
         target_options: Settings of the target, as its kind knows them.
+        model: The target's model, where the target cannot name it itself; logged, compared and shown.
         judge: Who judges the answers (see `evaltrack.judges`); several make a panel.
         alpha: Exponent of hit in the combined score.
         beta: Exponent of the tokens in the combined score.
@@ -101,6 +103,7 @@ def run_eval(
     """
     settings = Settings(
         k=k,
+        model=model,
         judges=(judge,) if isinstance(judge, str) else tuple(judge),
         target_options=dict(target_options or {}),
         weights=weights_of(alpha, beta, gamma),

@@ -34,7 +34,8 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         writer.log_text(f"pictures/{name}", [picture])
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
     metrics = logged_metrics(result, held=run.held)
-    writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature))
+    late = {} if "model" in run.params else {"model": result.signature.model}
+    writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature), late)
     if plan.command.evaluation_json is not None:
         path = Path(plan.command.evaluation_json)
         path.parent.mkdir(parents=True, exist_ok=True)

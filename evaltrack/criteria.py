@@ -1,6 +1,7 @@
 """What a run must reach: the success criteria of the seeds, or one's own. Pure.
 
-A criterion is met, missed, or could not be told because its metric was not measured; the last is never a pass.
+A criterion is met, missed, or could not be told: its metric was not measured, or no retriever can reach the bound on
+this golden set. What could not be told is never a pass.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from evaltrack.errors import UsageError
 
@@ -46,11 +48,23 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Checked:
-    """A criterion held against a run: `met` is None where the metric was not measured."""
+    """A criterion held against a run.
+
+    `met` is None where the metric was not measured, and where the bound is beyond what can be reached: precision in the
+    first k of questions that expect fewer than k sources. There `reachable` is the most that the metric can be.
+    """
 
     criterion: Criterion
     value: float | None
     met: bool | None
+    reachable: float | None = None
+
+    @property
+    def state(self) -> Literal["met", "missed", "not measured", "not reachable"]:
+        """What became of it, in a word or two."""
+        if self.met is not None:
+            return "met" if self.met else "missed"
+        return "not measured" if self.reachable is None else "not reachable"
 
 
 def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
@@ -90,10 +104,15 @@ def _bound(part: str, number: str) -> float:
 
 
 def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:
-    """Each criterion held against the metrics of a run."""
-    checked = []
-    for criterion in criteria:
-        value = metrics.get(criterion.metric)
-        met = None if value is None else _COMPARE[criterion.sign](value, criterion.bound)
-        checked.append(Checked(criterion, value, met))
-    return tuple(checked)
+    """Each criterion held against the metrics of a run, among them what can be reached (``precision_at_k.max``)."""
+    return tuple(_check(criterion, metrics) for criterion in criteria)
+
+
+def _check(criterion: Criterion, metrics: Mapping[str, float]) -> Checked:
+    value, most = metrics.get(criterion.metric), metrics.get(f"{criterion.metric}.max")
+    if value is None:
+        return Checked(criterion, None, None)
+    holds = _COMPARE[criterion.sign]
+    if criterion.sign.startswith(">") and most is not None and not holds(most, criterion.bound):
+        return Checked(criterion, value, None, most)
+    return Checked(criterion, value, holds(value, criterion.bound))

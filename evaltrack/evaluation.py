@@ -20,6 +20,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
 from evaltrack.logged import left_out_words
 from evaltrack.plan import Plan, planned
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.names import check_names
 from evaltrack.progress import Progress, Silent
 from evaltrack.records import Row
@@ -35,6 +36,9 @@ from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, 
 from evaltrack.tracking.store import Store, connect, impatient
 from evaltrack.tracking.writer import RunWriter
 from evaltrack.trials import Gathering
+
+NOT_STATED = "not stated"
+"""The model of a target that does not name it; `--model` does."""
 
 
 def evaluate_golden(
@@ -99,6 +103,7 @@ def _names(
         yield "a --judge", judge
     yield "--run-name", run_name or ""
     yield "--experiment", experiment or ""
+    yield "--model", settings.model
     yield "--require", settings.require
     yield "--evaluation-json", os.fspath(evaluation_json or "")
 
@@ -204,11 +209,12 @@ class _Evaluation:
             )
             if ledger.told[whose] == ledger.asked[whose]
         }
+        signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
         made = RunResult(
             run_id=run.run_id,
             experiment_id=run.experiment_id,
             status=status,
-            signature=plan.signature if judged else plan.signature.unjudged(),
+            signature=signature if judged else signature.unjudged(),
             metrics=summary.metrics,
             counts=summary.counts,
             totals=summary.totals | ledger.totals | ({"trial_errors": 0} if settings.trials == 1 else {}),
@@ -243,6 +249,12 @@ class _Evaluation:
             if price and told < asked:
                 own.append(f"the cost of the {whose} is not known: tokens were told for {told:,} of {asked:,} calls")
         return (*self.plan.notes(), *(note for note in own if note))
+
+
+def _models(ledger: Ledger, plan: Plan) -> str:
+    """The models that the responses name; of recorded ones that name none, that they are recorded."""
+    named = ", ".join(sorted(ledger.models))
+    return shown_text(named) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:

@@ -87,8 +87,9 @@ class Plan:
 
     def params(self) -> dict[str, str]:
         """What MLflow's params hold: everything that shapes a number."""
-        model = getattr(self.target, "model", None) or "none"
-        named = {"golden": str(self.golden.path), "target": self.signature.target, "model": model}
+        named = {"golden": str(self.golden.path), "target": self.signature.target}
+        if self.signature.model:  # else it is what the responses say, at the end
+            named["model"] = self.signature.model
         return named | self.settings.params() | {"judge": self.signature.judge}
 
     def tags(self, signature: Signature | None = None) -> dict[str, str]:
@@ -120,7 +121,7 @@ class Plan:
                 self.target,
                 rules=settings.rules,
                 judges=self.judges,
-                count=_counter(getattr(self.target, "model", None)),
+                count=_counter(settings.model or getattr(self.target, "model", None)),
                 trials=trials or range(1, settings.trials + 1),
                 memory=memory,
                 stop=stop,
@@ -160,7 +161,7 @@ def planned(
     try:
         judges = open_judges(names, settings, cache)
         _check_names(judges)
-        signature = _signature(golden, named, judges, settings)
+        signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
         redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
         command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
         yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
@@ -225,7 +226,13 @@ def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, se
     return function_target(target), f"python:{target.__module__}:{own}"
 
 
-def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings: Settings) -> Signature:
+def _model(target: Target, named: str, settings: Settings) -> str:
+    """The target's model as far as it is known before anything is asked."""
+    own: str | None = getattr(target, "model", None)
+    return settings.model or own or ("bm25" if named.startswith("bm25:") else "")
+
+
+def _signature(golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: Settings) -> Signature:
     return Signature(
         golden=golden.name,
         golden_digest=golden.digest,
@@ -236,6 +243,7 @@ def _signature(golden: GoldenSet, target: str, judges: Sequence[Judge], settings
         weights=settings.weights_text,
         pass_threshold=settings.pass_threshold,
         rubric=settings.rubric,
+        model=model,
     )
 
 

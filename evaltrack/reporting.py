@@ -132,7 +132,7 @@ def _result(
         seconds={f"target_seconds.{name}": value for name, value in stored.target_seconds.items()},
         by_judge=_pairs(stored.by_judge),
         cost_usd=stored.cost_usd,
-        criteria=tuple(Checked(each.criterion, each.value, each.met) for each in stored.criteria),
+        criteria=tuple(Checked(each.criterion, each.value, each.met, each.reachable) for each in stored.criteria),
         notes=stored.notes,
         errors=(),
         missed=(),

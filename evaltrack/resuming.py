@@ -146,6 +146,9 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _shaping(kept: Mapping[str, Any]) -> dict[str, Any]:
     signature = {name: value for name, value in kept["signature"].items() if name != "golden_digest"}
     settings = {name: value for name, value in kept["command"]["settings"].items() if name not in MAY_DIFFER}
+    for each in (settings, signature):  # versions of before have no `model`
+        if not each.get("model"):
+            each.pop("model", None)
     settings["redact"] = Settings(redact=tuple(settings["redact"])).redact_digest
     command = kept["command"]  # its target is whole, that of the signature as it may be shown
     return {

@@ -36,10 +36,12 @@ class Settings:
     `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question; `call_timeout` is for
     one call of a judge's model. `traces` chooses the questions that get an MLflow trace; `auto` is all of them up to
     1,000 and none above. Each question is asked `trials` times. `require` names criteria that the run must reach.
-    Prices are in USD per million tokens. What matches a pattern of `redact` is taken out of every response.
+    `model` names the target's model where the target cannot. Prices are in USD per million tokens. What matches a
+    pattern of `redact` is taken out of every response.
     """
 
     k: int = 5
+    model: str = ""
     judges: tuple[str, ...] = ("auto",)
     target_options: Mapping[str, str] = field(default_factory=dict)
     rubric: RubricName = "answer"
@@ -99,11 +101,12 @@ class Settings:
         return f"{len(self.redact)} pattern{'' if len(self.redact) == 1 else 's'}, sha256 {digest}"
 
     def params(self) -> dict[str, str]:
-        """The settings as MLflow's params hold them; weights one by one, prices left out where there are none."""
+        """The settings as MLflow's params hold them: weights one by one and in one text, prices where there are any."""
         params = {name: f"{value:.15g}" for name, value in self.weights.model_dump().items()}
+        params["weights"] = self.weights_text
         for setting in fields(self):
             value = getattr(self, setting.name)
-            if setting.name == "weights" or value is None or value == "":
+            if setting.name in ("weights", "model") or value is None or value == "":
                 continue
             if setting.name == "rubric_weights":
                 if self.rubric == "reasoning":

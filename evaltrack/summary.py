@@ -46,6 +46,10 @@ class ExactMean:
         return float(sum(map(Fraction, self._partials)) / self.count)
 
 
+MAX_MODELS = 10
+"""Models that a run names; a target that says another one each time names none."""
+
+
 class Ledger:
     """What the asking took, over every trial: tokens, verdicts, failures, seconds; 8 bytes a trial of timings."""
 
@@ -55,6 +59,7 @@ class Ledger:
         self.asked = {"target": 0, "judge": 0}
         self.told = {"target": 0, "judge": 0}
         self._seconds = array("d")
+        self.models: set[str] = set()
 
     def add(self, row: Row) -> None:
         """Enter one trial. What a failed call cost is in the ledger of whom it was asked."""
@@ -64,6 +69,8 @@ class Ledger:
         if response is not None:
             self._seconds.append(row.seconds)
             self.num_unanswered += response.answer is None
+            if response.model and len(self.models) < MAX_MODELS:
+                self.models.add(response.model)
             self._enter("target", response.usage)
         for verdict in row.verdicts:
             self.cached_verdicts += verdict.cached

@@ -146,7 +146,9 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 def evaltrack(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run the command line as a user does, in a process of its own."""
-    words, variables = tuple(map(str, arguments)), {**os.environ, **(env or {})}
+    words = tuple(map(str, arguments))
+    as_piped = {"EVALTRACK_RUN_OUTPUT": "table", "EVALTRACK_RESUME_OUTPUT": "table"}  # a warm process writes into files
+    variables = {**as_piped, **os.environ, **(env or {})}
     if not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env or {}):
         return warm.run(words, cwd, variables)
     command = [sys.executable, "-m", "evaltrack", *words]

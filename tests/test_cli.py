@@ -62,7 +62,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path)
         (["run", "good.jsonl", "-k", "0"], 2, "k is 0; write a whole number from 1 to 1000"),
         (["run", "good.jsonl", "-k", "five"], 2, "'five' is not a valid integer"),
         (["run", "pages"], 2, "pages: is a directory"),
-        (["run"], 2, "Missing argument 'GOLDEN'"),
+        (["run"], 2, "no golden set was named, and golden/ holds none; name one"),
         (["rnu"], 2, "No such command 'rnu'"),
         (["run", "good.jsonl", "-t", "recorded:answers.jsonl", "--min-coverage", "2"], 2, "not in the range"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 
 from evaltrack.cli.run import run as run_command
 
-from .conftest import REPO
+from .conftest import REPO, evaltrack
 
 
 def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -41,7 +42,9 @@ def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: P
     assert (run.info.status, run.info.run_name) == ("FINISHED", "travel bm25 k=3")
     assert run.data.metrics["n/recall_at_k"] == 22
     assert run.data.params["k"] == "3"
-    assert run.data.params["evaltrack.target"] == "bm25:golden/corpus/travel"
+    assert run.data.params["target"] == "bm25:golden/corpus/travel"
+    assert run.data.params["model"] == "bm25"
+    assert run.data.params["weights"] == "alpha=2,beta=0.5,gamma=1.5"
 
 
 def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Path) -> None:
@@ -54,20 +57,57 @@ def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Pa
     assert run.info.status == "FAILED"
 
 
-def test_the_project_takes_every_option_of_run() -> None:
-    """`MLproject` and `evaltrack run` name the same options with the same defaults.
+def test_the_project_passes_on_what_is_not_named(store_uri: str, tmp_path: Path) -> None:
+    """Any option of `evaltrack run`; files are looked for in the caller's folder too. MLflow logs what it was given."""
+    shutil.copy(REPO / "golden" / "travel.jsonl", tmp_path / "mine.jsonl")
+    shutil.copytree(REPO / "golden" / "corpus" / "travel", tmp_path / "pages")
+    named = ("golden=mine.jsonl", "target=bm25:pages?floor=0", "model=tuned", "run_name=Hello there", "require=mrr>0.1")
 
-    What a project cannot pass on (a list, a price that may be absent) is set as EVALTRACK_RUN_... instead. A run is not
-    resumed by a project, which opens a new one.
-    """
+    ended = mlflow_run(tmp_path, store_uri, *named)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "mine: 26 questions" in ended.stdout
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert run.info.run_name == "Hello there"
+    assert run.data.params["model"] == "tuned"
+    assert run.data.params["evaltrack.target"] == f"bm25:{tmp_path}/pages?floor=0"
+
+
+def test_mlflow_by_its_path_needs_no_active_environment(store_uri: str, tmp_path: Path) -> None:
+    """The Python that mlflow runs in is taken, where the one on the PATH lacks what evaltrack needs."""
+    ended = mlflow_run(tmp_path, store_uri, path="/usr/bin:/bin")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
+    """Called by nobody who has it."""
+    called = ["timeout", "60", "sh", "scripts/mlproject.sh"]
+    env = {"PATH": "/usr/bin:/bin"}
+    ended = subprocess.run(called, cwd=REPO, env=env, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "evaltrack is not installed for `python`" in ended.stderr
+    assert "mlflow run --env-manager uv" in ended.stderr
+
+
+def test_the_params_of_a_project_are_those_of_the_run(store_uri: str, tmp_path: Path) -> None:
+    """The same as of `evaltrack run`; none is empty, and none stands under another name."""
+    ended = mlflow_run(tmp_path, store_uri)
+    assert ended.returncode == 0, ended.stderr
+    golden = str(REPO / "golden" / "travel.jsonl")
+    assert evaltrack("run", golden, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}).returncode == 0
+    direct, project = (run.data.params for run in mlflow.MlflowClient(store_uri).search_runs(["0"]))
+    own = {"golden": golden, "target": f"bm25:{REPO}/golden/corpus/travel"}
+    here = {"golden": "golden/travel.jsonl", "target": "bm25:golden/corpus/travel"}
+    assert direct | here == project
+    assert direct == direct | own
+
+
+def test_the_project_names_options_of_run_with_their_defaults() -> None:
+    """A parameter has a default that is a value of its own: MLflow logs it as a param."""
     main = yaml.safe_load((REPO / "MLproject").read_text())["entry_points"]["main"]
-    left_out = {"output", "target_options", "verdict_cache", "resume", "retry_errors", "redact", "replay_check"}
-    options = {p.name: p.default for p in run_command.params if p.name not in left_out and "price" not in str(p.name)}
-
-    assert set(main["parameters"]) == set(options)
+    options = {parameter.name: parameter.default for parameter in run_command.params}
     for name, parameter in main["parameters"].items():
         assert f"{{{name}}}" in main["command"]
-        if name == "judge":
-            assert [parameter["default"]] == options[name]
-        elif name != "golden":
+        if name != "golden":
+            assert str(parameter["default"]) != ""
             assert type(options[name])(parameter["default"]) == options[name]

@@ -198,7 +198,14 @@ def test_any_text_can_be_stored_and_is_no_longer_than_its_limit(text: str, limit
 
 
 @pytest.mark.parametrize(
-    "url", ["http://a.example/b", "https://a.example:80/b?c=d#e", "HTTPS://A.example", "https://ä.example/ x"]
+    "url",
+    [
+        "http://a.example/b",
+        "https://a.example:80/b?c=d#e",
+        "HTTPS://A.example",
+        "https://ä.example/ x",
+        "file:///docs/a.md#b",
+    ],
 )
 def test_links_to_the_web_stay(url: str) -> None:
     """As they were written."""
@@ -209,7 +216,19 @@ def test_links_to_the_web_stay(url: str) -> None:
     "url",
     [
         *(None, "", "javascript:alert(1)", "JAVASCRIPT:alert(1)", " javascript:alert(1)", "data:text/html,x"),
-        *("vbscript:x", "file:///etc/passwd", "//a.example", "/a", "a.md", "http:", "http:///a", "https:a.example"),
+        *(
+            "vbscript:x",
+            "file://host/share",
+            "file:////host/share",
+            "file:///\\\\host",
+            "file:x",
+            "//a.example",
+            "/a",
+            "a.md",
+            "http:",
+            "http:///a",
+            "https:a.example",
+        ),
         *(
             "http://[::1",
             "java\nscript:x",

@@ -21,6 +21,7 @@ DEFAULTS = {
     "alpha": "2",
     "beta": "0.5",
     "gamma": "1.5",
+    "weights": "alpha=2,beta=0.5,gamma=1.5",
     "k": "5",
     "judge": "auto",
     "rubric": "answer",
@@ -35,6 +36,12 @@ DEFAULTS = {
 }
 
 
+WEIGHTS = (
+    "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15,"
+    "process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
+)
+
+
 def test_defaults_are_logged() -> None:
     """Every default that shapes an evaluation is a param; what is not set at all is left out."""
     Settings().check()
@@ -45,6 +52,7 @@ def test_every_setting_is_logged() -> None:
     """Whatever is set is a param: weights and a target's options one by one, a panel in one, prices with their unit."""
     made = Settings(
         k=3,
+        model="gpt-4o",
         judges=("openai:gpt-4o-mini", "recorded:humans.jsonl"),
         target_options={"field": "data.text", "rate": "2"},
         rubric="reasoning",
@@ -69,15 +77,13 @@ def test_every_setting_is_logged() -> None:
         "alpha": "1",
         "beta": "0",
         "gamma": "0.25",
+        "weights": WEIGHTS,
         "k": "3",
         "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
         "target.field": "data.text",
         "target.rate": "2",
         "rubric": "reasoning",
-        "rubric_weights": (
-            "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15,"
-            "process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
-        ),
+        "rubric_weights": WEIGHTS,
         "pass_threshold": "0.5",
         "concurrency": "2",
         "timeout": "0.5",

@@ -15,6 +15,7 @@ from evaltrack.corpus import Chunk
 from evaltrack.errors import UsageError
 from evaltrack.golden import open_golden
 from evaltrack.records import Question, Response, Target
+from evaltrack.report.html.text import safe_link
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25Target, open_bm25
 
@@ -66,7 +67,7 @@ def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
 
 def test_unknown_setting(tmp_path: Path) -> None:
     """A setting besides the floor is refused."""
-    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: floor$"):
+    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: floor, links$"):
         open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "1", "k": "5"})
 
 
@@ -103,6 +104,31 @@ def test_sources(tmp_path: Path) -> None:
     assert lead.score is not None
     assert feeding.score > lead.score > 0
     assert (response.abstained, response.usage, response.tool_calls) == (False, None, ())
+
+
+@pytest.mark.parametrize(
+    ("links", "url"),
+    [
+        ("https://git.example/blob/main/docs", "https://git.example/blob/main/docs/my%20pages/cats.md#feeding"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/my%20pages/cats.md#feeding"),
+        ("file", "file://{folder}/my%20pages/cats.md#feeding"),
+    ],
+)
+def test_sources_link_to_their_page(tmp_path: Path, links: str, url: str) -> None:
+    """In a repository, on a server or on this machine; the report takes each for a link."""
+    (tmp_path / "my pages").mkdir()
+    (tmp_path / "my pages" / "cats.md").write_text("# Cats\n\n## Feeding\n\nFish and milk.\n")
+    response = ask(open_bm25(str(tmp_path), {"floor": "0", "links": links}), "Fish?")
+    assert response.sources is not None
+    found = response.sources[0].url
+    assert found == url.format(folder=tmp_path)
+    assert safe_link(found) == found
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    """Before the corpus is read."""
+    with pytest.raises(UsageError, match=r"links is `docs`; write the address of the pages \(https://…\), or file"):
+        open_bm25(str(tmp_path), {"links": "docs"})
 
 
 def test_scores_are_lucenes_bm25() -> None:

@@ -214,6 +214,7 @@ def test_unmapped_fields_stand_under_their_own_names() -> None:
         sources=(Source(chunk_id="a", text="A"), Source(chunk_id="b"), Source(chunk_id="c")),
         tool_calls=(ToolCall(name="search", arguments={"q": "cats"}),),
         usage=Usage(prompt_tokens=1, completion_tokens=2),
+        model="m",
     )
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
+
+from evaltrack.errors import UsageError
 
 target_options = click.option(
     "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
@@ -25,3 +29,33 @@ def settings_of_target(options: Sequence[str]) -> dict[str, str]:
     if not all(key and sign for key, sign, _ in pairs):
         raise click.UsageError("--target-option: one has no `=`, or nothing before it; write KEY=VALUE")
     return {key: value for key, _, value in pairs}
+
+
+def default_golden(folder: Path = Path("golden")) -> str:
+    """The path of the only golden set in a folder.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    found = sorted(each for pattern in ("*.jsonl", "*.json") for each in folder.glob(pattern))
+    if len(found) == 1:
+        return str(found[0])
+    if not found:
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; name one: evaltrack run GOLDEN")
+    names = ", ".join(map(str, found[:5])) + (", …" if len(found) > 5 else "")
+    cure = "name one, or set `golden` under [run] in evaltrack.toml"
+    raise UsageError(f"no golden set was named, and there are {len(found)}: {names}; {cure}")
+
+
+def from_caller(name: str) -> str:
+    """A file, ``recorded:FILE`` or ``bm25:DIR`` of the folder in which `mlflow run` was called, if not of this one.
+
+    MLflow changes to the project's folder; `scripts/mlproject.sh` says where it came from.
+    """
+    caller = os.environ.get("EVALTRACK_CALLER_FOLDER")
+    kind, colon, place = name.rpartition(":")
+    path, question_mark, settings = place.partition("?")
+    if not caller or kind not in ("", "recorded", "bm25") or not path or Path(path).exists():
+        return name
+    there = Path(caller) / path
+    return f"{kind}{colon}{there}{question_mark}{settings}" if there.exists() else name

@@ -5,27 +5,37 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Literal, TextIO, cast
 
 import click
 
 from evaltrack.report.runners import json_without_commands, without_any_commands
 
 
-def output_option(*others: str) -> Callable[[Any], Any]:
-    """`--output table|json`, and other forms that a command has."""
+def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:
+    """`--output table|json`, and other forms that a command has; by default `auto` is JSON where stdout is a file."""
+    auto = default == "auto"
     return click.option(
         "--output",
-        default="table",
+        default=default,
         show_default=True,
-        type=click.Choice(["table", "json", *others]),
-        help="What is printed on stdout.",
+        type=click.Choice([*["auto"] * auto, "table", "json", *others]),
+        help="What is printed on stdout" + ("; auto: a table, or JSON where stdout is a file." if auto else "."),
     )
+
+
+def is_file(stream: TextIO) -> bool:
+    """Whether a stream writes into a file, and not to a terminal or a pipe."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError):  # closed, or none of the system's
+        return False
 
 
 class CommandlessStream:

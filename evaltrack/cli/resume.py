@@ -21,7 +21,7 @@ Examples:
 @click.argument("run")
 @click.option("--retry-errors", is_flag=True, help="Ask the failed questions again, too.")
 @ui_option
-@output_option()
+@output_option(default="auto")
 def resume(run: str, retry_errors: bool, ui_url: str, output: str) -> int:
     """Go on with the evaluation RUN that was killed or could not be logged, on the machine and in the folder it ran in.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import settings_of_target, target_options, ui_option
-from evaltrack.cli.output import output_option, print_json_text
+from evaltrack.cli.options import default_golden, from_caller, settings_of_target, target_options, ui_option
+from evaltrack.cli.output import is_file, output_option, print_json_text
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
@@ -22,23 +22,31 @@ Examples:
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl  responses gathered earlier
   evaltrack run golden/travel.jsonl --judge openai:gpt-4o-mini --require minimum
-  evaltrack run golden/travel.jsonl --output json > run.json   for machines
+  evaltrack run golden/travel.jsonl > baseline.json            saved as JSON, for compare --baseline and for machines
 """
 
+GOLDEN_HELP = "The golden set, where it is not the argument.  [default: the only one in golden/]"
 TARGET_HELP = (
     "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
     "auto is bm25: over corpus/NAME beside GOLDEN."
 )
+MODEL_HELP = "Name of the target's model, where the target cannot say it itself."
 JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
 REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
+UNDECIDED = {
+    "not measured": "A required metric was not measured.",
+    "not reachable": "A required value cannot be reached with this golden set and k; require a lower one.",
+}
 COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
 
-@click.command(epilog=EXAMPLES)
-@click.argument("golden", type=click.Path())
+@click.command(epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")})
+@click.argument("path", default="", metavar="[GOLDEN]")
+@click.option("--golden", default="", help=GOLDEN_HELP)
 @click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
 @target_options
+@click.option("--model", default="", help=MODEL_HELP)
 @click.option("-k", default=5, show_default=True, help="How many retrieved sources are scored.")
 @click.option("--judge", default=["auto"], show_default="auto", multiple=True, help=JUDGE_HELP)
 @click.option(
@@ -80,9 +88,13 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
 @click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
 @ui_option
-@output_option()
-def run(golden: str, target: str, min_coverage: float, replay_check: float, output: str, **options: Any) -> int:
+@output_option(default="auto")
+def run(
+    path: str, golden: str, target: str, min_coverage: float, replay_check: float, output: str, **options: Any
+) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
+
+    Where stdout is a file the result is written as JSON, so that `evaltrack run > baseline.json` saves a baseline.
 
     Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
     the gate against a baseline.
@@ -92,16 +104,32 @@ def run(golden: str, target: str, min_coverage: float, replay_check: float, outp
 
     for name in ("experiment", "run_name", "evaluation_json", "resume"):
         options[name] = options[name] or None
+    target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
-        result = run_eval(golden, target=None if target in ("", "auto") else target, progress=progress, **options)
+        result = run_eval(
+            _chosen_golden(path, golden),
+            target=None if target in ("", "auto") else target,
+            progress=progress,
+            **options,
+        )
     print_result(result, output)
     if replay_check and result.success:
         for line in _replayed(result, replay_check, options["judge"]):
-            click.echo(line, err=output == "json")
+            click.echo(line, err=output == "json" or is_file(sys.stdout))
     return end_of(result, min_coverage)
+
+
+def _chosen_golden(path: str, option: str) -> str:
+    """The golden set that the argument, else the option or a setting names; else the only one in `golden/`."""
+    from click.core import ParameterSource
+
+    typed = click.get_current_context().get_parameter_source("golden") is ParameterSource.COMMANDLINE
+    if path and typed and path != option:
+        raise click.UsageError(f"golden set {path} and --golden {option}: name one")
+    return from_caller(path or option or default_golden())
 
 
 def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> list[str]:
@@ -123,9 +151,10 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
     if any(checked.met is False for checked in result.criteria):
         click.echo("A required criterion was missed.", err=True)
         return EXIT_MISSED
-    if any(checked.met is None for checked in result.criteria):
-        click.echo("A required metric was not measured.", err=True)
-        return EXIT_INCONCLUSIVE
+    for state, message in UNDECIDED.items():
+        if any(checked.state == state for checked in result.criteria):
+            click.echo(message, err=True)
+            return EXIT_INCONCLUSIVE
     if result.coverage < min_coverage:
         click.echo(f"coverage {result.coverage:.3f} is below --min-coverage {min_coverage:g}", err=True)
         return EXIT_INCONCLUSIVE
@@ -134,7 +163,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
-    if output == "json":
+    if output == "json" or (output == "auto" and is_file(sys.stdout)):
         from evaltrack.report.machine import run_json
 
         for piece in run_json(result):

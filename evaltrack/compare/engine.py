@@ -119,8 +119,9 @@ def compare(
     changes.flips = tuple(sorted(asked, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, groups, changes, paired, asking)
     metrics, groups = decided.metrics, decided.groups
+    most = {f"{m.name}.max": m.reachable for m in metrics if m.reachable is not None}
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
-    checked = tuple(zip(*(check_criteria(criteria, values) for values in sides), strict=True))
+    checked = tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
     counted = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
     return Comparison(
         baseline=baseline.info,

@@ -81,7 +81,8 @@ class Response(Record):
     """What a target gave for one question.
 
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
-    the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know".
+    the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
+    the model that answered, where the target says so.
     """
 
     answer: ForeignText | None = None
@@ -89,6 +90,7 @@ class Response(Record):
     abstained: bool = False
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
+    model: ForeignText | None = None
 
     @property
     def declined(self) -> bool:

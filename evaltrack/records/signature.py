@@ -15,7 +15,7 @@ MAX_K = 1000
 
 
 class Signature(Record):
-    """What must agree before two runs may be compared (the target may differ: it is what is compared)."""
+    """What must agree before two runs may be compared (target and model may differ: they are compared)."""
 
     golden: str
     golden_digest: str
@@ -27,6 +27,7 @@ class Signature(Record):
     weights: str = ""
     pass_threshold: float = Field(default=0.75, ge=0, le=1)
     rubric: str = "answer"
+    model: str = ""
 
     def unjudged(self) -> Signature:
         """The same where there was nothing to judge: any judge would have said as much."""

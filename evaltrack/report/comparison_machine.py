@@ -10,6 +10,7 @@ from typing import Any, get_args
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.kinds import Fate
+from evaltrack.criteria import Checked
 from evaltrack.metrics import SCORES
 from evaltrack.report.verdict_words import reasons, verdict_words
 from evaltrack.table import FlatRow
@@ -82,12 +83,16 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "criteria": [
             {
                 "criterion": str(candidate.criterion),
-                "baseline": {"value": baseline.value, "met": baseline.met},
-                "candidate": {"value": candidate.value, "met": candidate.met},
+                "baseline": _checked(baseline),
+                "candidate": _checked(candidate),
             }
             for baseline, candidate in comparison.criteria
         ],
     }
+
+
+def _checked(checked: Checked) -> dict[str, float | bool | None]:
+    return {"value": checked.value, "met": checked.met, "reachable": checked.reachable}
 
 
 def _gate(gate: Gate | None) -> dict[str, Any] | None:

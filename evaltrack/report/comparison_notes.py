@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison_counts import error_words
 from evaltrack.report.comparison_words import both_words, count
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_title, number, one_line
 
 SMALL = 30
 """Questions below which the normal approximation behind `detectable` promises too much."""
@@ -52,6 +52,9 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     if titles or comparison.ignored:
         allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
         yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+    models = [side.signature.model for side in (comparison.baseline, comparison.candidate)]
+    if models[0] != models[1] and all(models):
+        yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
     yield from comparison.notes
     yield from aim_words(comparison)
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}

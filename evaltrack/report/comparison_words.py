@@ -16,7 +16,7 @@ from evaltrack.compare.comparison import (
 from evaltrack.criteria import Checked
 from evaltrack.report.runners import without_commands
 from evaltrack.report.verdict_words import reasons, verdict_words
-from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line
+from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
 from evaltrack.retrieval import title_key
 from evaltrack.table import FlatRow
 
@@ -226,9 +226,7 @@ def dropped_words(change: Change) -> str:
 def criteria_words(pair: tuple[Checked, Checked]) -> str:
     """A success criterion of the candidate, and what it was for the baseline."""
     baseline, candidate = pair
-    verdict = {True: "met", False: "missed", None: "not measured"}[baseline.met]
-    value = "" if baseline.value is None else f" ({number(baseline.value)})"
-    return f"{criterion_words(candidate)}; baseline: {verdict}{value}"
+    return f"{criterion_words(candidate)}; baseline: {state_words(baseline)}"
 
 
 def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:

@@ -30,7 +30,10 @@ def run_summary(result: RunResult) -> dict[str, Any]:
         },
         "by_judge": {judge: {"mean": mean, "n": n} for judge, (mean, n) in result.by_judge.items()},
         "cost_usd": dict(result.cost_usd),
-        "criteria": [{"criterion": str(c.criterion), "value": c.value, "met": c.met} for c in result.criteria],
+        "criteria": [
+            {"criterion": str(c.criterion), "value": c.value, "met": c.met, "reachable": c.reachable}
+            for c in result.criteria
+        ],
         "notes": list(result.notes),
         "target_seconds": {name.rpartition(".")[2]: value for name, value in result.seconds.items()},
     }

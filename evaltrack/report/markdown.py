@@ -19,6 +19,7 @@ from evaltrack.report.words import (
     low_metrics,
     metric_title,
     missed_words,
+    model_words,
     number,
     one_line,
 )
@@ -86,7 +87,8 @@ def _head(result: RunResult) -> Iterator[str]:
     totals, signature = result.totals, result.signature
     yield ""
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
-    yield f"Target `{clip(signature.target.replace('`', ''), 300)}` on {asked}."
+    model = _text(model_words(signature))
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {asked}."
     if totals["num_errors"]:
         yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""
@@ -143,7 +145,7 @@ def _metrics(result: RunResult) -> Iterator[str]:
         best = result.metrics.get(f"{name}.max")
         reach = f" (at most {number(best)})" if best is not None else ""
         yield f"| {metric_title(name, k)} | {number(value)}{reach} | {result.counts[name]} |"
-    for hint in low_metrics(result.metrics, k):
+    for hint in low_metrics(result.metrics, result.signature):
         yield f"\n{hint}"
 
 

@@ -48,6 +48,7 @@ class StoredCriterion(Record):
     criterion: Annotated[Criterion, BeforeValidator(_criterion)]
     value: Number | None
     met: bool | None
+    reachable: Number | None = None
 
 
 class StoredSummary(Record):

@@ -20,6 +20,7 @@ from evaltrack.report.words import (
     low_metrics,
     metric_title,
     missed_words,
+    model_words,
     number,
     one_line,
 )
@@ -32,7 +33,7 @@ def print_run(result: RunResult, console: Console) -> None:
     """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow."""
     signature, totals = result.signature, result.totals
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
-    head = f"{signature.golden}: {asked}, target {signature.target}"
+    head = f"{signature.golden}: {asked}, target {signature.target}{model_words(signature)}"
     console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
     if result.metrics:
         console.print(_metrics(result))
@@ -46,7 +47,7 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(Text(criterion_words(checked), style=style))
     for note in result.notes:
         console.print(Text(_begun(one_line(note, 300)), style="yellow"), soft_wrap=True)
-    for hint in low_metrics(result.metrics, signature.k):
+    for hint in low_metrics(result.metrics, signature):
         console.print(Text(hint, style="yellow"), soft_wrap=True)
     _print_rows(result, console)
     console.print(Text(f"MLflow run {result.run_id} {result.status}"), soft_wrap=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.criteria import Checked
 from evaltrack.reasoned import DIMENSIONS, MODES
-from evaltrack.records import Row
+from evaltrack.records import Row, Signature
 from evaltrack.report.runners import BREAK, without_commands
 from evaltrack.result import RunResult
 from evaltrack.rubric import TIERS
@@ -47,12 +47,26 @@ METRIC_TITLES = {
 GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
 """What is shown of each group."""
 
+EMBEDDING = "the embedding model does not capture semantic similarity"
 HINTS = {
-    "recall_at_k": (0.8, "expected chunks may not be indexed, or the question's words do not match the documents'"),
-    "precision_at_k": (0.6, "too many irrelevant results: better ranking or filtering, or larger chunks"),
-    "mrr": (0.7, "the first result is often wrong: reranking, or tuning of the scores"),
+    "recall_at_k": (
+        0.8,
+        ("expected chunks might not be indexed", EMBEDDING, "query terms do not match the documents' vocabulary"),
+    ),
+    "precision_at_k": (
+        0.6,
+        ("too many irrelevant results", "better ranking or filtering is needed", "chunks might be too small"),
+    ),
+    "mrr": (0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
 }
-"""Seed 004's good values, which a well-tuned retriever exceeds, and what to look at below them."""
+"""Values that a well-tuned retriever exceeds, and what to look at below them."""
+
+
+def model_words(signature: Signature) -> str:
+    """``, model gpt-4o-mini``, where the target's kind does not say as much."""
+    kind = signature.target.partition(":")[0]
+    plain = ("", kind, "not stated", signature.target.removeprefix("openai:"))
+    return "" if signature.model in plain else f", model {one_line(signature.model)}"
 
 
 def metric_title(name: str, k: int) -> str:
@@ -69,11 +83,15 @@ def one_line(text: str, limit: int = 160) -> str:
     return without_commands(line if len(line) <= limit else line[: limit - 1] + "…")
 
 
-def low_metrics(metrics: Mapping[str, float], k: int) -> Iterator[str]:
-    """A sentence with what to look at for each metric that could be above its good value and is not."""
-    for name, (good, hint) in HINTS.items():
+def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[str]:
+    """A sentence with what to look at for each metric that could be above its good value and is not.
+
+    BM25 has no embedding model to look at.
+    """
+    for name, (good, hints) in HINTS.items():
         if name in metrics and metrics[name] <= good < metrics.get(f"{name}.max", 1):
-            yield f"{metric_title(name, k)} is not above {good}: {hint}."
+            apt = [hint for hint in hints if hint is not EMBEDDING or not signature.target.startswith("bm25:")]
+            yield f"{metric_title(name, signature.k)} is not above {good}: {', or '.join(apt)}."
 
 
 def number(value: float) -> str:
@@ -134,9 +152,13 @@ def cost_words(result: RunResult) -> str:
 
 def criterion_words(checked: Checked) -> str:
     """A criterion, what the run reached, and whether that is enough."""
-    verdict = {True: "met", False: "missed", None: "not measured"}[checked.met]
-    value = "" if checked.value is None else f" ({number(checked.value)})"
-    return f"{checked.criterion}: {verdict}{value}"
+    return f"{checked.criterion}: {state_words(checked)}"
+
+
+def state_words(checked: Checked) -> str:
+    """Whether a criterion is met, with the value: ``not reachable (0.209 of at most 0.282)``."""
+    most = "" if checked.reachable is None else f" of at most {number(checked.reachable)}"
+    return checked.state + ("" if checked.value is None else f" ({number(checked.value)}{most})")
 
 
 def missed_words(row: Row, k: int) -> str:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from math import inf, log, log1p
 from pathlib import Path
+from urllib.parse import quote
 
 from evaltrack.corpus import Chunk, read_corpus
 from evaltrack.errors import UsageError
@@ -32,13 +33,17 @@ class EmptyIndexError(ValueError):
 
 
 def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target:
-    """Index the corpus at `place`. Settings: `floor` (a score, at least 0).
+    """Index the corpus at `place`.
+
+    Settings: `floor` (a score, at least 0), and `links`, which makes each source's `url` a link to its page: where the
+    folder's pages stand (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
     text = settings.pop("floor", str(FLOOR))
-    no_more_settings("bm25", settings, "floor")
+    links = _base(Path(place), settings.pop("links", ""))
+    no_more_settings("bm25", settings, "floor, links")
     try:
         floor = float(text)
     except ValueError:
@@ -46,19 +51,31 @@ def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target:
     if not 0 <= floor < inf:
         raise UsageError(f"bm25 target: floor is `{text}`; write a score, at least 0")
     try:
-        return Bm25Target(read_corpus(Path(place)), floor)
+        return Bm25Target(read_corpus(Path(place)), floor, links)
     except EmptyIndexError as error:
         raise UsageError(f"corpus {place}: {error}") from None
+
+
+def _base(folder: Path, links: str) -> str:
+    """What stands before a page's path in the link to it."""
+    if links == "file":
+        return folder.resolve().as_uri() + "/"
+    if links and not links.startswith(("https://", "http://")):
+        raise UsageError(f"bm25 target: links is `{links}`; write the address of the pages (https://…), or file")
+    return links and links.rstrip("/") + "/"
 
 
 class Bm25Target:
     """Ranks the chunks of a corpus against a question."""
 
-    def __init__(self, chunks: list[Chunk], floor: float = FLOOR) -> None:
+    model = "bm25"
+
+    def __init__(self, chunks: list[Chunk], floor: float = FLOOR, links: str = "") -> None:
         import bm25s
 
         self.chunks = chunks
         self.floor = floor
+        self._links = links
         self._terms = _Terms()
         terms = [self._terms(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
         self._frequency = Counter(term for chunk_terms in terms for term in set(chunk_terms))
@@ -74,7 +91,7 @@ class Bm25Target:
         ranked = self._rank(known, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION, sources=(), abstained=True)
-        sources = tuple(_source(self.chunks[place], score) for place, score in ranked)
+        sources = tuple(_source(self.chunks[place], score, self._links) for place, score in ranked)
         return Response(answer=self._quote(self.chunks[ranked[0][0]], set(terms)), sources=sources)
 
     def _rank(self, terms: list[str], depth: int) -> list[tuple[int, float]]:
@@ -116,6 +133,12 @@ class _Terms:
         return stems
 
 
-def _source(chunk: Chunk, score: float) -> Source:
+def _source(chunk: Chunk, score: float, links: str) -> Source:
     heading = f"{chunk.heading}\n\n" if chunk.heading else ""
-    return Source(chunk_id=chunk.id, title=chunk.title, url=chunk.url, text=heading + chunk.text, score=score)
+    return Source(
+        chunk_id=chunk.id,
+        title=chunk.title,
+        url=links + (quote(chunk.url, safe="/#") if links else chunk.url),
+        text=heading + chunk.text,
+        score=score,
+    )

@@ -44,7 +44,7 @@ EXCERPT_BYTES = 8000
 """Bytes looked at for an excerpt."""
 
 SOURCE_FIELDS = ("chunk_id", "title", "url", "text", "score")
-FIELDS = ("answer", "sources", *SOURCE_FIELDS, "prompt_tokens", "completion_tokens", "tool_calls", "abstained")
+FIELDS = ("answer", "sources", *SOURCE_FIELDS, "prompt_tokens", "completion_tokens", "tool_calls", "abstained", "model")
 
 ODD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 """What jmespath lets through: ``a > b`` of a number and a text, or brackets a thousand deep."""
@@ -186,7 +186,8 @@ class ResponseReader:
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         own_counts = self._expressions.keys().isdisjoint(usage)
         told = told_parts(usage_fields) if own_counts else {}
-        return fields | {"usage": None if missing else {**told, **usage}}
+        model = self._find("model", value, own.get("model"))
+        return fields | {"usage": None if missing else {**told, **usage}, "model": model}
 
     def _source(self, item: object, place: int) -> object:
         """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""

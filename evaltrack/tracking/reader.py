@@ -120,10 +120,11 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
 def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:
     """The newest finished evaluation of the run's golden set, where it ended later and is of the same target.
 
-    Raises:
-        TrackingError: the store does not answer.
+    None too where the store cannot tell: MLflow finds no golden set with a quote in its name.
     """
-    newest = newest_evaluation(store, run.experiment_id, run.signature.golden, but=run.run_id)
+    newest = None
+    with suppress(TrackingError, UsageError):
+        newest = newest_evaluation(store, run.experiment_id, run.signature.golden, but=run.run_id)
     later = newest is not None and newest.ended_at > run.ended_at and newest.signature.target == run.signature.target
     return newest if later else None
 

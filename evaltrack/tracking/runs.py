@@ -32,7 +32,7 @@ class OpenRun:
     """A run that is RUNNING and waits to be filled.
 
     Its metrics are logged at `step`, 0 but where a run that was broken off logged some before, which `held` names:
-    MLflow shows those of the last step, whatever the clock says.
+    MLflow shows those of the last step, whatever the clock says. `params` names the params it has.
     """
 
     run_id: str
@@ -41,6 +41,7 @@ class OpenRun:
     resumed: bool = False
     held: frozenset[str] = frozenset()
     name: str = ""
+    params: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
     except BaseException:
         close_run(store, run.info.run_id, "FAILED")
         raise
-    return OpenRun(run.info.run_id, run.info.experiment_id, name=told.name)
+    params = frozenset({*run.data.params, *told.params})
+    return OpenRun(run.info.run_id, run.info.experiment_id, name=told.name, params=params)
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:
@@ -135,7 +137,7 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
     missing = {name: value for name, value in told.params.items() if name not in logged.params}
     with tracking_errors("resuming the run"):
         store.client.update_run(run_id, status="RUNNING")
-        store.client.log_batch(run_id, params=_params(missing), tags=run_tags(told.tags))
+        store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(told.tags))
         named = run.inputs.dataset_inputs if run.inputs else ()
         if not any(each.dataset.digest == told.data.digest[:36] for each in named):
             _log_dataset(store, run_id, told.data)
@@ -143,11 +145,18 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
     forget_traces(store, info.experiment_id, run_id)
     step = 1 + max((metric.step for metric in earlier), default=-1)
     return OpenRun(
-        run_id, info.experiment_id, step, resumed=True, held=frozenset(logged.metrics), name=info.run_name or told.name
+        run_id,
+        info.experiment_id,
+        step,
+        resumed=True,
+        held=frozenset(logged.metrics),
+        name=info.run_name or told.name,
+        params=frozenset({*logged.params, *told.params}),
     )
 
 
-def _params(params: Mapping[str, str]) -> list[Param]:
+def run_params(params: Mapping[str, str]) -> list[Param]:
+    """Params as MLflow takes them, cut at its limit."""
     from mlflow.entities import Param
 
     return [Param(key, value[:PARAM_LIMIT]) for key, value in params.items()]
@@ -184,7 +193,7 @@ def _describe(store: Store, run: Run, told: Description) -> None:
     with tracking_errors("logging params and tags"):
         store.client.log_batch(
             run_id,
-            params=_params(own),
+            params=run_params(own),
             tags=run_tags({**told.tags, "mlflow.runName": told.name}),
         )
         _log_dataset(store, run_id, told.data)

@@ -20,7 +20,7 @@ from evaltrack.records import Reasoned, Row
 from evaltrack.table import FlatRow, TableWriter
 from evaltrack.table_reader import count_rows, read_table
 from evaltrack.tracking.metric_names import metric_name
-from evaltrack.tracking.runs import OpenRun, run_tags
+from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
 
@@ -98,9 +98,16 @@ class RunWriter:
         self.log_text(TABLE, [pd.DataFrame(columns).to_json(orient="split", index=False)])
 
     def log_summary(
-        self, metrics: Mapping[str, float], summary: dict[str, Any], note: str, tags: Mapping[str, str]
+        self,
+        metrics: Mapping[str, float],
+        summary: dict[str, Any],
+        note: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, str],
     ) -> None:
         """Log the metrics and the tags as they turned out in one call, `summary.json` and the description.
+
+        Of the params those that were not known at the start.
 
         Raises:
             TrackingError: the store refused.
@@ -111,7 +118,7 @@ class RunWriter:
         entities = [Metric(metric_name(name), value, now, self._run.step) for name, value in metrics.items()]
         with tracking_errors("logging the metrics"):
             described = run_tags({**tags, "mlflow.note.content": note})
-            self._store.client.log_batch(self._run_id, metrics=entities, tags=described)
+            self._store.client.log_batch(self._run_id, metrics=entities, tags=described, params=run_params(params))
             self._store.client.log_dict(self._run_id, summary, SUMMARY)
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
@@ -200,9 +207,14 @@ def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
 
 
 _RARE = frozenset(
-    {*(score.name for score in REASONING_SCORES), *Reasoned.model_fields, *OF_TRIALS, "trial", "trials", "passes"}
+    {
+        *(score.name for score in REASONING_SCORES),
+        *Reasoned.model_fields,
+        *OF_TRIALS,
+        *("trial", "trials", "passes", "model"),
+    }
 )
-"""Columns of the reasoning rubric and of several trials, which are left out where there is nothing in them."""
+"""Columns of the reasoning rubric, of trials and of a target's model: left out where there is nothing in them."""
 
 _SHOWN_OTHERWISE = frozenset(
     {

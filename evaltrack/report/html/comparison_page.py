@@ -110,7 +110,7 @@ def _runs(comparison: Comparison) -> Iterator[tuple[str, Any]]:
 def _hints(comparison: Comparison) -> Iterator[str]:
     values = {metric.name: metric.candidate for metric in comparison.metrics}
     most = {f"{metric.name}.max": metric.reachable for metric in comparison.metrics if metric.reachable is not None}
-    return low_metrics(values | most, _k(comparison))
+    return low_metrics(values | most, comparison.candidate.signature)
 
 
 def _figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:

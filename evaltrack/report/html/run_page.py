@@ -21,6 +21,7 @@ from evaltrack.report.words import (
     judge_words,
     low_metrics,
     metric_title,
+    model_words,
     number,
 )
 from evaltrack.result import METRICS, RunResult
@@ -71,6 +72,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         .get_template("run.html")
         .render(
             result=result,
+            model=model_words(result.signature),
             back=back,
             headline=_headline(result),
             kind=_kind(result),
@@ -83,7 +85,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             figures=[_figure(result, name) for name in FIRST if name in result.metrics],
             others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
-            hints=list(low_metrics(result.metrics, k)),
+            hints=list(low_metrics(result.metrics, result.signature)),
             groups=list(_groups(result)),
             group_titles=[metric_title(name, k) for name in _group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],

@@ -17,11 +17,16 @@ def shown(text: str | None, limit: int) -> str:
 
 
 def safe_link(url: str | None) -> str | None:
-    """The link if it is one to the web, else None: `javascript:` and its kind lead nowhere."""
+    """The link if it leads to the web or to a file of this machine, else None, as of `javascript:`.
+
+    For a file on another machine (`file://host/share`, `file:////host/share`) a browser may send the reader's password.
+    """
     if not url or len(url) > 2000 or _HARMFUL.search(url):
         return None
     try:
         parts = urlsplit(url)
     except ValueError:
         return None
+    if parts.scheme == "file":
+        return url if not parts.netloc and re.match(r"/[^/\\]", parts.path) else None
     return url if parts.scheme in ("http", "https") and parts.netloc else None
