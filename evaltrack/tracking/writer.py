@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.metrics import OF_TRIALS, REASONING_SCORES
+from evaltrack.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
 from evaltrack.table import FlatRow, TableWriter
 from evaltrack.table_reader import count_rows, read_table
@@ -200,9 +200,16 @@ def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
 
 
 _RARE = frozenset(
-    {*(score.name for score in REASONING_SCORES), *Reasoned.model_fields, *OF_TRIALS, "trial", "trials", "passes"}
+    {
+        *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
+        *Reasoned.model_fields,
+        *OF_TRIALS,
+        "trial",
+        "trials",
+        "passes",
+    }
 )
-"""Columns of the reasoning rubric and of several trials, which are left out where there is nothing in them."""
+"""Columns of the reasoning rubric, an agent's checks and several trials, left out where there is nothing in them."""
 
 _SHOWN_OTHERWISE = frozenset(
     {
