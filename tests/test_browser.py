@@ -52,7 +52,7 @@ def test_two_runs_stand_side_by_side_question_by_question(server: str, tmp_path:
     assert "travel bm25 k=3" in compared
     assert "travel bm25 k=5" in compared
     assert "What does it cost to check in a surfboard?" in compared
-    assert "26 of 26" in compared
+    assert "63 of 63" in compared
     assert "recall_at_k" in compared
     assert "View as table" in table
     assert "retrieved" in table

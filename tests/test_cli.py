@@ -33,7 +33,7 @@ def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Pat
     assert printed["schema"] == "evaltrack.run/1"
     assert printed["status"] == "FINISHED"
     assert printed["counts"]["recall_at_k"] == 22
-    assert len(printed["rows"]) == 26
+    assert len(printed["rows"]) == 63
     assert {"id", "domain", "passed", "error", "recall_at_k", "answer", "sources"} <= set(printed["rows"][0])
     assert printed["rows"][25]["unmeasured"]["recall_at_k"] == "the question is a negative"
 

@@ -204,6 +204,9 @@ def test_the_default_floor_is_chosen_on_other_questions_than_it_is_tested_on() -
     assert not chosen_on & {question.question for name in script["TESTED"] for question in open_golden(GOLDEN / name)}
     assert script["choose"](asyncio.run(script["best_scores"](["calibration.jsonl"]))) == FLOOR
     tested = asyncio.run(script["best_scores"](script["TESTED"]))
+    declined, (lost, caught) = "it declines", tested.declined(FLOOR)
+    assert f"other negatives {declined} {caught:.0%}, on" in (told := (GOLDEN / "README.md").read_text())
+    assert f"other answerable questions {lost:.0%}\n" in told
     above = sum((a > n) + (a == n) / 2 for a, n in product(tested.answerable, tested.negative))
     auc = above / (len(tested.answerable) * len(tested.negative))
     assert f"with an AUC of {auc:.2f}" in " ".join((evaltrack.targets.bm25.__doc__ or "").split())
