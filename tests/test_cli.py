@@ -32,10 +32,10 @@ def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Pat
     assert ended.returncode == 0
     assert printed["schema"] == "evaltrack.run/1"
     assert printed["status"] == "FINISHED"
-    assert printed["counts"]["recall_at_k"] == 22
+    assert printed["counts"]["recall_at_k"] == 60
     assert len(printed["rows"]) == 63
     assert {"id", "domain", "passed", "error", "recall_at_k", "answer", "sources"} <= set(printed["rows"][0])
-    assert printed["rows"][25]["unmeasured"]["recall_at_k"] == "the question is a negative"
+    assert printed["rows"][24]["unmeasured"]["recall_at_k"] == "the question is a negative"
 
 
 def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path) -> None:
@@ -235,8 +235,9 @@ def test_settings_come_from_options_then_environment_then_file(store_uri: str, t
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 2\nrun-name = 'from file'\n")
     env = {"MLFLOW_TRACKING_URI": store_uri, "EVALTRACK_RUN_K": "3"}
 
-    by_variable = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env=env)
-    by_option = evaltrack("run", TRAVEL, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
+    few = few_questions(tmp_path, 3)
+    by_variable = evaltrack("run", few, "--output", "json", cwd=tmp_path, env=env)
+    by_option = evaltrack("run", few, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
 
     assert json.loads(by_variable.stdout)["signature"]["k"] == 3
     assert json.loads(by_option.stdout)["signature"]["k"] == 4
