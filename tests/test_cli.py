@@ -18,7 +18,7 @@ import pytest
 from evaltrack import __version__
 from evaltrack.cli import COMMANDS, cli, main
 
-from .conftest import REPO, evaltrack
+from .conftest import REPO, evaltrack, few_questions
 
 TRAVEL = REPO / "golden" / "travel.jsonl"
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
