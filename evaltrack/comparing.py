@@ -11,8 +11,10 @@ from pathlib import Path
 
 from evaltrack.commands import Named
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.engine import compare
+from evaltrack.compare.engine import AskAgain, compare
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.compare.pairing import Side
+from evaltrack.compare.scatter import Record
 from evaltrack.criteria import parse_criteria
 from evaltrack.errors import UsageError
 from evaltrack.golden import golden_name
@@ -29,8 +31,8 @@ from evaltrack.result import METRICS
 from evaltrack.sides import choose_runs, side_of_file, side_of_run
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.reader import shown_side_by_side, side_by_side
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.reader import EvaluationRun, newer_evaluation, shown_side_by_side, side_by_side
+from evaltrack.tracking.store import Store, connect
 
 
 def compare_runs(
@@ -110,7 +112,7 @@ def compare_runs(
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
         records = partial(question_records, store, other) if other else no_records
-        again = asking_again(chosen, now, repeat_flips, named, records, say) if gate == "auto" else None
+        again = _asking(store, chosen, now, repeat_flips, named, records, say) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
@@ -125,3 +127,19 @@ def compare_runs(
         note = comparison_note(made, chosen.experiment_id, side_by_side=shown_side_by_side(chosen, other))
         log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)
     return made
+
+
+def _asking(
+    store: Store,
+    run: EvaluationRun,
+    side: Side,
+    times: RepeatFlips,
+    named: Named,
+    records: Callable[[Sequence[str]], Mapping[str, Record]],
+    say: Callable[[str], object],
+) -> AskAgain:
+    """Who asks again; nobody by itself where the target was evaluated once more since: it may be another by now."""
+    if times == "auto" and (newer := newer_evaluation(store, run)):
+        why = f"run {newer.run_id} of the same target is newer, and its code may differ; --repeat-flips N asks it"
+        return AskAgain(why_not=why)
+    return asking_again(run, side, times, named, records, say)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,6 +26,7 @@ from evaltrack.tracking.baselines import get_baseline, list_baselines
 from evaltrack.tracking.reader import (
     EvaluationRun,
     fetch_rows,
+    fetch_trials,
     find_evaluation,
     named_evaluation,
     newest_broken,
@@ -66,7 +69,8 @@ def choose_runs(
         candidate = newest_evaluation(store, where, golden, but=but)
         _check_newest(store, where, golden, candidate)
     if candidate is None:
-        raise UsageError("no finished run to compare; evaluate first: evaltrack run GOLDEN")
+        which = f" of golden set `{golden}`" if golden else ""
+        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
     baseline = named if named or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
@@ -123,7 +127,18 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    return side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
+    side = side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
+    return replace(side, trials=partial(_trials, store, run.run_id, local))
+
+
+def _trials(store: Store, run_id: str, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
+    """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
+    found: dict[str, list[FlatRow]] = {}
+    with suppress(TrackingError):
+        for row in read_table(fetch_trials(store, run_id, folder), ids=ids):
+            found.setdefault(row["id"], []).append(without_texts(row))
+        return found
+    return {}
 
 
 def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:

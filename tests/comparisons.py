@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo, Threshold
+from evaltrack.compare.gate import Gate
 from evaltrack.criteria import Checked, Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.table import FlatRow, flatten
@@ -120,6 +121,7 @@ def comparison(**fields: Any) -> Comparison:
         edited=("28",),
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
+        gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
         causes={"source_demoted": 2, "target_failed": 1},
         criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
         compare_link="http://127.0.0.1:5000/#/experiments/0/evaluation-runs?selectedRunUuid=c1&compareToRunUuid=b1",

@@ -467,3 +467,15 @@ def test_the_command_line(store_uri: str, tmp_path: Path, capfd: pytest.CaptureF
     assert cli(*compared_, "--repeat-flips", "3") == 0
     assert "asked again (1 call): 1 scatter" in capfd.readouterr().out
     assert cli(*compared_, "--repeat-flips", "often") == 2
+
+
+def test_an_older_run_is_not_asked_of_newer_code_unless_that_is_wanted(store_uri: str, tmp_path: Path) -> None:
+    """The same target was evaluated once more since: what answers now may not be what answered then."""
+    older, before = pair(store_uri, tmp_path, {"b": [False]})
+    newer = found_run(store_uri, tmp_path)
+    asked.clear()
+    made = compared((older, before), store_uri, "auto")
+    assert not asked
+    assert made.asking.why_not is not None
+    assert f"run {newer.run_id} of the same target is newer" in made.asking.why_not
+    assert compared((older, before), store_uri, 3).asking.possible

@@ -405,6 +405,19 @@ def test_the_studentised_interval_is_students_where_nothing_is_skewed() -> None:
     assert bootstrap.studentised(np.array([2.0]), np.array([9]), 0.95, 100, 0) is None
 
 
+@pytest.mark.parametrize("n", [5, 7, 10, 20])
+def test_few_skewed_pairs_have_an_interval_wider_than_both_it_is_made_of(n: int) -> None:
+    """By sqrt(n / (n - 1)) on each side, without which 92 % of them hold the truth where 95 % is said."""
+    values = -np.sort(np.random.default_rng(n).exponential(0.1, n))[::-1]
+    found = interval((np.zeros(n), values), resamples=1000)
+    ratios = bootstrap.studentised(values, np.ones(n, dtype=np.int64), 0.95, 1000, 0) or (0.0, 0.0)
+    wider, mean = math.sqrt(n / (n - 1)), values.mean()
+    half = student_t(n - 1).ppf(0.975) * values.std(ddof=1) / math.sqrt(n)
+    assert found.method == "bootstrap-t"
+    assert mean - found.low == pytest.approx((mean - min(ratios[0], mean - half)) * wider)
+    assert found.high - mean == pytest.approx((max(ratios[1], mean + half) - mean) * wider)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "options", "message"),
     [

@@ -12,6 +12,7 @@ from evaltrack.compare.errors_by_message import ErrorCount, error_counts
 from evaltrack.compare.fates import MAIN_SCORES, Fates, result_scores
 from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.compare.pairing import Paired
+from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.records import Signature
 from evaltrack.rubric import PASS_SCORE
 from evaltrack.table import FlatRow
@@ -56,6 +57,7 @@ class Changes:
         self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
         self._scores = result_scores(paired.frame, left_out)
         ids, room = self._listed(fates)
+        self._trials: tuple[Trials, Trials] = ({}, {})
         self._changes = self._with_causes(ids, paired)
         same = fates.part("identical")
         sample = same["id"] if len(same) <= room else same["id"][:SAMPLED]
@@ -79,6 +81,12 @@ class Changes:
         wanted = [key for listed in ids.values() for key in listed][:MAX_CAUSES]
         whole, slim = set(wanted[:WHOLE_ROWS]), set(wanted[WHOLE_ROWS:])
         before, after = ({**side.rows(whole), **side.slim(slim)} for side in (paired.baseline, paired.candidate))
+        worse = {key for fate in WORSE for key in ids[fate]}
+        chosen = [key for key in wanted if key in worse]
+        self._trials = (
+            trials_of(before, chosen, paired.baseline.trials),
+            trials_of(after, chosen, paired.candidate.trials),
+        )
         carried = set(wanted[:CARRIED_ROWS])
         named = {key for listed in ids.values() for key in listed}
         light = paired.frame[paired.frame["id"].isin(named)].set_index("id").to_dict("index")
@@ -94,9 +102,10 @@ class Changes:
     ) -> Change:
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
+        elif fate in WORSE:
+            before, after, causes = self._explained(key, light, before, after)
         else:
-            causes = causes_of(before, after, self._signature.k)
-            causes = causes if fate in WORSE else _differences(causes, before, after, self._signature.k)
+            causes = _differences(causes_of(before, after, self._signature.k), before, after, self._signature.k)
         by_judge = _by_judge(before, after)
         return Change(
             id=key,
@@ -116,6 +125,15 @@ class Changes:
             borderline=self._borderline(light) if by_judge or fate != "broke" else None,
             fate=fate,
         )
+
+    def _explained(self, key: str, light: Any, before: FlatRow, after: FlatRow) -> tuple[FlatRow, FlatRow, list[Cause]]:
+        """The rows as they are shown, and why the question is worse; of several trials, what those that failed show."""
+        was, now = (trials.get(key, ()) for trials in self._trials)
+        if (was or now) and not after["error"]:
+            dropped = tuple(self._moved(light, worse=True))
+            if found := explain_by_trials(before, after, (was, now), dropped, self._signature.k):
+                return found.before, found.after, found.causes
+        return before, after, causes_of(before, after, self._signature.k)
 
     def _moved(self, light: Any, *, worse: bool) -> Iterator[tuple[str, float, float]]:
         """The scores that fell, or rose: the main ones, and where none of them did the others."""

@@ -18,6 +18,7 @@ from evaltrack.records import Signature
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:
+    from evaltrack.compare.gate import Gate
     from evaltrack.tracking.history import PastRun
     from evaltrack.tracking.traces import Traced
 
@@ -230,7 +231,7 @@ class Comparison:
 
     `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
     ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
-    and outcome, where they are not too many. `history` is the last runs of the golden set, newest first.
+    and outcome, where they are not too many. `history` is the last runs of the set, newest first; `gate` the rules.
     """
 
     baseline: RunInfo
@@ -264,6 +265,7 @@ class Comparison:
     errors: tuple[ErrorCount, ...] = ()
     history: tuple[PastRun, ...] = ()
     asking: Asking = Asking()
+    gate: Gate | None = None
 
     @property
     def by_fate(self) -> dict[Fate, tuple[Change, ...]]:

@@ -139,7 +139,7 @@ def compare(
         removed=paired.removed,
         edited=paired.edited,
         ignored=tuple(ignore),
-        left_out=tuple(sorted(left_out)),
+        left_out=tuple(sorted(name for name in left_out if _measured(name, baseline, candidate))),
         causes=dict(counted.most_common()),
         criteria=checked,
         notes=known.notes,
@@ -149,10 +149,16 @@ def compare(
         others=changes.others,
         same=changes.same,
         asking=asking,
+        gate=gate,
         fates=changes.counts,
         errors=changes.errors,
         aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
     )
+
+
+def _measured(metric: str, *sides: Side) -> bool:
+    """Whether a side holds values of the metric; which questions pass is always said to be left out."""
+    return metric == "pass_rate" or any(BY_METRIC[metric].name in side.columns for side in sides)
 
 
 def _ask_again(

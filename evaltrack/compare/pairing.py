@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,8 @@ class Side:
     """One run, ready to be compared: who it is, its light columns, and its rows by id.
 
     `rows` gives them whole, `slim` without the texts of sources, and `brief` what is shown of a question that is
-    identical, in the order of the golden set.
+    identical, in the order of the golden set. `trials` gives, without texts, the single trials of questions that were
+    asked several times; a saved file has none.
     """
 
     info: RunInfo
@@ -42,6 +43,7 @@ class Side:
     rows: Callable[[Collection[str]], Mapping[str, FlatRow]]
     slim: Callable[[Collection[str]], Mapping[str, FlatRow]]
     brief: Callable[[Collection[str]], Iterable[FlatRow]]
+    trials: Callable[[Collection[str]], Mapping[str, Sequence[FlatRow]]] = lambda _ids: {}
 
 
 class NotComparableError(InconclusiveError):

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, get_args
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
+from evaltrack.compare.gate import Gate
 from evaltrack.compare.kinds import Fate
 from evaltrack.metrics import SCORES
 from evaltrack.report.verdict_words import reasons, verdict_words
@@ -42,7 +43,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
     `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed` and `edited` hold ids. A number that
-    is not finite is null.
+    is not finite is null. `gate` holds the rules that were applied.
     """
     found: dict[str, Any] = _storable(_whole(comparison))
     return found
@@ -55,6 +56,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "headline": verdict_words(comparison),
         "exit_code": comparison.exit_code,
         "reasons": reasons(comparison),
+        "gate": _gate(comparison.gate),
         "baseline": _run(comparison.baseline),
         "candidate": _run(comparison.candidate),
         "compare_link": comparison.compare_link,
@@ -85,6 +87,21 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
             }
             for baseline, candidate in comparison.criteria
         ],
+    }
+
+
+def _gate(gate: Gate | None) -> dict[str, Any] | None:
+    """The rules that were applied: tolerated drops by metric, and by domain and metric."""
+    if gate is None:
+        return None
+    return {
+        "kind": gate.kind,
+        "allow_flips": gate.allow_flips,
+        "min_coverage": gate.min_coverage,
+        "max_drop": {name: asdict(drop) for name, drop in gate.drops.items()},
+        "domain_max_drop": {
+            domain: {name: asdict(drop) for name, drop in drops.items()} for domain, drops in gate.domain_drops.items()
+        },
     }
 
 

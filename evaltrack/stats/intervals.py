@@ -17,7 +17,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from evaltrack.stats.bootstrap import bca, studentised
-from evaltrack.stats.pairs import distinct
+from evaltrack.stats.pairs import distinct, mean_of
 
 if TYPE_CHECKING:
     from evaltrack.stats.pairs import Floats, Integers, Scores
@@ -40,7 +40,8 @@ class Interval:
 
     - ``bca``: bootstrap, every distinct difference resampled exactly.
     - ``bca-grouped``: bootstrap of groups of close differences; see `evaltrack.stats.bootstrap.bca`.
-    - ``bootstrap-t``: studentised bootstrap, and Student's t where that is wider: few pairs, hardly two alike.
+    - ``bootstrap-t``: studentised bootstrap, and Student's t where that is wider, both widened by what resampling few
+      pairs misses: few pairs, hardly two alike.
     - ``adjusted-t``: Student's t after two pairs were added, one in each direction: few pairs or few changes.
     """
 
@@ -90,7 +91,8 @@ def paired_interval(
     if n >= RESAMPLED_PAIRS and changes >= RESAMPLED_CHANGES and len(values) > 1:
         return Interval(*bca(values, counts, rounding, confidence, resamples, seed))
     if len(values) >= CONTINUOUS * n and (ends := studentised(values, counts, confidence, resamples, seed)):
-        return _interval(*_wider(ends, _student(values, counts, confidence)), "bootstrap-t", span)
+        hull = _wider(ends, _student(values, counts, confidence))
+        return _interval(*_unshrunk(*hull, mean_of(values, counts), n), "bootstrap-t", span)
     return _interval(*_adjusted(values, counts, changes, span, confidence), "adjusted-t", span)
 
 
@@ -100,6 +102,12 @@ def _interval(low: float, high: float, method: Method, span: float | None) -> In
 
 def _wider(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     return min(one[0], other[0]), max(one[1], other[1])
+
+
+def _unshrunk(low: float, high: float, mean: float, n: int) -> tuple[float, float]:
+    """The ends moved out by what resampling n pairs from n misses of their spread (Hesterberg 2015, section 3.2)."""
+    wider = sqrt(n / (n - 1))
+    return mean - (mean - low) * wider, mean + (high - mean) * wider
 
 
 def _student(values: Floats, counts: Integers, confidence: float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
 from evaltrack.tracking.traces import TRACES_TAG, Traced
-from evaltrack.tracking.writer import ROWS, SUMMARY
+from evaltrack.tracking.writer import ROWS, SUMMARY, TRIALS
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -117,6 +117,17 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     return evaluation_of(found[0]) if found else None
 
 
+def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:
+    """The newest finished evaluation of the run's golden set, where it ended later and is of the same target.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    newest = newest_evaluation(store, run.experiment_id, run.signature.golden, but=run.run_id)
+    later = newest is not None and newest.ended_at > run.ended_at and newest.signature.target == run.signature.target
+    return newest if later else None
+
+
 def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since: int) -> EvaluationRun | None:
     """The evaluation that FAILED or was KILLED last, after `since` (milliseconds since 1970); None if there is none.
 
@@ -177,10 +188,23 @@ def fetch_rows(store: Store, run_id: str, folder: Path) -> Path:
     Raises:
         TrackingError: the run or its rows are not there.
     """
-    with tracking_errors(f"reading {ROWS} of run {run_id}"):
-        path = store.download(run_id, ROWS, folder)
+    return _fetch(store, run_id, ROWS, folder)
+
+
+def fetch_trials(store: Store, run_id: str, folder: Path) -> Path:
+    """Download the rows of the single trials of a run into `folder`.
+
+    Raises:
+        TrackingError: the run or its trials are not there.
+    """
+    return _fetch(store, run_id, TRIALS, folder)
+
+
+def _fetch(store: Store, run_id: str, name: str, folder: Path) -> Path:
+    with tracking_errors(f"reading {name} of run {run_id}"):
+        path = store.download(run_id, name, folder)
     if not path.is_file():
-        raise TrackingError(f"MLflow run {run_id} holds no {ROWS}; was the artifact deleted? Evaluate again")
+        raise TrackingError(f"MLflow run {run_id} holds no {name}; was the artifact deleted? Evaluate again")
     return path
 
 

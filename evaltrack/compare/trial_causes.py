@@ -1,0 +1,153 @@
+"""Why a question of several trials got worse: each trial that failed, beside the passing one that is most like it.
+
+The row of such a question is a mean, and shows one of its trials. Trials scatter, so that any two of them may differ in
+something that explains nothing: what a passing trial of the baseline shares with a failing one is not why it failed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evaltrack.compare.causes import ORDER, causes_of
+from evaltrack.compare.comparison import Cause
+from evaltrack.records import Reasoned
+from evaltrack.table import FlatRow
+
+Trials = Mapping[str, Sequence[FlatRow]]
+"""The rows of single trials, by question."""
+
+Moved = Sequence[tuple[str, float, float]]
+"""Scores that fell: name, before, now."""
+
+MAX_DISTINCT = 20
+"""Trials of one question that are looked at, of those that are not the same; the most frequent."""
+
+MAX_ROWS = 20_000
+"""Rows of trials that are read of one side."""
+
+CONTENT = (
+    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    *Reasoned.model_fields,
+)
+"""What a row shows of one of its trials."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The rows of both sides, showing the trials that the causes are read from."""
+
+    before: FlatRow
+    after: FlatRow
+    causes: list[Cause]
+
+
+def trials_of(rows: Mapping[str, FlatRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
+    """The trials of those of the questions that have several, as far as `MAX_ROWS` goes."""
+    wanted, room = [], MAX_ROWS
+    for key in ids:
+        count = (rows[key]["trials"] or 0) if key in rows else 0
+        if 1 < count <= room:
+            wanted.append(key)
+            room -= count
+    return read(wanted) if wanted else {}
+
+
+def explain_by_trials(
+    before: FlatRow, after: FlatRow, trials: tuple[Sequence[FlatRow], Sequence[FlatRow]], dropped: Moved, k: int
+) -> Explained | None:
+    """The cause that most of the worse trials have; of equally many the earliest in the flow.
+
+    Args:
+        before: The baseline's row of the question.
+        after: The candidate's.
+        trials: The trials behind them; empty where the row is of one.
+        dropped: Scores of the question that fell.
+        k: How many sources are scored.
+
+    Returns:
+        None where no trial of the candidate is worse than the baseline.
+    """
+    was, now = (rows or [row] for rows, row in zip(trials, (before, after), strict=True))
+    worse, what = _worse(was, now, dropped)
+    if not worse:
+        return None
+    passing = [row for row in was if row["passed"]] or was
+    read = [(*_closest(row, passing, k), times) for row, times in _distinct(worse)]
+    votes = Counter[tuple[str, str | None]]()
+    for _, _, causes, times in read:
+        votes[_vote(causes)] += times
+    chosen = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
+    old, new, causes, _ = next(each for each in read if _vote(each[2]) == chosen)
+    if len(now) > 1:
+        detail = f"{causes[0].detail}, in {_share(votes[chosen], len(worse))} {what}"
+        causes = [replace(causes[0], detail=detail), *causes[1:]]
+    return Explained(_showing(before, old), _showing(after, new), causes)
+
+
+def _worse(was: Sequence[FlatRow], now: Sequence[FlatRow], dropped: Moved) -> tuple[list[FlatRow], str]:
+    """The trials that failed, where a larger share does than before; else those of which a score fell."""
+    if _failing(now) > _failing(was):
+        return [row for row in now if row["passed"] is False], "that failed"
+    return [row for row in now if any(_beyond(row, *score) for score in dropped)], "with a lower score"
+
+
+def _share(times: int, total: int) -> str:
+    if total == 1:
+        return "the one trial"
+    return (
+        ("both" if total == 2 else f"all {total}") + " trials" if times == total else f"{times} of the {total} trials"
+    )
+
+
+def _failing(trials: Sequence[FlatRow]) -> float:
+    """The share of the measured trials that failed."""
+    measured = [row["passed"] for row in trials if row["passed"] is not None]
+    return measured.count(False) / len(measured) if measured else 0.0
+
+
+def _beyond(row: FlatRow, name: str, before: float, now: float) -> bool:
+    """Whether the trial's score lies on the side of the baseline's to which the question's moved."""
+    value = row[name]
+    return value is not None and (value < before if now < before else value > before)
+
+
+def _closest(row: FlatRow, others: Sequence[FlatRow], k: int) -> tuple[FlatRow, FlatRow, list[Cause]]:
+    """The baseline's trial from which this one departs last in the flow, and why it does."""
+    pairs = [(other, row, causes_of(other, row, k)) for other, _ in _distinct(others)]
+    return max(pairs, key=lambda pair: (ORDER.index(pair[2][0].kind), -len(pair[2])))
+
+
+def _vote(causes: Sequence[Cause]) -> tuple[str, str | None]:
+    return causes[0].kind, causes[0].source
+
+
+def _distinct(trials: Sequence[FlatRow]) -> list[tuple[FlatRow, int]]:
+    """Trials of other content, each with how many are the same, the most frequent first."""
+    counts, first = Counter[str](), dict[str, FlatRow]()
+    for row in trials:
+        key = json.dumps([row["passed"], *(_plain(row[name]) for name in CONTENT)])
+        counts[key] += 1
+        first.setdefault(key, row)
+    return [(first[key], times) for key, times in counts.most_common(MAX_DISTINCT)]
+
+
+def _plain(value: object) -> object:
+    """Of sources what they are, of verdicts what they say; not their scores, tokens or whether they were cached."""
+    if not isinstance(value, list):
+        return value
+    names = ("chunk_id", "title", "text_digest", "judge", "overall_score", "declined")
+    return [[each.get(name) for name in names] if isinstance(each, dict) else each for each in value]
+
+
+def _showing(row: FlatRow, trial: FlatRow) -> FlatRow:
+    """The row, with this trial as the one it shows; texts of sources that it holds already stay."""
+    if row is trial:
+        return row
+    texts = {source["text_digest"]: source["text"] for source in row["sources"] or ()}
+    shown = {name: trial[name] for name in CONTENT}
+    if shown["sources"] is not None:
+        shown["sources"] = [source | {"text": texts.get(source["text_digest"])} for source in shown["sources"]]
+    return row | shown
