@@ -9,7 +9,7 @@ does, so golden sets survive edits of the text. A front matter between two lines
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -48,6 +48,12 @@ def read_corpus(folder: Path) -> list[Chunk]:
     if not chunks:
         raise UsageError(f"corpus {folder}: holds no pages; write Markdown files that start with `# Title`")
     return list(chunks.values())
+
+
+def domain_folders(folder: Path, domains: Iterable[str] = ()) -> dict[str, Path]:
+    """The folders in `folder` by their names, which are domains; none where one of `domains` has no folder."""
+    found = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
+    return found if found.keys() >= set(domains) else {}
 
 
 def _page(path: Path, page_id: str) -> Iterator[Chunk]:

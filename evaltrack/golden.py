@@ -9,28 +9,24 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-import re
 import stat
 from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails, from_json
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from evaltrack.errors import GoldenError
+from evaltrack.golden_entries import array_entries, kind_of, line_entries
 from evaltrack.records import Question
+from evaltrack.records.base import Key
 
-MAX_QUESTION_BYTES = 1 << 20
-MAX_ARRAY_BYTES = 64 << 20
 MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
-
-Entry = tuple[int, object | ValueError]
-"""A line number (from 1) and what stands there: a parsed JSON value, or why it cannot be parsed."""
+KEY: TypeAdapter[str] = TypeAdapter(Key)
 
 Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
@@ -90,9 +86,8 @@ def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
     _check_file(path)
     problems: list[Problem] = []
     digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
-    for _, question in _questions(path, problems):
+    for _, question in _questions(path, problems, id_hashes):
         digest.update(_digest_line(question))
-        id_hashes.append(hash(question.id))
         tally.add(question)
     if _repeats(id_hashes):
         problems.extend(_duplicate_ids(path))
@@ -125,27 +120,48 @@ def _nearest_file(path: Path) -> str:
     return f"; did you mean {path.parent / near[0]}?" if near else ""
 
 
-def _questions(path: Path, problems: list[Problem]) -> Iterator[tuple[int, Question]]:
-    """The valid questions with their line numbers; what is wrong with the others is appended to `problems`."""
-    entries = _array_entries(path) if path.suffix == ".json" else _line_entries(path)
+def _questions(
+    path: Path, problems: list[Problem], id_hashes: array[int] | None = None
+) -> Iterator[tuple[int, Question]]:
+    """The valid questions with their line numbers; what is wrong with the others is appended to `problems`.
+
+    The hashes of all ids that can be read, of bad lines too, are appended to `id_hashes`.
+    """
+    for line, value in _objects(path, problems):
+        if id_hashes is not None and (known := _id(value)) is not None:
+            id_hashes.append(hash(known))
+        try:
+            question = Question.model_validate(value)
+        except ValidationError as error:
+            problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
+        else:
+            if _too_deep(question.metadata):
+                problems.append((line, f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"))
+            else:
+                yield line, question
+
+
+def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, object]]]:
+    """The JSON objects of the file with their line numbers, and with the fields that may be left out."""
+    entries = array_entries(path) if path.suffix == ".json" else line_entries(path)
     for position, (line, value) in enumerate(entries, start=1):
         if isinstance(value, ValueError):
             problems.append((line, str(value)))
         elif not isinstance(value, dict):
-            problems.append((line, f"is {_kind(value)}; a question is a JSON object"))
+            problems.append((line, f"is {kind_of(value)}; a question is a JSON object"))
         else:
             value.setdefault("domain", path.stem)
             if path.suffix == ".json":
                 value.setdefault("id", position)
-            try:
-                question = Question.model_validate(value)
-            except ValidationError as error:
-                problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
-            else:
-                if _too_deep(question.metadata):
-                    problems.append((line, f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"))
-                else:
-                    yield line, question
+            yield line, value
+
+
+def _id(value: dict[str, object]) -> str | None:
+    """The id of an object that may be no question otherwise; None where it has none that can be read."""
+    try:
+        return KEY.validate_python(value.get("id"))
+    except ValidationError:
+        return None
 
 
 def _too_deep(value: object, depth: int = 0) -> bool:
@@ -154,81 +170,6 @@ def _too_deep(value: object, depth: int = 0) -> bool:
         return False
     items = value.values() if isinstance(value, dict) else value
     return depth >= MAX_DEPTH or any(_too_deep(item, depth + 1) for item in items)
-
-
-def _line_entries(path: Path) -> Iterator[Entry]:
-    """The lines of a `.jsonl` file. A byte-order mark, CRLF and blank lines are simply read."""
-    with path.open("rb") as file:
-        number = 0
-        while raw := file.readline(MAX_QUESTION_BYTES + 2):
-            number += 1
-            if len(raw.rstrip(b"\r\n")) > MAX_QUESTION_BYTES:
-                yield number, ValueError(f"is longer than {MAX_QUESTION_BYTES:,} bytes; a question must be shorter")
-                while raw and not raw.endswith(b"\n"):
-                    raw = file.readline(MAX_QUESTION_BYTES)
-                continue
-            raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-            if text := raw.strip(b" \t\r\n"):
-                yield number, _parse(text)
-
-
-def _array_entries(path: Path) -> Iterator[Entry]:
-    """The elements of the one array in a `.json` file, each with the line it starts on."""
-    raw = path.read_bytes() if path.stat().st_size <= MAX_ARRAY_BYTES else None
-    if raw is None:
-        yield 1, ValueError(f"is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line")
-        return
-    text = raw.removeprefix(b"\xef\xbb\xbf")
-    value = _parse(text)
-    if isinstance(value, ValueError):
-        yield _broken_line(text, str(value)), value
-    elif not isinstance(value, list):
-        yield 1, ValueError(f"holds {_kind(value)}; a .json golden set is one array of objects")
-    else:
-        yield from zip(_element_lines(raw.decode("utf-8-sig")), value, strict=True)
-
-
-def _broken_line(raw: bytes, message: str) -> int:
-    """The line on which an array stops being JSON, from what `_parse` said of it."""
-    if found := re.search(r" at line (\d+) column", message):
-        return int(found[1])
-    found = re.search(r"UTF-8 at byte (\d+)", message)
-    at = int(found[1]) if found else raw.find(b"\0")
-    return 1 + raw.count(b"\n", 0, max(at, 0))
-
-
-def _element_lines(text: str) -> Iterator[int]:
-    """The line on which each element of the (valid) outermost array starts."""
-    import json
-
-    decoder, at, line, seen = json.JSONDecoder(), text.index("[") + 1, 1, 0
-    while True:
-        while text[at] in " \t\r\n,":
-            at += 1
-        if text[at] == "]":
-            return
-        line, seen = line + text.count("\n", seen, at), at
-        yield line
-        _, at = decoder.raw_decode(text, at)
-
-
-def _parse(raw: bytes) -> Any:
-    """The JSON value in `raw`, or a ValueError that says where it stops being JSON (returned, not raised)."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return ValueError(f"is not valid UTF-8 at byte {error.start + 1}; save the file as UTF-8")
-    if b"\0" in raw:
-        return ValueError("holds a NUL byte; remove it")
-    try:
-        return from_json(raw, allow_inf_nan=False)
-    except ValueError as error:
-        return ValueError(f"is not JSON: {str(error).replace(' at line 1 column ', ' at column ')}")
-
-
-def _kind(value: object) -> str:
-    kinds = {list: "an array", str: "a string", bool: "a boolean", type(None): "null", dict: "an object"}
-    return kinds.get(type(value), "a number")
 
 
 def _explain(detail: ErrorDetails) -> str:
@@ -245,7 +186,7 @@ def _explain(detail: ErrorDetails) -> str:
         return f"`{'.'.join(map(str, place))}` is empty; write some text"
     if name in ("expected_chunks", "expected_sources", "expected_tools") and len(place) == 1:
         example = "titles" if name == "expected_sources" else "names" if name == "expected_tools" else "chunk ids"
-        return f'`{name}` is {_kind(detail["input"])}; write a list of {example}, like ["a", "b"]'
+        return f'`{name}` is {kind_of(detail["input"])}; write a list of {example}, like ["a", "b"]'
     message = detail["msg"].removeprefix("Value error, ")
     return f"`{'.'.join(map(str, place))}`: {message}" if place else message
 
@@ -259,11 +200,13 @@ def _repeats(hashes: array[int]) -> bool:
 
 def _duplicate_ids(path: Path) -> Iterator[Problem]:
     first: dict[str, int] = {}
-    for line, question in _questions(path, []):
-        if question.id in first:
-            yield line, f"id `{question.id}` is already on line {first[question.id]}; ids must be unique"
+    for line, value in _objects(path, []):
+        if (known := _id(value)) is None:
+            continue
+        if known in first:
+            yield line, f"id `{known}` is already on line {first[known]}; ids must be unique"
         else:
-            first[question.id] = line
+            first[known] = line
 
 
 def _digest_line(question: Question) -> bytes:

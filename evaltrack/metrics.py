@@ -86,7 +86,18 @@ def _reasoning_scores() -> Iterator[Score]:
         )
 
 
+def _agent_scores() -> Iterator[Score]:
+    for name, meaning in (
+        ("tools_called", "1 if every expected tool was called, else 0"),
+        ("tool_invoked", "1 if an expected tool was called, else 0"),
+        ("tools_coordinated", "several expected tools: 1 if all of them were called, else 0"),
+        ("sources_included", "answerable, with expected tools: 1 if the output holds sources, else 0"),
+    ):
+        yield Score(name, name, meaning, depends_on=NOTHING, section="" if name == "tools_called" else "agent")
+
+
 RETRIEVAL_SCORES = tuple(_retrieval_scores())
+AGENT_SCORES = tuple(_agent_scores())
 TRIAL_SCORES = tuple(_trial_scores())
 OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
 REASONING_SCORES = tuple(_reasoning_scores())
@@ -119,7 +130,7 @@ SCORES = (
         section="judge",
         higher_is_better=False,
     ),
-    Score("tools_called", "tools_called", "1 if every expected tool was called, else 0", depends_on=NOTHING),
+    *AGENT_SCORES,
     Score(
         "num_tokens",
         "num_tokens",

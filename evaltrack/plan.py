@@ -216,7 +216,7 @@ def _check_writable(path: Path) -> None:
 
 def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
-        name = target or default_target(golden.path)
+        name = target or default_target(golden.path, golden.stats.by["domain"])
         return open_target(name, settings.target_options), name
     from evaltrack.targets.python import function_target
 

@@ -89,9 +89,7 @@ def _answering(
         scores |= _judged(verdicts)
     if "overall_score" not in scores:
         unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
-    if question.expected_tools:
-        called = {call.name for call in response.tool_calls}
-        scores["tools_called"] = float(called.issuperset(question.expected_tools))
+    scores |= _tools(question, response)
     if tokens is not None:
         scores["num_tokens"] = float(tokens.count)
     combined = combined_score(scores, rules.weights)
@@ -104,6 +102,19 @@ def _answering(
     if passed is not None:
         scores["pass"] = float(passed)
     return Measured(scores, unmeasured, duplicates, passed)
+
+
+def _tools(question: Question, response: Response) -> dict[str, float]:
+    """The functional checks of an agent, of a question that expects tools."""
+    expected, called = set(question.expected_tools), {call.name for call in response.tool_calls}
+    if not expected:
+        return {}
+    scores = {"tools_called": float(expected <= called), "tool_invoked": float(not expected.isdisjoint(called))}
+    if len(expected) > 1:
+        scores["tools_coordinated"] = scores["tools_called"]
+    if not question.negative:
+        scores["sources_included"] = float(bool(response.sources))
+    return scores
 
 
 def _reasoning(

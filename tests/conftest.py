@@ -39,6 +39,15 @@ for variable in (
     os.environ.pop(variable, None)
 
 
+def few_questions(folder: Path, number: int) -> Path:
+    """A set in `folder` of the first questions of the travel set, with the corpora beside it."""
+    lines = (REPO / "golden/travel.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "corpus").symlink_to(REPO / "golden/corpus")
+    golden = folder / "travel.jsonl"
+    golden.write_text("".join(lines[:number]), encoding="utf-8")
+    return golden
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or writes the user's verdicts and journals."""

@@ -110,6 +110,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
     shutil.copy(empty_database, folder / "mlflow.db")
     uri = f"sqlite:///{folder}/mlflow.db"
     command = [sys.executable, "-m", "evaltrack", "run", str(GOLDEN), "-t", AGENT, "--experiment", "wikipedia"]
+    required = ["--require", "functional"]
     prices = ["--judge-price-in", "0.15", "--judge-price-out", "0.6"]
     with OpenAIServer(ledger.behave, api_key=KEY) as server:
         given = {
@@ -122,7 +123,7 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
             "PYTHONPATH": str(REPO),
         }
         ended = subprocess.run(
-            [*command, *prices, "--output", "json", "--evaluation-json", "results/evaluation.json"],
+            [*command, *required, *prices, "--output", "json", "--evaluation-json", "results/evaluation.json"],
             cwd=folder,
             env={**os.environ, **given},
             capture_output=True,
@@ -134,17 +135,26 @@ def evaluation(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_every_question_is_asked_judged_and_scored(evaluation: Evaluation) -> None:
-    """24 questions, 4 of them negatives: three calls of the agent and one of the judge for each, none failed."""
+    """20 questions, 2 of them negatives: three calls of the agent and one of the judge for each, none failed."""
     totals, metrics, counts = (evaluation.printed[name] for name in ("totals", "metrics", "counts"))
-    assert (totals["num_questions"], totals["num_negatives"], totals["num_errors"]) == (24, 4, 0)
-    assert (totals["num_judged"], totals["judge_errors"], totals["cached_verdicts"]) == (24, 0, 0)
-    assert (len(evaluation.ledger.agent), len(evaluation.ledger.judge)) == (72, 24)
-    assert counts["judge_score"] == counts["combined_score"] == counts["hit_rate"] == 20
+    assert (totals["num_questions"], totals["num_negatives"], totals["num_errors"]) == (20, 2, 0)
+    assert (totals["num_judged"], totals["judge_errors"], totals["cached_verdicts"]) == (20, 0, 0)
+    assert (len(evaluation.ledger.agent), len(evaluation.ledger.judge)) == (60, 20)
+    assert counts["judge_score"] == counts["combined_score"] == counts["hit_rate"] == 18
     assert metrics["hit_rate"] > 0.8
     assert 0 < metrics["judge_score"] < 1
     assert 0 < metrics["combined_score"] <= metrics["combined_score_best"]
     assert evaluation.run.info.status == "FINISHED"
-    assert evaluation.run.data.metrics["n/judge_score"] == 20
+    assert evaluation.run.data.metrics["n/judge_score"] == 18
+
+
+def test_the_functional_checks_are_criteria_of_the_run(evaluation: Evaluation) -> None:
+    """A tool invoked, both tools used, sources in the output: named, each a share of where it was measured."""
+    counts, note = evaluation.printed["counts"], evaluation.run.data.tags["mlflow.note.content"]
+    assert [counts[name] for name in ("tool_invoked", "tools_coordinated", "sources_included")] == [20, 18, 18]
+    assert evaluation.run.data.metrics["agent/tool_invoked"] == evaluation.run.data.metrics["tools_called"] == 1
+    for name in ("tool_invoked", "tools_coordinated", "sources_included"):
+        assert f"{name} >= 1: met (1.000)" in note.replace("\\", "").replace("&gt;", ">")
 
 
 def test_tokens_are_what_the_server_counted_in_two_ledgers(evaluation: Evaluation) -> None:
@@ -182,7 +192,7 @@ def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) ->
     assert untimed((evaluation.folder / "results" / "evaluation.json").read_text()) == untimed(text)
     assert list(written) == ["timestamp", "num_questions", "summary", "metadata", "results"]
     results, summary = written["results"], written["summary"]
-    assert written["num_questions"] == len(results) == 24
+    assert written["num_questions"] == len(results) == 20
     assert list(results[0]) == ["question", "hit_rate", "mrr", "judge_score", "num_tokens", "combined_score"]
     means = {
         "avg_hit_rate": "hit_rate",
@@ -192,7 +202,7 @@ def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) ->
         "avg_num_tokens": "num_tokens",
     }
     measured = {name: [result[of] for result in results if result[of] is not None] for name, of in means.items()}
-    assert [len(measured[name]) for name in means] == [20, 20, 20, 20, 24]
+    assert [len(measured[name]) for name in means] == [18, 18, 18, 18, 20]
     assert summary == {
         **{name: pytest.approx(fmean(values)) for name, values in measured.items()},
         "best_combined_score": max(measured["avg_combined_score"]),
@@ -213,13 +223,13 @@ def test_the_judges_reasoning_can_be_read_and_read_back(
 ) -> None:
     """A page for people; lines for machines that, given as a recorded judge, judge the same again for nothing."""
     page = evaluation.artifact("judge/reasoning.md")
-    assert page.startswith("# What the judge said\n\n24 questions, failures first.\n")
-    assert page.count("\n## ") == 24
-    assert page.count("Decided by a hash that begins with") == 24
+    assert page.startswith("# What the judge said\n\n20 questions, failures first.\n")
+    assert page.count("\n## ") == 20
+    assert page.count("Decided by a hash that begins with") == 20
     lines = [json.loads(line) for line in evaluation.artifact("judge/verdicts.jsonl").splitlines()]
-    assert [line["id"] for line in lines] == [str(number) for number in range(1, 25)]
+    assert [line["id"] for line in lines] == [str(question["id"]) for question in json.loads(GOLDEN.read_text())]
     assert all(line["judge"] == JUDGE and line["reasoning"] for line in lines)
-    assert sum("declined" in line for line in lines) == 4
+    assert sum("declined" in line for line in lines) == 2
 
     Path("verdicts.jsonl").write_text(evaluation.artifact("judge/verdicts.jsonl"))
     replies = evaluation.printed["rows"]
@@ -246,7 +256,7 @@ def test_verdicts_are_assessments_of_the_traces(evaluation: Evaluation) -> None:
     client = mlflow.MlflowClient(evaluation.uri)
     traces = client.search_traces(locations=[evaluation.printed["experiment_id"]], filter_string=of_the_run)
     rows = {row["id"]: row for row in evaluation.printed["rows"]}
-    assert len(traces) == 24
+    assert len(traces) == 20
     for trace in traces:
         row = rows[trace.info.client_request_id]
         assessed = {each.name: each for each in trace.info.assessments}
@@ -539,12 +549,21 @@ def test_expected_tools_are_checked_from_end_to_end(
     path.write_text(json.dumps(questions))
     monkeypatch.syspath_prepend(str(REPO))
     result = run_eval(
-        path, target=AGENT, judge="none", experiment="tools", evaluation_json="out.json", tracking_uri=store_uri
+        path,
+        target=AGENT,
+        judge="none",
+        require="functional",
+        experiment="tools",
+        evaluation_json="out.json",
+        tracking_uri=store_uri,
     )
 
     assert [row["tools_called"] for row in result.rows] == [1, 0, None]
     assert [row["passed"] for row in result.rows] == [True, False, True]
     assert (result.metrics["tools_called"], result.counts["tools_called"]) == (0.5, 2)
+    shares = {name: (result.metrics[name], result.counts[name]) for name in ("tool_invoked", "tools_coordinated")}
+    assert shares == {"tool_invoked": (1, 2), "tools_coordinated": (0.5, 2)}
+    assert [str(each.criterion) for each in result.criteria if not each.met] == ["tools_coordinated >= 1"]
     assert result.rows[0]["tool_calls"] == ["wikipedia_search", "wikipedia_page"]
     assert all(row["sources"] and row["sources"][0]["title"] and row["sources"][0]["url"] for row in result.rows)
     run = mlflow.MlflowClient(store_uri).get_run(result.run_id)

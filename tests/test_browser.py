@@ -12,7 +12,7 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.tracking.store import connect
 
-from .conftest import REPO
+from .conftest import few_questions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
@@ -41,8 +41,9 @@ def page(url: str, folder: Path) -> str:
 @needs_browser
 def test_two_runs_stand_side_by_side_question_by_question(server: str, tmp_path: Path) -> None:
     """*Evaluation runs > Compare* pairs the questions of k=3 and k=5; the table opens in the artifact view."""
-    first = run_eval(REPO / "golden/travel.jsonl", k=3, tracking_uri=server, experiment="browser")
-    second = run_eval(REPO / "golden/travel.jsonl", k=5, tracking_uri=server, experiment="browser")
+    few = few_questions(tmp_path, 26)  # as many as MLflow shows without scrolling
+    first = run_eval(few, k=3, tracking_uri=server, experiment="browser")
+    second = run_eval(few, k=5, tracking_uri=server, experiment="browser")
 
     compared = page(
         connect(server).compare_link(first.experiment_id, second.run_id, first.run_id), tmp_path / "compare"

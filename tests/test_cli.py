@@ -18,7 +18,7 @@ import pytest
 from evaltrack import __version__
 from evaltrack.cli import COMMANDS, cli, main
 
-from .conftest import REPO, evaltrack
+from .conftest import REPO, evaltrack, few_questions
 
 TRAVEL = REPO / "golden" / "travel.jsonl"
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
@@ -32,10 +32,10 @@ def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Pat
     assert ended.returncode == 0
     assert printed["schema"] == "evaltrack.run/1"
     assert printed["status"] == "FINISHED"
-    assert printed["counts"]["recall_at_k"] == 22
-    assert len(printed["rows"]) == 26
+    assert printed["counts"]["recall_at_k"] == 60
+    assert len(printed["rows"]) == 63
     assert {"id", "domain", "passed", "error", "recall_at_k", "answer", "sources"} <= set(printed["rows"][0])
-    assert printed["rows"][25]["unmeasured"]["recall_at_k"] == "the question is a negative"
+    assert printed["rows"][24]["unmeasured"]["recall_at_k"] == "the question is a negative"
 
 
 def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path) -> None:
@@ -235,8 +235,9 @@ def test_settings_come_from_options_then_environment_then_file(store_uri: str, t
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 2\nrun-name = 'from file'\n")
     env = {"MLFLOW_TRACKING_URI": store_uri, "EVALTRACK_RUN_K": "3"}
 
-    by_variable = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env=env)
-    by_option = evaltrack("run", TRAVEL, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
+    few = few_questions(tmp_path, 3)
+    by_variable = evaltrack("run", few, "--output", "json", cwd=tmp_path, env=env)
+    by_option = evaltrack("run", few, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
 
     assert json.loads(by_variable.stdout)["signature"]["k"] == 3
     assert json.loads(by_option.stdout)["signature"]["k"] == 4
@@ -291,13 +292,46 @@ def test_lint_warns_of_an_answer_that_is_expected_of_a_negative(
     assert words in capsys.readouterr().err
 
 
+def test_lint_and_stats_know_what_users_of_software_ask_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A typo in a known category is a warning, one without a question is named; other labels are the user's own."""
+    path = tmp_path / "docs.jsonl"
+    labels = ["instalation", "instalation", "API", "usage", "storage", "Troubleshooting"]
+    lines = [{"id": n, "question": "q?", "expected_chunks": ["a"], "category": label} for n, label in enumerate(labels)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for command in ("lint", "stats"):
+        with pytest.raises(SystemExit):
+            main(["golden", command, str(path)])
+    shown = capsys.readouterr()
+    assert "category `instalation` of 2 questions: did you mean `installation`?" in shown.err
+    assert "did you mean" not in shown.err.replace("did you mean `installation`", "", 1)
+    assert "  no question on: installation, configuration\n" in shown.out
+
+
+def test_lint_looks_up_each_domain_in_its_own_folder(tmp_path: Path) -> None:
+    """A set of several domains without a corpus of its name is held against the folders of its domains."""
+    for domain in ("food", "travel"):
+        (tmp_path / "corpus" / domain).mkdir(parents=True)
+        (tmp_path / "corpus" / domain / f"{domain}.md").write_text(f"# {domain}\n\nText.\n")
+    chunks = {"food": "food", "travel": "food"}
+    lines = [{"id": d, "question": "a?", "domain": d, "expected_chunks": [chunk]} for d, chunk in chunks.items()]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    ended = evaltrack("golden", "lint", "all.jsonl", cwd=tmp_path)
+
+    assert ended.returncode == 2
+    assert ended.stderr.count(" is not in ") == 1
+    assert "all.jsonl: question travel: `food` is not in corpus/travel; add the page" in ended.stderr
+
+
 def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:
-    """All seven, with their corpora where they have one, strictly."""
+    """All nine, with their corpora where they have one, strictly."""
     files = sorted((REPO / "golden").glob("*.json*"))
 
     ended = evaltrack("golden", "lint", "--strict", *files, cwd=tmp_path)
 
-    assert (ended.returncode, len(files)) == (0, 7), ended.stderr
+    assert (ended.returncode, len(files)) == (0, 9), ended.stderr
 
 
 def test_stats_count_a_set_for_people_and_machines(tmp_path: Path) -> None:
@@ -305,9 +339,9 @@ def test_stats_count_a_set_for_people_and_machines(tmp_path: Path) -> None:
     table = evaltrack("golden", "stats", TRAVEL, cwd=tmp_path)
     machine = evaltrack("golden", "stats", "--output", "json", TRAVEL, cwd=tmp_path)
 
-    assert "26 questions, 4 negatives, 22 with an expected answer" in table.stdout
+    assert "63 questions, 3 negatives, 60 with an expected answer" in table.stdout
     (counts,) = json.loads(machine.stdout)
-    assert (counts["questions"], counts["negatives"], counts["domain"]) == (26, 4, {"travel": 26})
+    assert (counts["questions"], counts["negatives"], counts["domain"]) == (63, 3, {"travel": 63})
 
 
 def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def written(text: str) -> list[str]:
         ("minimum", ["hit_rate > 0.8", "mrr > 0.7", "judge_score > 0.75"]),
         ("target", ["hit_rate > 0.9", "mrr > 0.85", "judge_score > 0.85", "combined_score > 1.2"]),
         ("good", ["recall_at_k > 0.8", "precision_at_k > 0.6", "mrr > 0.7"]),
+        ("functional", ["tool_invoked >= 1", "tools_coordinated >= 1", "sources_included >= 1"]),
     ],
 )
 def test_named_criteria(name: str, criteria: list[str]) -> None:
@@ -71,7 +72,10 @@ def test_what_is_no_criterion(text: str, part: str) -> None:
     """What is neither a name nor a bound is refused, with the names and an example of a bound."""
     with pytest.raises(UsageError) as raised:
         parse_criteria(f"minimum, {text}", METRICS)
-    assert str(raised.value) == f"--require: `{part}`: write minimum, target, good, or bounds like recall_at_k>=0.8"
+    assert (
+        str(raised.value)
+        == f"--require: `{part}`: write minimum, target, good, functional, or bounds like recall_at_k>=0.8"
+    )
 
 
 @pytest.mark.parametrize("text", [",", " ", " , ,\t", "\n"])
@@ -79,7 +83,9 @@ def test_separators_alone_are_refused(text: str) -> None:
     """What holds no criterion, as where a variable in a script is empty, must not look like a run that met them all."""
     with pytest.raises(UsageError) as raised:
         parse_criteria(text, METRICS)
-    assert str(raised.value).startswith(f"--require: `{text}` holds no criterion; write minimum, target, good, or")
+    assert str(raised.value).startswith(
+        f"--require: `{text}` holds no criterion; write minimum, target, good, functional, or"
+    )
 
 
 @pytest.mark.parametrize("name", ["Minimum", "MINIMUM", " miniMum "])

@@ -15,6 +15,7 @@ import pytest
 from evaltrack import errors
 from evaltrack.cli import cli
 from evaltrack.compare.comparison import CauseKind
+from evaltrack.golden import open_golden
 from evaltrack.metrics import SCORES
 from evaltrack.records import Question
 from evaltrack.targets import KINDS
@@ -113,6 +114,21 @@ def test_the_golden_commands_of_the_readme_work(line: str) -> None:
         f"{shlex.quote(sys.executable)} -m {line}", shell=True, cwd=REPO, capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_golden_sets_are_what_their_readme_counts() -> None:
+    """Questions and negatives of every set in the folder; the domain sets are large enough to gate on."""
+    page = (REPO / "golden/README.md").read_text()
+    told = re.findall(r"(?m)^\| `([\w.]+)` \| (\d+) \| (\d+|none) \|", page)
+    sets = {path.name: open_golden(path).stats for path in (REPO / "golden").glob("*.json*")}
+    assert {name: (int(questions), int(negatives.replace("none", "0"))) for name, questions, negatives in told} == {
+        name: (stats.questions, stats.negatives) for name, stats in sets.items()
+    }
+    for name in ("travel", "food", "cdc", "construction", "business"):
+        stats = sets[f"{name}.jsonl"]
+        assert stats.questions - stats.negatives == stats.with_answer >= 57
+        assert 2 <= stats.negatives <= 3
+    assert 10 <= sets["wikipedia.json"].questions <= 20
 
 
 def test_no_file_names_a_machine() -> None:

@@ -254,7 +254,7 @@ def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, nam
 
     assert result.totals["num_errors"] == 0
     assert result.totals["num_questions"] >= 20
-    assert result.totals["num_negatives"] == 4
+    assert 2 <= result.totals["num_negatives"] <= 3
     assert 0.7 <= result.metrics["recall_at_k"] <= 0.95
     assert 0.65 <= result.metrics["mrr"] <= 0.9
     assert result.metrics["negative_pass_rate"] >= 0.25

@@ -14,7 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden import FIELDS, MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, GoldenSet, open_golden
+from evaltrack.golden import FIELDS, GoldenSet, open_golden
+from evaltrack.golden_entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
 from evaltrack.records import Question
 
 GOOD = '{"id": "good", "question": "Why?"}'
@@ -304,6 +305,19 @@ def test_duplicate_ids_name_both_lines(tmp_path: Path) -> None:
     assert problems(write(tmp_path, "\n".join(lines))) == [
         "3: id `5` is already on line 1; ids must be unique",
         "5: id `5` is already on line 1; ids must be unique",
+    ]
+
+
+def test_the_repeat_of_an_id_on_a_bad_line_is_found(tmp_path: Path) -> None:
+    """The first line of an id, or its repeat, may be bad in other ways; an id that is none repeats nothing."""
+    lines = [GOOD, '{"id": "7"}', '{"id": 7, "question": "b"}', '{"id": 7, "question": ""}']
+    lines += ['{"id": [8], "question": "c"}', '{"id": [8], "question": "c"}']
+    assert problems(write(tmp_path, "\n".join(lines)))[:5] == [
+        "2: `question` is missing; every question needs one",
+        "3: id `7` is already on line 2; ids must be unique",
+        "4: `question` is empty; write some text",
+        "4: id `7` is already on line 2; ids must be unique",
+        "5: `id`: Input should be a valid string",
     ]
 
 

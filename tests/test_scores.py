@@ -394,6 +394,35 @@ def test_tools_that_were_called(
 
 
 @pytest.mark.parametrize(
+    ("expected", "called", "invoked", "coordinated"),
+    [
+        ((), ("search",), None, None),
+        (("search",), ("search",), 1, None),
+        (("search", "search"), ("search",), 1, None),
+        (("search", "open"), ("search", "search"), 1, 0),
+        (("search", "open"), ("open", "search"), 1, 1),
+        (("search", "open"), ("calculator",), 0, 0),
+    ],
+)
+@pytest.mark.parametrize(("chunk_ids", "sources", "included"), [(("a",), ("b",), 1), (("a",), (), 0), ((), (), None)])
+def test_functional_checks(
+    chunk_ids: tuple[str, ...],
+    sources: tuple[str, ...],
+    included: int | None,
+    expected: tuple[str, ...],
+    called: tuple[str, ...],
+    invoked: int | None,
+    coordinated: int | None,
+) -> None:
+    """Was a tool invoked, were several used together, are sources in the output: of questions that expect tools."""
+    asked = question(expected_chunks=chunk_ids, expected_tools=expected)
+    calls = tuple(ToolCall(name=name) for name in called)
+    scores = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2)).scores
+    found = [scores.get(name) for name in ("tool_invoked", "tools_coordinated", "sources_included")]
+    assert found == [invoked, coordinated, included if expected else None]
+
+
+@pytest.mark.parametrize(
     ("response", "verdicts", "passed"),
     [
         (Response(answer="I do not know.", sources=chunks("x")), [declining(declined=True)], True),

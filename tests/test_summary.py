@@ -214,6 +214,8 @@ def test_metrics_come_in_the_order_of_the_table() -> None:
         "relevance",
         "judge_spread",
         "tools_called",
+        "tool_invoked",
+        "sources_included",
         "num_tokens",
         "combined_score",
         "pass_rate",

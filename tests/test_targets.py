@@ -57,8 +57,8 @@ def test_unknown_target(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: floor, links"),
-        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: floor, links"),
+        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: by, floor, links"),
+        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, floor, links"),
         ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
         ("python:app:ask?k=5", "python target: unknown setting `k`; known: none"),
         ("recorded:answers.jsonl?k=", "recorded target: unknown setting `k`; known: none"),
@@ -123,6 +123,16 @@ def test_default_target(tmp_path: Path) -> None:
     """A golden set that names no target is asked of the corpus of its name beside it."""
     corpus = write_corpus(tmp_path / "corpus" / "travel")
     assert default_target(tmp_path / "travel.jsonl") == f"bm25:{corpus}"
+
+
+def test_the_default_target_of_several_domains(tmp_path: Path) -> None:
+    """A set without a corpus of its name is asked by domain, where each of its domains has a folder."""
+    write_corpus(tmp_path / "corpus" / "travel")
+    corpus = write_corpus(tmp_path / "corpus" / "food").parent
+    assert default_target(tmp_path / "all.jsonl", ["travel", "food"]) == f"bm25:{corpus}?by=domain"
+    for domains in (["travel", "cdc"], [], [".."]):
+        with pytest.raises(UsageError, match="there is no corpus at"):
+            default_target(tmp_path / "all.jsonl", domains)
 
 
 def test_no_default_target(tmp_path: Path) -> None:

@@ -87,7 +87,9 @@ def _say(text: str) -> None:
 )
 @click.option("--ignore", multiple=True, help="Part that may differ, e.g. judge; metrics it affects are left out.")
 @click.option(
-    "--require", default="", help="Show criteria for both runs: minimum, target, good, or bounds; informs only."
+    "--require",
+    default="",
+    help="Show criteria for both runs: minimum, target, good, functional, or bounds; informs only.",
 )
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
 @click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from evaltrack.golden import GoldenSet, GoldenStats
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
-"""Seed 004: each domain at least 10 questions with 2 or 3 negatives."""
+"""Each domain has at least 10 questions, 2 or 3 of them negatives."""
 
 SHOWN_IDS = 10
+
+CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api")
+"""What users of software ask about. A set may use any labels; one that uses some of these should cover them all."""
 
 LINT_EXAMPLES = """\b
 Examples:
@@ -67,12 +70,27 @@ def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
     from evaltrack.golden import open_golden
 
     checked = open_golden(path)
-    folder = Path(corpus) if corpus else path.parent / "corpus" / path.stem
-    problems = list(_missing(checked, folder)) if corpus or folder.is_dir() else []
-    return problems, [*_answered_negatives(checked), *_thin_domains(checked.stats)]
+    problems = [
+        problem for folder, domains in _folders(checked, corpus) for problem in _missing(checked, folder, domains)
+    ]
+    warnings = (_answered_negatives(checked), _misspelt_categories(checked.stats), _thin_domains(checked.stats))
+    return problems, [warning for found in warnings for warning in found]
 
 
-def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
+def _folders(checked: GoldenSet, corpus: str) -> Iterator[tuple[Path, frozenset[str]]]:
+    """The folders of pages that are beside a set, or were named, each with the domains that are looked up in it."""
+    from evaltrack.corpus import domain_folders
+
+    domains = frozenset(checked.stats.by["domain"])
+    folder = Path(corpus) if corpus else checked.path.parent / "corpus" / checked.path.stem
+    if corpus or folder.is_dir():
+        yield folder, domains
+    else:
+        found = domain_folders(folder.parent, domains)
+        yield from ((found[domain], frozenset({domain})) for domain in sorted(domains & found.keys()))
+
+
+def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Iterator[str]:
     from difflib import get_close_matches
 
     from evaltrack.corpus import read_corpus
@@ -80,7 +98,7 @@ def _missing(checked: GoldenSet, folder: Path) -> Iterator[str]:
 
     chunks = read_corpus(folder)
     ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
-    for question in checked:
+    for question in (each for each in checked if each.domain in domains):
         known = titles if question.by_title else ids
         for expected in question.expected or ():
             key = title_key(expected) if question.by_title else expected
@@ -100,8 +118,23 @@ def _answered_negatives(checked: GoldenSet) -> Iterator[str]:
         yield f"{named} {what}, which nobody looks at: remove it, or say which sources are expected"
 
 
+def _misspelt_categories(stats: GoldenStats) -> Iterator[str]:
+    from difflib import get_close_matches
+
+    for category, questions in stats.by["category"].items():
+        near = get_close_matches(category.casefold(), CATEGORIES, n=1, cutoff=0.8)
+        if near and near != [category.casefold()]:
+            yield f"category `{category}` of {questions} question{'s' * (questions > 1)}: did you mean `{near[0]}`?"
+
+
+def _uncovered_categories(stats: GoldenStats) -> list[str]:
+    """Of a set that uses some of the known categories, those without a question."""
+    used = {category.casefold() for category in stats.by["category"]}
+    return [] if used.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in used]
+
+
 def _thin_domains(stats: GoldenStats) -> Iterator[str]:
-    if stats.judged_only == stats.questions:  # nothing is retrieved, so there is nothing to decline
+    if stats.questions in (stats.judged_only, stats.negatives):  # nothing is there to decline, or nothing else
         return
     for domain, questions in stats.by["domain"].items():
         negatives = stats.negatives_by_domain[domain]
@@ -128,6 +161,8 @@ def stats(files: tuple[str, ...], output: str) -> None:
         for label, names in held.by.items():
             if names:
                 click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
+        if uncovered := _uncovered_categories(held):
+            click.echo(f"  no question on: {', '.join(uncovered)}")
 
 
 def _counts(checked: GoldenSet) -> dict[str, object]:
@@ -140,4 +175,5 @@ def _counts(checked: GoldenSet) -> dict[str, object]:
         "judged_only": held.judged_only,
         "with_answer": held.with_answer,
         **{label: dict(counts) for label, counts in held.by.items()},
+        "category_uncovered": _uncovered_categories(held),
     }

@@ -32,7 +32,7 @@ TARGET_HELP = (
 )
 MODEL_HELP = "Name of the target's model, where the target cannot say it itself."
 JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
-REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
+REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 UNDECIDED = {
     "not measured": "A required metric was not measured.",

@@ -13,11 +13,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+from evaltrack.corpus import domain_folders
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
@@ -34,10 +35,11 @@ KINDS = {
 """Each kind's opener: `(what stands after the prefix, settings) -> Target`; imported only when named."""
 
 
-def default_target(golden: Path) -> str:
+def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     """The target of a golden set that names none: BM25 over `corpus/<name of the set>` beside it.
 
-    A set that is about answers has, instead, responses gathered earlier in `<name of the set>_responses`.
+    A set that is about answers has, instead, responses gathered earlier in `<name of the set>_responses`. Where each of
+    its `domains` has a folder in `corpus`, a question is asked of that of its domain.
 
     Raises:
         UsageError: there is neither.
@@ -46,6 +48,8 @@ def default_target(golden: Path) -> str:
     responses = golden.parent / f"{golden.stem}_responses" / "strong.jsonl"
     if not corpus.is_dir() and responses.is_file():
         return f"recorded:{responses}"
+    if not corpus.is_dir() and (named := set(domains)) and domain_folders(corpus.parent, named):
+        return f"bm25:{corpus.parent}?by=domain"
     if not corpus.is_dir():
         raise UsageError(f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR")
     return f"bm25:{corpus}"

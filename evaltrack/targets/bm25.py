@@ -1,25 +1,26 @@
 """`bm25:DIR`: a lexical index over a folder of Markdown pages, which can say that it does not know.
 
 Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. Where not even
-the best chunk reaches the score floor, the target abstains. The default floor was chosen on the golden sets of this
-project, where the best score separates negatives from answerable questions with an AUC of 0.85; scores grow with the
-corpus, so choose your own for yours.
+the best chunk reaches the score floor, the target abstains. The default floor was chosen by `scripts/choose_floor` on
+`golden/calibration.jsonl`. On the golden sets, whose questions took no part in the choice, the best score separates
+negatives from answerable questions with an AUC of 0.82. Scores grow with the corpus, so choose your own for yours.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from math import inf, log, log1p
 from pathlib import Path
 from urllib.parse import quote
 
-from evaltrack.corpus import Chunk, read_corpus
+from evaltrack.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source
 from evaltrack.targets import no_more_settings
 
-FLOOR = 2.4
+FLOOR = 2.5
 """Default BM25 score that the best chunk must reach, else the target abstains; 0: only where no word is shared."""
 
 DEPTH = 20
@@ -32,28 +33,62 @@ class EmptyIndexError(ValueError):
     """The chunks hold no word that could be searched for."""
 
 
-def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target:
+def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain:
     """Index the corpus at `place`.
 
-    Settings: `floor` (a score, at least 0), and `links`, which makes each source's `url` a link to its page: where the
-    folder's pages stand (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
+    Settings: `floor` (a score, at least 0), `by` (`domain`: an index for each folder in `place`), and `links`, which
+    makes each source's `url` a link to its page: where the folder's pages stand
+    (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
-    text = settings.pop("floor", str(FLOOR))
+    floor, by = _floor(settings.pop("floor", str(FLOOR))), settings.pop("by", "")
     links = _base(Path(place), settings.pop("links", ""))
-    no_more_settings("bm25", settings, "floor, links")
+    no_more_settings("bm25", settings, "by, floor, links")
+    if by not in ("", "domain"):
+        raise UsageError(f"bm25 target: by is `{by}`; write `domain`, or leave it out")
+    if not by:
+        return _index(Path(place), floor, links)
+    folders = domain_folders(Path(place))
+    if not folders:
+        raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
+    bases = {domain: links and f"{links}{quote(domain)}/" for domain in folders}
+    return Bm25ByDomain({domain: _index(folder, floor, bases[domain]) for domain, folder in folders.items()})
+
+
+def _floor(text: str) -> float:
     try:
         floor = float(text)
     except ValueError:
         floor = -1.0
     if not 0 <= floor < inf:
         raise UsageError(f"bm25 target: floor is `{text}`; write a score, at least 0")
+    return floor
+
+
+def _index(folder: Path, floor: float, links: str) -> Bm25Target:
     try:
-        return Bm25Target(read_corpus(Path(place)), floor, links)
+        return Bm25Target(read_corpus(folder), floor, links)
     except EmptyIndexError as error:
-        raise UsageError(f"corpus {place}: {error}") from None
+        raise UsageError(f"corpus {folder}: {error}") from None
+
+
+class Bm25ByDomain:
+    """An index for each domain; a question is asked of that of its own."""
+
+    def __init__(self, indexes: Mapping[str, Bm25Target]) -> None:
+        self.indexes = indexes
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        """What the index of the question's domain returns.
+
+        Raises:
+            LookupError: there is no index for that domain.
+        """
+        if question.domain not in self.indexes:
+            raise LookupError(f"no corpus for the domain `{question.domain}`; there are {', '.join(self.indexes)}")
+        return await self.indexes[question.domain](question, k)
 
 
 def _base(folder: Path, links: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.metrics import OF_TRIALS, REASONING_SCORES
+from evaltrack.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
 from evaltrack.table import FlatRow, TableWriter
 from evaltrack.table_reader import count_rows, read_table
@@ -208,13 +208,13 @@ def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
 
 _RARE = frozenset(
     {
-        *(score.name for score in REASONING_SCORES),
+        *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
         *Reasoned.model_fields,
         *OF_TRIALS,
         *("trial", "trials", "passes", "model"),
     }
 )
-"""Columns of the reasoning rubric, of trials and of a target's model: left out where there is nothing in them."""
+"""Columns of the rubric, an agent's checks, trials and a target's model: left out where there is nothing in them."""
 
 _SHOWN_OTHERWISE = frozenset(
     {
