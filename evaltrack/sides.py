@@ -206,9 +206,7 @@ def side_of_file(path: Path) -> Side:
     import pyarrow as pa
 
     try:
-        saved: Any = json.loads(path.read_bytes())
-        if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-            raise UsageError(f"{path}: is no {RUN_SCHEMA}; save one with: evaltrack run GOLDEN --output json > {path}")
+        saved = _saved(path)
         signature = Signature.model_validate(saved["signature"])
         rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
         asked = len(rows) if totals.num_questions is None else totals.num_questions
@@ -220,6 +218,17 @@ def side_of_file(path: Path) -> Side:
         raise UsageError(f"{path}: is damaged: it is nested too deep") from None
     except (ValueError, KeyError, TypeError, OverflowError, ValidationError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """The object in a file that `evaltrack run` wrote."""
+    try:
+        saved: Any = json.loads(path.read_bytes())
+    except ValueError:
+        saved = None
+    if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > {path}")
+    return saved
 
 
 def _list_of_objects(rows: object) -> list[dict[str, Any]]:

@@ -203,9 +203,9 @@ def test_a_saved_run_is_a_baseline(store_uri: str, runs: dict[str, RunResult], t
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "is no evaltrack.run/1"),
-        ("[]", "is no evaltrack.run/1"),
-        ("{", "is damaged"),
+        ("{}", r"is no saved run \(evaltrack.run/1\)"),
+        ("[]", "is no saved run"),
+        ("{", "save one with: evaltrack run GOLDEN > "),
         ('{"schema": "evaltrack.run/1"}', "is damaged"),
     ],
 )

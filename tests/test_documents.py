@@ -86,7 +86,7 @@ def test_golden_datasets_use_json_lines_one_example_per_line(tmp_path: Path) -> 
         "installation",
         "README installation section",
     )
-    assert (negative.id, negative.is_negative) == ("99", True)
+    assert (negative.id, negative.negative) == ("99", True)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_fields(field: str, required: bool) -> None:
 def test_each_domain_set_has_at_least_10_questions_and_2_to_3_negative_examples(name: str) -> None:
     """And a corpus that is found without being named."""
     questions = list(open_golden(REPO / "golden" / f"{name}.jsonl"))
-    negatives = sum(question.is_negative for question in questions)
+    negatives = sum(question.negative for question in questions)
     assert len(questions) - negatives >= 10
     assert 2 <= negatives <= 3
 
@@ -208,7 +208,7 @@ def test_drift_page() -> None:
     page = comparison_html(comparison())
     data = json.loads(re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[0])
     sides = data["questions"][0]["sides"]
-    assert "By domain" in page
+    assert "Where: change since the baseline" in page
     assert len(sides) == 2
     assert all({"answer", "sources"} <= set(side) for side in sides)
 
@@ -231,7 +231,7 @@ def test_10_to_20_manually_curated_questions() -> None:
     """`Include expected Wikipedia sources`; the tools that must be called stand there too."""
     questions = list(open_golden(REPO / "golden" / "wikipedia.json"))
     assert 10 <= len(questions) <= 20
-    assert all(question.expected_sources for question in questions if not question.is_negative)
+    assert all(question.expected_sources for question in questions if not question.negative)
     assert any(question.expected_tools for question in questions)
 
 
