@@ -66,7 +66,7 @@ def test_the_project_passes_on_what_is_not_named(store_uri: str, tmp_path: Path)
     ended = mlflow_run(tmp_path, store_uri, *named)
 
     assert ended.returncode == 0, ended.stderr
-    assert "mine: 26 questions" in ended.stdout
+    assert "mine: 63 questions" in ended.stdout
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert run.info.run_name == "Hello there"
     assert run.data.params["model"] == "tuned"
