@@ -89,6 +89,15 @@ def earned_by_count(dimension: str, count: int) -> float:
     return float(named[0]) if named else below + STEP / 2
 
 
+def count_bounds(dimension: str) -> dict[int, float]:
+    """For each count that bounds its grade from above the grade that it stays below; empty where nothing is counted."""
+    if dimension not in COUNTS:
+        return {}
+    enough = COUNTS[dimension][1][2 * STEP].start
+    bounds = {count: earned_by_count(dimension, count) + STEP for count in range(enough)}
+    return {count: below for count, below in bounds.items() if below <= 2 * STEP}
+
+
 def misfits(observed: Observed) -> Iterator[str]:
     """Each grade that its own count contradicts, in words.
 
@@ -99,8 +108,8 @@ def misfits(observed: Observed) -> Iterator[str]:
     """
     for dimension, (what, anchors) in COUNTS.items():
         count, grade = getattr(observed, what), getattr(observed.dimensions, dimension)
-        below = earned_by_count(dimension, count) + STEP
-        if below <= 2 * STEP and grade >= below:
+        below = count_bounds(dimension).get(count)
+        if below is not None and grade >= below:
             yield f"{dimension} is {grade:g}, but with {_counted(count, what)} it is below {below:g}"
         if grade == 0 and count >= anchors[STEP].start:
             yield f"{dimension} is 0, but there are {_counted(count, what)}; 0 is for {ANCHORS[dimension].fail.lower()}"

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.report.words import (
+    AIM_TITLES,
     GROUP_METRICS,
+    aim_cells,
     cost_words,
     criterion_words,
     errors_words,
@@ -37,6 +39,11 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
     if result.metrics:
         console.print(_metrics(result))
+    if aims := list(aim_cells(result)):
+        table = _table(*AIM_TITLES)
+        for cells in aims:
+            table.add_row(*cells)
+        console.print(table)
     if len(result.groups) > 1:
         console.print(_groups(result))
     console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
