@@ -128,9 +128,7 @@ def judges_agreement(
     """
     if (labels is None) == (other_run is None):
         raise UsageError("name the labels, or another run, to hold the judge against")
-    for name, share in (("tolerance", tolerance), ("share", needed)):
-        if share is not None and not 0 <= share <= 1:
-            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
+    _check_shares(tolerance=tolerance, share=needed)
     store = connect(tracking_uri)
     run, rows = _of_run(store, run_id)
     signature = run.signature
@@ -138,32 +136,74 @@ def judges_agreement(
     other, others = (
         _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
     )
-    ids = sorted(set(own) | set(others))
-    tolerances = _tolerances(signature.rubric, tolerance)
-    numbers = {
-        name: numeric_agreement(
-            *_columns(name, ids, own, others),
-            tolerance=each,
-            resamples=resamples,
-            seed=seed,
-        )
-        for name, each in tolerances.items()
-    }
-    named = {
-        name: label_agreement(*_columns(name, ids, own, others), resamples=resamples, seed=seed)
-        for name in LABELS[signature.rubric]
-    }
+    held = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
+    numbers, named = held.figures(resamples, seed)
     if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
-    score = SCORE[signature.rubric]
-    apart = tuple(_apart(score, tolerances[score], ids, own, others))
-    figure = numbers[score].figures["share_within"]
-    within = Within(tolerances[score] / SCALES[signature.rubric][score], needed, figure.value, figure.n)
+    within = held.within(numbers, needed)
     made = JudgesAgreement(
-        run.run_id, signature.judge, other, signature.rubric, numbers, named, apart, tolerances, within
+        run.run_id,
+        signature.judge,
+        other,
+        signature.rubric,
+        numbers,
+        named,
+        tuple(held.apart()),
+        held.tolerances,
+        within,
     )
     _note(store, made, signature)
     return made
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What both sides say of each question, and the differences up to which they agree."""
+
+    rubric: str
+    tolerances: Mapping[str, float]
+    own: Mapping[str, Values]
+    others: Mapping[str, Values]
+
+    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
+        """Of every number, and of every label."""
+        numbers = {
+            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
+            for name, tolerance in self.tolerances.items()
+        }
+        labels = {
+            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
+        }
+        return numbers, labels
+
+    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
+        """Whether both agree on the score."""
+        score = SCORE[self.rubric]
+        near = numbers[score].figures["share_within"]
+        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
+
+    def apart(self) -> list[Disagreement]:
+        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
+        score = SCORE[self.rubric]
+        pairs = zip(self._ids, *self._columns(score), strict=True)
+        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
+        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
+
+    @property
+    def _ids(self) -> list[str]:
+        return sorted(set(self.own) | set(self.others))
+
+    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
+        """One measure of both sides, by question; None where there is none."""
+        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
+        return one, other
+
+
+def _check_shares(**shares: float | None) -> None:
+    """Refuse what is no share."""
+    for name, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
 
 
 def _tolerances(rubric: str, share: float | None) -> dict[str, float]:
@@ -240,19 +280,3 @@ def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Valu
         "crux_treatment": observed[0].crux_treatment,
         "uncertainty_treatment": observed[0].uncertainty_treatment,
     }
-
-
-def _columns(
-    name: str, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
-) -> tuple[list[Any], list[Any]]:
-    """One measure of both sides, by question; None where there is none."""
-    one, other = ([side.get(key, {}).get(name) for key in ids] for side in (own, others))
-    return one, other
-
-
-def _apart(
-    score: str, tolerance: float, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
-) -> list[Disagreement]:
-    pairs = zip(ids, *_columns(score, ids, own, others), strict=True)
-    both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
-    return sorted((each for each in both if each.gap > tolerance + 1e-9), key=lambda each: -each.gap)

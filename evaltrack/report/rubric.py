@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.anchors import COUNTS
 from evaltrack.report.words import aim_limit, change_words, metric_title
-from evaltrack.rubric_tables import ReasoningRubric
+from evaltrack.rubric_tables import Dimension, ReasoningRubric
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,16 +31,7 @@ def rubric_json(rubric: ReasoningRubric) -> dict[str, Any]:
     """Everything, each table as a list or an object."""
     return {
         "schema": RUBRIC_SCHEMA,
-        "dimensions": [
-            {
-                "name": each.name,
-                "weight": each.weight,
-                "measures": each.anchors.measures,
-                "anchors": {str(grade): text for grade, text in each.anchors.cells.items()},
-                "below_by_count": {str(count): below for count, below in each.bounds.items()},
-            }
-            for each in rubric.dimensions
-        ],
+        "dimensions": list(map(_dimension, rubric.dimensions)),
         "hard_fails": [
             {"code": code, "condition": condition, "example": example}
             for code, (condition, example) in rubric.hard_fails.items()
@@ -55,6 +46,16 @@ def rubric_json(rubric: ReasoningRubric) -> dict[str, Any]:
         ],
         "modes": dict(rubric.modes),
         "readings": list(rubric.readings),
+    }
+
+
+def _dimension(dimension: Dimension) -> dict[str, Any]:
+    return {
+        "name": dimension.name,
+        "weight": dimension.weight,
+        "measures": dimension.anchors.measures,
+        "anchors": {str(grade): text for grade, text in dimension.anchors.cells.items()},
+        "below_by_count": {str(count): below for count, below in dimension.bounds.items()},
     }
 
 
