@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from evaltrack.records import Verdict as Verdict
     from evaltrack.reporting import report_html as report_html
     from evaltrack.result import RunResult as RunResult
+    from evaltrack.rubric_tables import ReasoningRubric as ReasoningRubric
+    from evaltrack.rubric_tables import reasoning_rubric as reasoning_rubric
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
     "GoldenSet": "evaltrack.golden",
     "Question": "evaltrack.records",
+    "ReasoningRubric": "evaltrack.rubric_tables",
     "Response": "evaltrack.records",
     "RunResult": "evaltrack.result",
     "Source": "evaltrack.records",
@@ -38,6 +41,7 @@ _HOMES = {
     "Verdict": "evaltrack.records",
     "compare_runs": "evaltrack.comparing",
     "open_golden": "evaltrack.golden",
+    "reasoning_rubric": "evaltrack.rubric_tables",
     "report_html": "evaltrack.reporting",
     "resume_run": "evaltrack.api",
     "run_eval": "evaltrack.api",

@@ -1,9 +1,9 @@
-"""Accept a question that did not pass (seed 002, section 6: the acceptance gates)."""
+"""Accept a question that did not pass, through the acceptance gates."""
 
 from __future__ import annotations
 
 from evaltrack.errors import UsageError
-from evaltrack.rubric import acceptance
+from evaltrack.rubric import TIERS, acceptance
 from evaltrack.tracking.judged import Accepted, note_accepted
 from evaltrack.tracking.reader import named_evaluation, read_rows
 from evaltrack.tracking.store import connect
@@ -40,7 +40,8 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
         raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
     if needed == "refused":
         fails = ", ".join(row["hard_fails"])
-        raise UsageError(f"question `{question_id}` is a hard fail ({fails}); nothing bypasses one")
+        action = TIERS[0].action.lower()
+        raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
     if needed == "justification" and not why.strip():
         raise UsageError(f"question `{question_id}` failed; to accept it write a justification: --why '...'")
     if len(why) > MAX_WHY:

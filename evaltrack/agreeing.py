@@ -1,4 +1,4 @@
-"""Hold a run's verdicts against somebody else's on the same responses (seed 002, principle P4)."""
+"""Hold a run's verdicts against somebody else's on the same responses."""
 
 from __future__ import annotations
 
@@ -23,9 +23,18 @@ from evaltrack.tracking.store import Store, connect
 Values = Mapping[str, Any]
 
 
-ANSWER = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 0.1)
-"""Each number with the difference up to which two judges agree on it."""
-REASONING = {"reasoning_score": 5, **dict.fromkeys((*DIMENSIONS, "hypotheses", "shifts"), 1)}
+SCALES = {
+    "answer": dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1.0),
+    "reasoning": {"reasoning_score": 100.0, **dict.fromkeys(DIMENSIONS, 10.0)},
+}
+"""Each grade with its scale: a tolerance is a share of it."""
+COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
+"""What is counted, and has no scale: two judges agree on it up to a difference of 1."""
+TOLERANCES = {
+    "answer": dict.fromkeys(SCALES["answer"], 0.1),
+    "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
+}
+"""The share of its scale up to which two judges agree on each grade, where none is named."""
 LABELS = {
     "answer": ("outcome", "declined"),
     "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
@@ -48,8 +57,29 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
+class Within:
+    """Whether two judges agree on the score: `share` of `n` responses lie within the tolerance, `needed` have to.
+
+    `tolerance` is a share of the score's scale. `agree` is None where no response has both scores.
+    """
+
+    tolerance: float
+    needed: float
+    share: float | None
+    n: int
+
+    @property
+    def agree(self) -> bool | None:
+        """The answer."""
+        return None if self.share is None else self.share >= self.needed - 1e-9
+
+
+@dataclass(frozen=True)
 class JudgesAgreement:
-    """The judge of a run against another: each measure with its figures, and the disagreements, largest first."""
+    """The judge of a run against another: each measure with its figures, and the disagreements, largest first.
+
+    `tolerances` are in the unit of each number: differences up to which both agree on it.
+    """
 
     run_id: str
     judge: str
@@ -58,6 +88,8 @@ class JudgesAgreement:
     numbers: Mapping[str, Agreement]
     labels: Mapping[str, Agreement]
     disagreements: tuple[Disagreement, ...]
+    tolerances: Mapping[str, float]
+    within: Within
 
     @property
     def kappa(self) -> float | None:
@@ -70,6 +102,8 @@ def judges_agreement(
     *,
     labels: str | Path | None = None,
     other_run: str | None = None,
+    tolerance: float | None = None,
+    needed: float = 1.0,
     resamples: int = 2000,
     seed: int = 0,
     tracking_uri: str | None = None,
@@ -80,16 +114,21 @@ def judges_agreement(
         run_id: The MLflow run.
         labels: Verdicts of people or of another judge, in the form that a ``recorded:`` judge reads.
         other_run: Another run, instead; only questions count to which both got the same answer.
+        tolerance: Difference up to which they agree on a grade, as a share of its scale: 0.05 is 5 of 100 points. None:
+            0.05 of the reasoning score, and 0.1 of its dimensions and of all grades of answers.
+        needed: Share of the responses that have to lie within it for both judges to agree on the score.
         resamples: Bootstrap resamples for the intervals.
         seed: Of the bootstrap.
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
-        UsageError: neither or both are named, the run was not judged, or nothing is judged on both sides.
+        UsageError: neither or both are named, a share is not one, the run was not judged, or nothing is judged on both
+            sides.
         TrackingError: the store is out of reach, or a run or its rows are gone.
     """
     if (labels is None) == (other_run is None):
         raise UsageError("name the labels, or another run, to hold the judge against")
+    _check_shares(tolerance=tolerance, share=needed)
     store = connect(tracking_uri)
     run, rows = _of_run(store, run_id)
     signature = run.signature
@@ -97,28 +136,81 @@ def judges_agreement(
     other, others = (
         _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
     )
-    ids = sorted(set(own) | set(others))
-    tolerances = ANSWER if signature.rubric == "answer" else REASONING
-    numbers = {
-        name: numeric_agreement(
-            *_columns(name, ids, own, others),
-            tolerance=tolerance,
-            resamples=resamples,
-            seed=seed,
-        )
-        for name, tolerance in tolerances.items()
-    }
-    named = {
-        name: label_agreement(*_columns(name, ids, own, others), resamples=resamples, seed=seed)
-        for name in LABELS[signature.rubric]
-    }
+    held = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
+    numbers, named = held.figures(resamples, seed)
     if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
-    score = SCORE[signature.rubric]
-    apart = tuple(_apart(score, tolerances[score], ids, own, others))
-    made = JudgesAgreement(run.run_id, signature.judge, other, signature.rubric, numbers, named, apart)
+    within = held.within(numbers, needed)
+    made = JudgesAgreement(
+        run.run_id,
+        signature.judge,
+        other,
+        signature.rubric,
+        numbers,
+        named,
+        tuple(held.apart()),
+        held.tolerances,
+        within,
+    )
     _note(store, made, signature)
     return made
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What both sides say of each question, and the differences up to which they agree."""
+
+    rubric: str
+    tolerances: Mapping[str, float]
+    own: Mapping[str, Values]
+    others: Mapping[str, Values]
+
+    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
+        """Of every number, and of every label."""
+        numbers = {
+            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
+            for name, tolerance in self.tolerances.items()
+        }
+        labels = {
+            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
+        }
+        return numbers, labels
+
+    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
+        """Whether both agree on the score."""
+        score = SCORE[self.rubric]
+        near = numbers[score].figures["share_within"]
+        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
+
+    def apart(self) -> list[Disagreement]:
+        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
+        score = SCORE[self.rubric]
+        pairs = zip(self._ids, *self._columns(score), strict=True)
+        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
+        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
+
+    @property
+    def _ids(self) -> list[str]:
+        return sorted(set(self.own) | set(self.others))
+
+    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
+        """One measure of both sides, by question; None where there is none."""
+        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
+        return one, other
+
+
+def _check_shares(**shares: float | None) -> None:
+    """Refuse what is no share."""
+    for name, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
+
+
+def _tolerances(rubric: str, share: float | None) -> dict[str, float]:
+    """Each number with the difference up to which two judges agree on it, in its own unit."""
+    scales, usual = SCALES[rubric], TOLERANCES[rubric]
+    graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
+    return graded | dict.fromkeys(COUNTED[rubric], 1.0)
 
 
 def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
@@ -166,7 +258,9 @@ def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
     """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
     if signature.rubric == "reasoning":
         return _reasoning_values(verdicts, signature)
-    values: dict[str, Any] = {name: panel_mean([getattr(verdict, name) for verdict in verdicts]) for name in ANSWER}
+    values: dict[str, Any] = {
+        name: panel_mean([getattr(verdict, name) for verdict in verdicts]) for name in SCALES["answer"]
+    }
     score = values["overall_score"]
     values["outcome"] = None if score is None else "pass" if score >= signature.pass_threshold else "fail"
     values["declined"] = verdicts[0].declined
@@ -179,26 +273,10 @@ def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Valu
         return {}  # as in the run itself: a mean over fewer judges is another measure
     scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
     return {
-        **{name: scores[name] for name in REASONING},
+        **{name: scores[name] for name in (*SCALES["reasoning"], *COUNTED["reasoning"])},
         "tier": led_to.tier,
         "hard_fails": "+".join(led_to.hard_fails) or "none",
         "mode": led_to.mode,
         "crux_treatment": observed[0].crux_treatment,
         "uncertainty_treatment": observed[0].uncertainty_treatment,
     }
-
-
-def _columns(
-    name: str, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
-) -> tuple[list[Any], list[Any]]:
-    """One measure of both sides, by question; None where there is none."""
-    one, other = ([side.get(key, {}).get(name) for key in ids] for side in (own, others))
-    return one, other
-
-
-def _apart(
-    score: str, tolerance: float, ids: Sequence[str], own: Mapping[str, Values], others: Mapping[str, Values]
-) -> list[Disagreement]:
-    pairs = zip(ids, *_columns(score, ids, own, others), strict=True)
-    both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
-    return sorted((each for each in both if each.gap > tolerance + 1e-9), key=lambda each: -each.gap)

@@ -19,6 +19,7 @@ from evaltrack.criteria import check_criteria
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.journal import Journal, Reuse
 from evaltrack.logged import left_out_words
+from evaltrack.misfits import Misfits
 from evaltrack.plan import Plan, planned
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.names import check_names
@@ -181,8 +182,8 @@ class _Evaluation:
         ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
         stopped: BaseException | None = None
         with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
-            returned = Returned(self.progress.warn)
-            takers = (writer.add, summary.add, kept.add, returned.add, self.progress.advance)
+            returned, doubts = Returned(self.progress.warn), Misfits()
+            takers = (writer.add, summary.add, kept.add, returned.add, doubts.add, self.progress.advance)
             merged = Gathering(settings.trials, _each(*takers))
             self.progress.start(len(self.plan.golden))
             try:
@@ -192,13 +193,16 @@ class _Evaluation:
                 stopped = error
             merged.close()
             stop.log_from_now_on()
-            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), returned.note)
+            found = (returned.note, doubts.note)
+            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), found)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
         return result, stopped
 
-    def _result(self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, note: str | None) -> RunResult:
+    def _result(
+        self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, found: tuple[str | None, ...]
+    ) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
@@ -230,7 +234,7 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows, self.store, run.run_id),
         )
-        others = filter(None, (note, left_out_words(made, held=run.held)))
+        others = filter(None, (*found, left_out_words(made, held=run.held)))
         return replace(made, notes=(*made.notes, *others))
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from evaltrack.aims import Measured, measured_aims
 from evaltrack.criteria import Checked
 from evaltrack.metrics import SCORES
 from evaltrack.records import Row, Signature
@@ -54,6 +55,11 @@ class RunResult:
     def data(self) -> dict[str, float]:
         """Metrics and totals by name, as in ``result.data["recall_at_k"]``."""
         return {**self.metrics, **self.totals}
+
+    @property
+    def aims(self) -> tuple[Measured, ...]:
+        """Of a run on reasoning what it measured beside its aims and the published baseline; of others nothing."""
+        return tuple(measured_aims(self.metrics)) if self.signature.rubric == "reasoning" else ()
 
     @property
     def coverage(self) -> float:

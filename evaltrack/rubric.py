@@ -111,6 +111,36 @@ TIERS: Mapping[int, Tier] = {
 }
 """Number -> tier (seed 002, section 6)."""
 
+HARD_FAILS: Mapping[str, tuple[str, str]] = {
+    "HF1": ("Factual fabrication", "Invented citations, false statistics"),
+    "HF2": ("Contradictory conclusion", "'X is true' after proving 'X is false'"),
+    "HF3": ("Complete crux miss", "Ignores the actual decision point"),
+    "HF4": ("Dangerous recommendation", "Advice that could cause harm if followed"),
+    "HF5": ("Confidence claimed 3 or more bands above what the process earned", "95% confidence with zero analysis"),
+}
+"""Code -> condition and example. Any of them makes the score 0."""
+
+PENALTIES: Mapping[int, int] = {1: 10, 2: 25}
+"""Gap between the bands claimed and earned -> points that it costs; a gap of 3 or more is HF5."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What stops a response, and what it takes to accept it all the same."""
+
+    name: str
+    threshold: str
+    bypass: str
+
+
+GATES = (
+    Gate("Hard Fail", "Any of HF1 to HF5", "None"),
+    Gate("Soft Fail", "Score < 50", "Manual override with justification"),
+    Gate("Warning", "Score < 70", "Acknowledged by the consumer"),
+    Gate("Pass", "Score >= 70", "None required"),
+)
+"""The acceptance gates, as `acceptance` applies them."""
+
 
 @dataclass(frozen=True)
 class Grading:
@@ -160,7 +190,7 @@ def coupling_gap(claimed: int | None, earned: int) -> int | None:
 
 def coupling_penalty(gap: int | None) -> int:
     """Points that a gap costs (seed 002, section 5): 10, or 25 for two bands; 0 from three on, where HF5 takes all."""
-    return {1: 10, 2: 25}.get(gap or 0, 0)
+    return PENALTIES.get(gap or 0, 0)
 
 
 def grade(observed: Observed, weights: RubricWeights = SEED_WEIGHTS) -> Grading:
@@ -203,6 +233,18 @@ def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:
     if hard_fails:
         return "refused"
     return "none needed" if tier == 3 else "acknowledgement" if tier == 2 else "justification"
+
+
+def tier_words(tier: int, hard_fails: Collection[str]) -> str:
+    """The label of a tier and the action that it requires, as in ``Soft Fail: reject, revise``.
+
+    A score of 0 without a hard fail, which the two tables treat differently, says so: it has the label of tier 0, and
+    the gate of a soft fail, as no hard fail is there that could not be bypassed.
+    """
+    found = TIERS[tier]
+    action = found.action[0].lower() + found.action[1:]
+    without = ", though without a hard fail: a justification can accept it" if tier == 0 and not hard_fails else ""
+    return f"{found.label}: {action}{without}"
 
 
 def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: UncertaintyTreatment) -> tuple[int, ...]:

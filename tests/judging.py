@@ -69,12 +69,19 @@ def reply(**changes: Any) -> str:
     return json.dumps({**SEEN, **changes})
 
 
+OPTIONS = "Hold it, sell it, rent it, lend it, swap it or give it away; first yes, then no, then half, then whole."
+"""What a response ends with whose grades may be any: six hypotheses and four shifts."""
+
+
 def graded_reply(grade: float) -> str:
-    """An observation that quotes nothing and gives each dimension the same grade: ten times as many points."""
-    nothing = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "crux_treatment": "none"}
-    nothing |= {"crux_quotes": [], "uncertainty_treatment": "none", "confidence_quotes": [], "confidence": None}
-    nothing["mode"] = "converge"
-    return reply(**nothing, dimensions=dict.fromkeys(Dimensions.model_fields, grade))
+    """An observation of a response with `OPTIONS` that gives each dimension one grade: ten times as many points."""
+    ways, turns = (part.replace(" or ", ", ").split(", ") for part in OPTIONS.rstrip(".").split("; "))
+    quoted = {"hypotheses": ways, "num_hypotheses": len(ways), "shifts": turns, "num_shifts": len(turns)}
+    if not grade:
+        quoted = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0}
+    nothing = {"crux_treatment": "none", "crux_quotes": [], "uncertainty_treatment": "none", "mode": "converge"}
+    nothing |= {"confidence_quotes": [], "confidence": None}
+    return reply(**quoted, **nothing, dimensions=dict.fromkeys(Dimensions.model_fields, grade))
 
 
 def scored_reply(score: float) -> str:

@@ -75,7 +75,7 @@ def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, 
     """And nothing is recorded."""
     run = reasoning_run(tmp_path, store_uri)
     refusals = {
-        "hard": "question `hard` is a hard fail (HF1); nothing bypasses one",
+        "hard": "question `hard` is a hard fail (HF1): reject, escalate; nothing bypasses one",
         "pass": "question `pass` passed; there is nothing to accept",
         "silent": "question `silent` was not measured; there is nothing to accept",
         "unknown": f"run {run.run_id} has no question `unknown`",
@@ -94,7 +94,7 @@ def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: 
     run = run_eval(
         golden, target=target, judge=f"recorded:{judge}", rubric="reasoning", tracking_uri=store_uri, traces="off"
     )
-    with pytest.raises(UsageError, match=r"is a hard fail \(HF5\); nothing bypasses one"):
+    with pytest.raises(UsageError, match=r"is a hard fail \(HF5\): reject, escalate; nothing bypasses one"):
         accept_question(run.run_id, "sure", "I say so.", tracking_uri=store_uri)
 
 

@@ -13,7 +13,7 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, run_eval
-from evaltrack.agreeing import ANSWER, LABELS, REASONING, JudgesAgreement, judges_agreement
+from evaltrack.agreeing import COUNTED, LABELS, SCALES, JudgesAgreement, judges_agreement
 from evaltrack.agreement import label_agreement, numeric_agreement
 from evaltrack.errors import UsageError
 from evaltrack.report.agreement_machine import agreement_json
@@ -102,7 +102,6 @@ def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged
     assert made.kappa == made.numbers["reasoning_score"].figures["quadratic_kappa"].value
     assert made.kappa is not None
     assert 0.5 < made.kappa < 1
-    assert made.labels["tier"].figures["accuracy"].value == 1
 
 
 def test_disagreements_come_largest_first(judged: Judged) -> None:
@@ -114,6 +113,47 @@ def test_disagreements_come_largest_first(judged: Judged) -> None:
     assert [each.gap for each in made.disagreements] == sorted((gap for gap in gaps.values() if gap > 5), reverse=True)
     for each in made.disagreements:
         assert (each.score, each.other) == (own[each.id]["reasoning_score"], other[each.id]["reasoning_score"])
+
+
+def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
+    """All of them, unless a smaller share is enough; the tolerance is a share of each grade's scale."""
+    own, other = by_hand()
+    gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
+    for tolerance in (None, 0.02, 0.05, 0.5):
+        made = agreed(judged, labels=SECOND, tolerance=tolerance)
+        limit = 100 * (0.05 if tolerance is None else tolerance)
+        share = sum(gap <= limit for gap in gaps) / len(gaps)
+        assert (made.within.tolerance, made.within.n, made.within.agree) == (limit / 100, 30, share == 1)
+        assert made.within.share == pytest.approx(share)
+        assert made.tolerances["crux"] == (1 if tolerance is None else 10 * tolerance)
+        assert made.tolerances["shifts"] == 1
+    near = sum(gap <= 2 for gap in gaps) / len(gaps)
+    assert 0 < near < 1
+    assert agreed(judged, labels=SECOND, tolerance=0.02, needed=near).within.agree
+    assert not agreed(judged, labels=SECOND, tolerance=0.02, needed=near + 0.01).within.agree
+
+
+@pytest.mark.parametrize(("option", "named"), [("tolerance", "tolerance"), ("needed", "share")])
+def test_a_share_is_from_zero_to_one(judged: Judged, option: str, named: str) -> None:
+    """5 % is 0.05."""
+    with pytest.raises(UsageError, match=f"{named} is 5; write a number from 0 to 1"):
+        agreed(judged, labels=SECOND, **{option: 5})
+
+
+def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table as in the JSON; the command exits 0 whatever the answer is."""
+    asked = ("judge", "agree", judged.reference.run_id, "--labels", str(SECOND), "--tolerance", "0.02")
+    assert cli(*asked) == 0
+    shown = capsys.readouterr().out
+    within = agreed(judged, labels=SECOND, tolerance=0.02).within
+    assert within.share is not None
+    said = f"{round(30 * within.share)} of 30 responses ({100 * within.share:.1f} %) lie within it, all have to"
+    assert f"agree within the tolerance of 0.02: no; {said}" in shown
+    assert "tolerated: reasoning_score 2; " in shown
+    assert cli(*asked, "--share", "0.1", "--output", "json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["within"] == {"tolerance": 0.02, "needed": 0.1, "share": within.share, "n": 30, "agree": True}
+    assert printed["tolerances"]["reasoning_score"] == 2
 
 
 def test_the_agreement_is_kept_with_the_run(judged: Judged) -> None:
@@ -218,7 +258,7 @@ def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> N
     labels = labels_file(tmp_path / "people.jsonl", scores(PEOPLE))
     made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
     sides = [list(side.values()) for side in (OWN, PEOPLE)]
-    assert set(made.numbers) == set(ANSWER)
+    assert set(made.numbers) == set(SCALES["answer"])
     found = made.numbers["overall_score"]
     assert found == numeric_agreement(*sides, tolerance=0.1, resamples=RESAMPLES)
     assert found.figures["share_within"].value == 5 / 6
@@ -334,7 +374,7 @@ def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsy
         "evaltrack-reference",
         "second-reader",
     )
-    assert set(printed["numbers"]) == set(REASONING)
+    assert set(printed["numbers"]) == {*SCALES["reasoning"], *COUNTED["reasoning"]}
     assert printed["kappa"] == printed["numbers"]["reasoning_score"]["figures"]["quadratic_kappa"]["value"]
     confusion = printed["labels"]["tier"]["confusion"]
     assert confusion["labels"] == [1, 2, 3]
@@ -345,7 +385,7 @@ def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsy
     assert cli("judge", "agree", run, "--run", judged.second.run_id) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"evaltrack-reference against second-reader (run {judged.second.run_id[:8]})\n")
-    for name in (*REASONING, *LABELS["reasoning"]):
+    for name in (*SCALES["reasoning"], *COUNTED["reasoning"], *LABELS["reasoning"]):
         assert f"\n{name} " in shown
     assert f"further apart than the tolerance: {len(gaps)}" in shown or not gaps
     assert cli("judge", "agree", run) == 2

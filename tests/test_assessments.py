@@ -54,7 +54,7 @@ def test_reasoning_has_its_own_three() -> None:
     assert [name for name, _ in feedback(row)] == ["coupling_gap", "passed", "reasoning_score"]
     assert (score.value, score.rationale) == (row["reasoning_score"], "because")
     (passed,) = (each for each in assessments_of(row) if each.name == "passed")
-    assert passed.rationale == f"the reasoning scores {row['reasoning_score']:g} of 100"
+    assert passed.rationale == "the reasoning scores 0 of 100, Hard Fail: reject, escalate"
 
 
 def test_what_failed_says_why() -> None:

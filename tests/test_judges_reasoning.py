@@ -17,10 +17,11 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval
+from evaltrack.anchors import ANCHORS
 from evaltrack.cache import VerdictCache
 from evaltrack.judges.inert import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt
-from evaltrack.judges.reasoning import ReasoningJudge, prompt_digest, reply_schema
+from evaltrack.judges.reasoning import ReasoningJudge, prompt_digest, reasoning_prompt, reply_schema
 from evaltrack.llm import LLM
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
 from evaltrack.rubric import grade
@@ -96,7 +97,7 @@ def test_the_prompt_is_the_system_message_and_all_data_stands_between_tags_in_th
     question, response = re.findall(r"<\w+(-\w+)>", user["content"])
     assert (question, system["content"]) == (
         response,
-        prompt("reasoning.txt") + TAG_RULE.replace(f"-{SUFFIX}", question),
+        reasoning_prompt() + TAG_RULE.replace(f"-{SUFFIX}", question),
     )
     assert user["content"].replace(question, "") == (
         f"<question>\nShould we raise the price?\n</question>\n\n<response>\n{ANSWER}\n</response>"
@@ -152,7 +153,7 @@ def test_no_text_leaves_its_tags(order: str, place: str) -> None:
     given = Response(answer=order if place == "response" else ANSWER)
     system, user = judge.messages(asked, given)
 
-    assert system["content"] == prompt("reasoning.txt") + TAG_RULE
+    assert system["content"] == reasoning_prompt() + TAG_RULE
     shown = user["content"].replace(f"-{SUFFIX}>", ">")
     found = re.fullmatch(r"<question>\n(.*)\n</question>\n\n<response>\n(.*)\n</response>", shown, re.DOTALL)
     assert found
@@ -301,6 +302,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("below the scale", graded(format=-1), "dimensions.format: Input should be greater than or equal to 0"),
     ("a grade as text", graded(h_count="8"), "dimensions.h_count: Input should be a valid number"),
     ("a grade as a bool", graded(h_count=True), "dimensions.h_count: Input should be a valid number"),
+    ("a grade above its count", graded(h_count=10), "h_count is 10, but with 3 hypotheses it is below 10"),
+    ("a grade below its count", graded(oscillation=0), "oscillation is 0, but there are 2 shifts; 0 is for no persp"),
     ("no grade", graded(h_count=None), "dimensions.h_count: Input should be a valid number"),
     ("a ninth dimension", graded(charm=9), "dimensions.charm: Extra inputs are not permitted"),
     (
@@ -360,6 +363,29 @@ def test_what_cannot_be_is_repaired_once_and_then_an_error(changes: dict[str, An
     assert "; after one repair attempt: " in str(failed)
     assert failed.usage is not None
     assert failed.usage.total_tokens == 60
+
+
+def test_a_verdict_says_that_an_earlier_one_contradicted_itself() -> None:
+    """One hypothesis with an 8 is asked about again, and the verdict that comes notes it; other repairs leave none."""
+    one = {"hypotheses": ["raise the price for everyone"], "num_hypotheses": 1}
+    with serving(reply(**one, **graded(h_count=8)), reply(**one, **graded(h_count=1))) as server:
+        verdict = verdict_on()
+    assert server.calls == 2
+    said = "Asked again, because at first: h_count is 8, but with 1 hypothesis it is below 5."
+    assert verdict.reasoning == f"{SEEN['reasoning']}\n\n{said}"
+    assert verdict.observed is not None
+    assert verdict.observed.dimensions.h_count == 1
+    with serving(reply(num_hypotheses=7), reply()):
+        assert verdict_on().reasoning == SEEN["reasoning"]
+
+
+def test_the_prompt_shows_every_anchor_of_the_rubric() -> None:
+    """The judge grades by the same 24 cells that `evaltrack rubric` prints."""
+    text = reasoning_prompt()
+    for name, anchors in ANCHORS.items():
+        cells = " ".join(f"{grade}: {meaning}." for grade, meaning in anchors.cells.items())
+        assert f"\n- {name}: {cells}\n" in text
+    assert "[the anchors" not in text
 
 
 def test_all_that_is_wrong_is_named_at_once() -> None:
@@ -494,6 +520,7 @@ def test_nothing_may_be_quoted_from_a_response_that_is_not_there() -> None:
         **dict.fromkeys(("num_hypotheses", "num_shifts"), 0),
         confidence=None,
         crux_treatment="none",
+        dimensions=dict.fromkeys(SEEN["dimensions"], 0),
     )
     with serving(empty):
         assert verdict_on(None).observed is not None

@@ -24,10 +24,13 @@ from evaltrack.scores import NO_OBSERVATION, Rules, measure
 from .judging import (
     JUDGE,
     KINDS,
+    OPTIONS,
     RESPONSES,
+    SEEN,
     SHOWCASE,
     cli,
     golden_set,
+    graded_reply,
     labels_file,
     lines,
     observed,
@@ -370,19 +373,17 @@ def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_ur
     golden, target = golden_set(tmp_path, {"a": "Twelve."}, expected_answer="Twelve.", expected_chunks=["x"])
     empty = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
     empty["confidence"] = None
-    with serving(reply(**empty, crux_treatment="none", crux_quotes=[])):
+    grades = {**SEEN["dimensions"], "h_count": 4, "oscillation": 4}
+    with serving(reply(**empty, crux_treatment="none", crux_quotes=[], dimensions=grades)):
         made = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
     (row,) = made.rows
-    assert (row["passed"], row["reasoning_score"], row["recall_at_k"], row["overall_score"]) == (False, 64, None, None)
+    assert (row["passed"], row["reasoning_score"], row["recall_at_k"], row["overall_score"]) == (False, 58, None, None)
 
 
 def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> None:
     """Each trial has a verdict of its own; the question passes if more than half of them do."""
-    golden, target = golden_set(tmp_path, {"a": "Because."})
-    none = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
-    none["confidence"] = None
-    none |= {"crux_treatment": "none", "crux_quotes": []}
-    replies = [reply(**none, dimensions=dict.fromkeys(DIMENSIONS, each)) for each in (7, 8, 6)]
+    golden, target = golden_set(tmp_path, {"a": OPTIONS})
+    replies = [graded_reply(each) for each in (7, 8, 6)]
     with serving(*replies) as server:
         made = run_eval(
             golden,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from evaltrack.agreement import cohen_kappa
+from evaltrack.aims import measured_aims
+from evaltrack.anchors import misfits
 from evaltrack.confidence import confidence_of_words
 from evaltrack.golden import open_golden
 from evaltrack.records import Observed
@@ -24,19 +28,25 @@ KINDS = ("strong", "middling", "flawed")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One answer, and what each of the two readers makes of it."""
+class Read:
+    """One answer, and what the first reader makes of it."""
 
     kind: str
     id: str
     answer: str
     reference: Observed
-    second: Observed
 
     @property
     def grading(self) -> Grading:
         """What the rubric makes of the reference verdict."""
         return grade(self.reference)
+
+
+@dataclass(frozen=True)
+class Judged(Read):
+    """One answer, and what each of the two readers makes of it."""
+
+    second: Observed
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -80,28 +90,28 @@ def test_every_verdict_names_its_judge_and_says_why(part: str, judge: str) -> No
     assert [row["id"] for row in rows if not row["reasoning"].strip()] == []
 
 
-def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged]) -> None:
+def test_every_quote_stands_in_its_answer_letter_for_letter(showcase: list[Judged], naive: list[Read]) -> None:
     """A reference verdict quotes nothing that the answer does not say."""
     missing = [
         (one.kind, one.id, quote)
-        for one in showcase
+        for one in (*showcase, *naive)
         for quote in chain.from_iterable(one.reference.quotes.values())
         if quote not in one.answer
     ]
     assert missing == []
 
 
-def test_counts_are_those_of_the_quotes(showcase: list[Judged]) -> None:
+def test_counts_are_those_of_the_quotes(showcase: list[Judged], naive: list[Read]) -> None:
     """As many hypotheses and shifts are counted as are quoted, and no words are quoted twice for one of them."""
-    for one in showcase:
+    for one in (*showcase, *naive):
         for name, count in (("hypotheses", one.reference.hypotheses), ("shifts", one.reference.shifts)):
             quotes = one.reference.quotes.get(name, ())
             assert len(quotes) == len(set(quotes)) == count, (one.kind, one.id, name)
 
 
-def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged]) -> None:
+def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged], naive: list[Read]) -> None:
     """Crux, confidence and each hard fail have quotes exactly where the verdict has them."""
-    for one in showcase:
+    for one in (*showcase, *naive):
         seen = one.reference
         expected = {
             *(["hypotheses"] if seen.hypotheses else []),
@@ -113,14 +123,14 @@ def test_what_is_observed_is_quoted_and_nothing_else(showcase: list[Judged]) -> 
         assert {name for name, quotes in seen.quotes.items() if quotes} == expected, (one.kind, one.id)
 
 
-def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged]) -> None:
+def test_each_quoted_confidence_reads_as_the_band_of_its_verdict(showcase: list[Judged], naive: list[Read]) -> None:
     """Code reads the quoted confidence, words or number, in the band that the reference verdict claims."""
     quoted = [
         (one.kind, one.id, quote, claimed_band(confidence_of_words(quote)), one.grading.claimed_band)
-        for one in showcase
+        for one in (*showcase, *naive)
         for quote in one.reference.quotes.get("confidence", ())
     ]
-    assert len(quoted) == sum(one.reference.confidence is not None for one in showcase)
+    assert len(quoted) == sum(one.reference.confidence is not None for one in (*showcase, *naive))
     assert [case for case in quoted if case[3] is None or case[3] != case[4]] == []
 
 
@@ -160,16 +170,13 @@ def test_no_score_of_zero_is_without_a_hard_fail(showcase: list[Judged]) -> None
             assert (grading.tier == 0) == bool(grading.hard_fails), (one.kind, one.id)
 
 
-def test_both_verdicts_give_the_same_tier_and_hard_fails(showcase: list[Judged]) -> None:
-    """The two verdicts in the files lead to one tier and the same hard fails, HF5 among them, ninety times."""
-    differing = [
-        (one.kind, one.id, one.grading.score, second.score, one.grading.hard_fails, second.hard_fails)
-        for one in showcase
-        for second in [grade(one.second)]
-        if (one.grading.tier, one.grading.hard_fails) != (second.tier, second.hard_fails)
-    ]
+def test_two_readings_lead_to_the_same_outcome_almost_always(showcase: list[Judged]) -> None:
+    """They are made apart, so a few tiers differ, by one; a hard fail that was observed is never in doubt."""
     assert len(showcase) == 90
-    assert differing == []
+    tiers = [(one.grading.tier, grade(one.second).tier) for one in showcase]
+    assert sum(first == second for first, second in tiers) >= 85
+    assert all(abs(first - second) <= 1 for first, second in tiers)
+    assert [one.id for one in showcase if set(one.reference.hard_fails) != set(one.second.hard_fails)] == []
 
 
 def test_the_scores_of_both_verdicts_are_close_but_not_copies(showcase: list[Judged]) -> None:
@@ -180,3 +187,56 @@ def test_the_scores_of_both_verdicts_are_close_but_not_copies(showcase: list[Jud
     assert kappa.n == 90
     assert kappa.value is not None
     assert 0.95 <= kappa.value < 1
+
+
+@pytest.fixture(scope="module")
+def naive() -> list[Read]:
+    """The single-shot answers with their verdicts, put together by id."""
+    verdicts = {row["id"]: observed(row) for row in lines("naive.verdicts.jsonl")}
+    return [Read("naive", row["id"], row["answer"], verdicts[row["id"]]) for row in lines("naive.jsonl")]
+
+
+def test_thirty_naive_answers_are_short_and_judged_with_quotes(naive: list[Read]) -> None:
+    """One for each prompt, in their order, of at most 90 words."""
+    assert [one.id for one in naive] == [question.id for question in open_golden(PROMPTS)]
+    assert max(len(one.answer.split()) for one in naive) <= 90
+    assert {row["judge"] for row in lines("naive.verdicts.jsonl")} == {"evaltrack-reference"}
+
+
+def test_naive_answers_are_a_baseline_that_the_strong_ones_leave_behind(
+    naive: list[Read], showcase: list[Judged]
+) -> None:
+    """They miss every aim that strong answers reach, and none of them passes."""
+
+    def means(read: Sequence[Read]) -> dict[str, float]:
+        gaps = [gap for one in read if (gap := one.grading.coupling_gap) is not None]
+        return {
+            "hypotheses": fmean(one.reference.hypotheses for one in read),
+            "shifts": fmean(one.reference.shifts for one in read),
+            "coupling_violation_rate": fmean(map(bool, gaps)),
+        }
+
+    strong = [one for one in showcase if one.kind == "strong"]
+    assert [each.reached for each in measured_aims(means(naive))] == [False] * 3
+    assert [each.reached for each in measured_aims(means(strong))] == [True] * 3
+    assert max(one.grading.score for one in naive) < 50
+
+
+def test_no_grade_contradicts_its_count(naive: list[Read], showcase: list[Judged]) -> None:
+    """Neither in the first verdicts nor in the second."""
+    verdicts = [one.reference for one in (*naive, *showcase)] + [one.second for one in showcase]
+    assert len(verdicts) == 210
+    assert [found for verdict in verdicts for found in misfits(verdict)] == []
+
+
+def test_invented_facts_are_hard_to_tell(showcase: list[Judged]) -> None:
+    """But for the invention they would earn no less than other flawed responses: their form gives nothing away."""
+    flawed = [one for one in showcase if one.kind == "flawed"]
+
+    def plain(one: Judged) -> int:
+        return grade(one.reference.model_copy(update={"hard_fails": (), "confidence": None})).score
+
+    inventing = [plain(one) for one in flawed if "HF1" in one.reference.hard_fails]
+    others = [plain(one) for one in flawed if "HF1" not in one.reference.hard_fails]
+    assert len(inventing) == 5
+    assert fmean(inventing) >= fmean(others)

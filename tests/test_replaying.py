@@ -25,6 +25,7 @@ from evaltrack.tracking.store import connect
 
 from .judging import (
     JUDGE,
+    OPTIONS,
     RESPONSES,
     SHOWCASE,
     by_text,
@@ -56,7 +57,7 @@ def scored(scores: Mapping[str, Sequence[float]]) -> Behaviour:
 
 def judged_run(folder: Path, uri: str, answers: Sequence[str] = tuple(GRADES), **settings: Any) -> RunResult:
     """A run whose answers one judge looked at, one after the other."""
-    golden, target = golden_set(folder, {answer[7]: answer for answer in answers})
+    golden, target = golden_set(folder, {answer[7]: f"{answer} {OPTIONS}" for answer in answers})
     asked = {"target": target, "judge": JUDGE, "rubric": "reasoning", "concurrency": 1, "traces": "off"}
     return run_eval(golden, tracking_uri=uri, **{**asked, **settings})
 
@@ -118,7 +119,7 @@ def test_the_target_is_never_asked(store_uri: str, tmp_path: Path) -> None:
 
     def target(question: Question, k: int) -> Response:
         asked.append(question.id)
-        return Response(answer=f"Answer {question.id}.")
+        return Response(answer=f"Answer {question.id}. {OPTIONS}")
 
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri, target=target)
@@ -232,7 +233,7 @@ def test_a_share_has_bounds(store_uri: str, share: float) -> None:
 
 def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`run --replay-check 50` judges half of the responses once more, and says how far the scores lay apart."""
-    golden, target = golden_set(tmp_path, {"a": "Answer a.", "b": "Answer b."})
+    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": f"Answer b. {OPTIONS}"})
     asked = ("run", golden, "-t", target, "--judge", JUDGE, "--rubric", "reasoning", "--traces", "off")
     with serving(behaviour=graded({"Answer": [7, 7, 7.2]})) as server:
         assert cli(*asked, "--replay-check", "50") == 0
@@ -247,7 +248,7 @@ def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys:
 
 def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
     """A response that could not be judged, and one that was never there."""
-    golden, target = golden_set(tmp_path, {"a": "Answer a.", "b": "Answer b.", "c": None})
+    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
     with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
         run = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
         made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)

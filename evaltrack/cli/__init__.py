@@ -27,6 +27,7 @@ COMMANDS = {
     "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
+    "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),

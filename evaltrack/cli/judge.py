@@ -20,6 +20,7 @@ AGREE_EXAMPLES = """\b
 Examples:
   evaltrack judge agree 4488541a... --labels people.jsonl
   evaltrack judge agree 4488541a... --run 77ab12cd...
+  evaltrack judge agree 4488541a... --labels people.jsonl --tolerance 0.05 --share 0.9
 """
 ACCEPT_EXAMPLES = """\b
 Examples:
@@ -64,9 +65,22 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 @click.argument("run")
 @click.option("--labels", type=click.Path(), help="Verdicts of people or of another judge: JSON Lines.")
 @click.option("--run", "other_run", help="Another run of the same golden set, instead of labels.")
+@click.option(
+    "--tolerance",
+    type=float,
+    help="Difference up to which they agree, as a share of each scale: 0.05 is 5 of 100 points.  "
+    "[default: 0.05 of the reasoning score, 0.1 of other grades]",
+)
+@click.option(
+    "--share", default=1.0, show_default=True, help="Share of the responses that have to lie within it for a yes."
+)
 @OUTPUT
-def agree(run: str, labels: str | None, other_run: str | None, output: str) -> None:
+def agree(
+    run: str, labels: str | None, other_run: str | None, tolerance: float | None, share: float, output: str
+) -> None:
     """Hold the judge of RUN against somebody else's verdicts on the same responses.
+
+    Says whether they agree within a tolerance, and how well; it exits 0 whether or not they do.
 
     The agreement is kept with RUN; `evaltrack compare --require-agreement` can ask for it.
     """
@@ -75,7 +89,7 @@ def agree(run: str, labels: str | None, other_run: str | None, output: str) -> N
     from evaltrack.agreeing import judges_agreement
     from evaltrack.report.agreement_machine import agreement_json, print_agreement
 
-    made = judges_agreement(run, labels=labels, other_run=other_run)
+    made = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
     if output == "json":
         print_json(agreement_json(made))
     else:

@@ -1,4 +1,4 @@
-"""What reasoning should reach over a naive single-shot answer (seed 002, section 7). Pure."""
+"""What reasoning should reach over a naive single-shot answer, in a comparison. Pure."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evaltrack.aims import TARGETS, relative
+
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import MetricDelta
-
-AIMS = {"hypotheses": (3.5, True), "shifts": (2.8, True), "coupling_violation_rate": (0.10, False)}
-"""Metric -> the value to reach, and whether higher is better; the violations must stay below theirs."""
 
 
 @dataclass(frozen=True)
 class Aim:
-    """One target of seed 002: `improvement` is the change relative to the baseline (None where that is 0)."""
+    """One aim of the rubric in a comparison. Changes are relative to what they are measured from.
+
+    `improvement` is the candidate's over the run that it is compared with (None where that is 0),
+    `published_improvement` the candidate's over the `published` baseline, and `aim_improvement` the aim's over that.
+    """
 
     metric: str
     aim: float
@@ -23,14 +26,25 @@ class Aim:
     candidate: float
     reached: bool
     improvement: float | None
+    published: float
+    published_improvement: float
+    aim_improvement: float
 
 
 def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[Aim]:
-    """Each target whose metric both sides measured."""
+    """Each aim whose metric both sides measured."""
     for metric in metrics:
-        if metric.name not in AIMS:
+        target = TARGETS.get(metric.name)
+        if target is None:
             continue
-        aim, higher = AIMS[metric.name]
-        reached = metric.candidate >= aim if higher else metric.candidate < aim
-        improvement = metric.delta / metric.baseline if metric.baseline else None
-        yield Aim(metric.name, aim, metric.baseline, metric.candidate, reached, improvement)
+        yield Aim(
+            metric.name,
+            target.aim,
+            metric.baseline,
+            metric.candidate,
+            target.reached(metric.candidate),
+            relative(metric.candidate, metric.baseline) if metric.baseline else None,
+            target.published,
+            relative(metric.candidate, target.published),
+            target.improvement,
+        )

@@ -50,6 +50,10 @@ class UnreadableVerdictError(Exception):
         self.usage = usage
 
 
+class DoubtfulReplyError(ValueError):
+    """A reply that contradicts itself: it is asked for again, and the verdict that comes then says so."""
+
+
 class LlmJudge(ABC):
     """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
 
@@ -119,7 +123,8 @@ class LlmJudge(ABC):
         try:
             return self._verdict(self.read(first.text, question, response), first.usage)
         except ValueError as error:
-            wrong = str(error)
+            refused = error
+        wrong = str(refused)
         asked = (
             f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
         )
@@ -128,7 +133,7 @@ class LlmJudge(ABC):
         try:
             second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], schema)
             text, usage = second.text, together(usage, second.usage)
-            return self._verdict(self.read(text, question, response), usage)
+            return self._verdict(_noted(self.read(text, question, response), refused), usage)
         except (ValueError, AnswerError) as error:
             tried = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))
@@ -141,6 +146,13 @@ class LlmJudge(ABC):
         """What a verdict depends on: model, server, parameters, prompt, everything shown, and the trial."""
         parts = [self._llm.identity, self.digest, messages, self._trial]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+def _noted(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
+    """The fields of a verdict, whose reasoning says why an earlier one was not believed."""
+    if not isinstance(refused, DoubtfulReplyError):
+        return fields
+    return {**fields, "reasoning": f"{fields['reasoning']}\n\nAsked again, because at first: {refused}."}
 
 
 @cache

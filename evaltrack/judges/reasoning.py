@@ -1,8 +1,9 @@
 """The reasoning judge (seed 002, SPEC section 7): an LLM observes and quotes, code scores.
 
-What it claims to have seen must stand in the response: a count that is not that of its quotes, or a quote that does not
-occur, is repaired once and then an error. The confidence is read by code from the words it quotes; where they are in no
-words that code knows, as in another language, the judge's own number counts.
+What it claims to have seen must stand in the response, and its grades must fit its counts: a count that is not that of
+its quotes, a quote that does not occur, or a grade that its own count does not allow is repaired once and then an
+error. The confidence is read by code from the words it quotes; where they are in no words that code knows, as in
+another language, the judge's own number counts.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from evaltrack.anchors import ANCHORS, misfits
 from evaltrack.confidence import read_confidence
 from evaltrack.judges.inert import BREAK, TAG_RULE, inert
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
+    DoubtfulReplyError,
     LlmJudge,
     Messages,
     prompt,
@@ -91,7 +94,7 @@ class ReasoningJudge(LlmJudge):
     def messages(self, question: Question, response: Response) -> Messages:
         """The prompt, and question and response between tags."""
         parts = [tagged("question", question.question), tagged("response", response.answer or "(no response)")]
-        return system_and_user(prompt("reasoning.txt"), parts)
+        return system_and_user(reasoning_prompt(), parts)
 
     def schema(self, _question: Question) -> Schema:
         """The strict JSON schema of the reply."""
@@ -101,21 +104,36 @@ class ReasoningJudge(LlmJudge):
         """The fields of a verdict from what the model wrote.
 
         Raises:
+            DoubtfulReplyError: a grade is one that its count does not allow.
             ValueError: it is no reply, or observes what the response does not hold.
         """
         reply = read_reply(text, ReasoningReply)
         refuse_copy(reply.reasoning, "reasoning.txt")
         if wrong := "; ".join(_invented(reply, response.answer or "")):
             raise ValueError(wrong)
-        return {"reasoning": reply.reasoning, "observed": _observed(reply)}
+        observed = _observed(reply)
+        if wrong := "; ".join(misfits(observed)):
+            raise DoubtfulReplyError(wrong)
+        return {"reasoning": reply.reasoning, "observed": observed}
+
+
+ANCHORS_PLACE = "[the anchors of each dimension]\n"
+
+
+@cache
+def reasoning_prompt() -> str:
+    """The prompt, with the anchors of the rubric in their place."""
+    lines = [
+        f"- {name}: " + " ".join(f"{grade}: {text}." for grade, text in anchors.cells.items())
+        for name, anchors in ANCHORS.items()
+    ]
+    return prompt("reasoning.txt").replace(ANCHORS_PLACE, "\n".join(lines) + "\n")
 
 
 @cache
 def prompt_digest() -> str:
     """SHA-256 (16 hex digits) of prompt, schema, limits and rubric version: under different ones nothing compares."""
-    text = json.dumps(
-        [prompt("reasoning.txt"), TAG_RULE, reply_schema().schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION]
-    )
+    text = json.dumps([reasoning_prompt(), TAG_RULE, reply_schema().schema, QUOTE_LIMIT, TEXT_LIMIT, RUBRIC_VERSION])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.report.comparison_words import count
 from evaltrack.report.words import number, one_line
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
         "other": agreement.other,
         "rubric": agreement.rubric,
         "kappa": agreement.kappa,
+        "within": {**asdict(agreement.within), "agree": agreement.within.agree},
+        "tolerances": dict(agreement.tolerances),
         "numbers": {name: _one(each) for name, each in agreement.numbers.items()},
         "labels": {name: _one(each) for name, each in agreement.labels.items()},
         "disagreements": [
@@ -65,6 +68,8 @@ def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
     console.print(Text(one_line(f"{agreement.judge} against {agreement.other}", 200), style="bold"), soft_wrap=True)
     for measures in (agreement.numbers, agreement.labels):
         console.print(_table(measures))
+    for line in within_lines(agreement):
+        console.print(Text(line, style="bold"), soft_wrap=True)
     for note in _notes(agreement):
         console.print(Text(note, style="yellow"), soft_wrap=True)
     if agreement.disagreements:
@@ -77,6 +82,22 @@ def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
         console.print(
             Text(f"  … and {len(agreement.disagreements) - SHOWN} more; the JSON holds them all", style="dim")
         )
+
+
+def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
+    """Whether both agree within the tolerance, and which that is for each number."""
+    within = agreement.within
+    if within.share is None:
+        yield "within the tolerance: not known, as no response has both scores"
+    else:
+        near = f"{round(within.share * within.n):,} of {count(within.n, 'response')} ({100 * within.share:.1f} %)"
+        needed = "all have to" if within.needed == 1 else f"{100 * within.needed:g} % have to"
+        answer = "yes" if within.agree else "no"
+        yield f"agree within the tolerance of {within.tolerance:g}: {answer}; {near} lie within it, {needed}"
+    alike: dict[float, list[str]] = {}
+    for name, tolerance in agreement.tolerances.items():
+        alike.setdefault(tolerance, []).append(name)
+    yield "tolerated: " + "; ".join(f"{', '.join(names)} {tolerance:g}" for tolerance, names in alike.items())
 
 
 def _table(measures: Any) -> Any:
@@ -105,9 +126,9 @@ def _cell(figure: Figure, name: str) -> str:
 def _notes(agreement: JudgesAgreement) -> Iterator[str]:
     """Who is missing, and which figure is not defined and why."""
     first = next(iter(agreement.numbers.values()))
-    for whose, count in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
-        if count:
-            yield f"{count} responses without a verdict of {one_line(whose, 80)}: in no figure"
+    for whose, missing in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
+        if missing:
+            yield f"{missing} responses without a verdict of {one_line(whose, 80)}: in no figure"
     reasons: dict[str, list[str]] = {}
     for name, each in {**agreement.numbers, **agreement.labels}.items():
         for title, figure in each.figures.items():

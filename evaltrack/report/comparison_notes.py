@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evaltrack.aims import TARGETS
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison_counts import error_words
 from evaltrack.report.comparison_words import both_words, count
-from evaltrack.report.words import metric_title, number, one_line
+from evaltrack.report.words import aim_limit, change_words, metric_title, number, one_line
 
 SMALL = 30
 """Questions below which the normal approximation behind `detectable` promises too much."""
@@ -38,12 +39,14 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
 
 
 def aim_words(comparison: Comparison) -> Iterator[str]:
-    """What reasoning should reach over the baseline, and whether it does."""
+    """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
     for aim in comparison.aims:
-        change = "" if aim.improvement is None else f", {100 * aim.improvement:+.0f} % against the baseline"
-        limit = f"below {number(aim.aim)}" if aim.metric == "coupling_violation_rate" else number(aim.aim)
+        change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
+        limit = aim_limit(TARGETS[aim.metric])
         title = metric_title(aim.metric, comparison.candidate.signature.k)
-        yield f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+        said = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+        against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
+        yield f"{said}; against the published naive baseline of {aim.published:g}: {against}"
 
 
 def left_out_words(comparison: Comparison) -> Iterator[str]:

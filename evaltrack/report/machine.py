@@ -41,11 +41,25 @@ def run_summary(result: RunResult) -> dict[str, Any]:
 
 def run_json(result: RunResult) -> Iterator[str]:
     """One JSON object in pieces, its rows streamed, so that a large run needs no more memory than a small one."""
-    head = _text(run_summary(result))
+    head = _text({**run_summary(result), "aims": list(_aims(result))})
     yield head[:-1] + ', "rows": ['
     for number, row in enumerate(result.read_rows()):
         yield ("\n" if number == 0 else ",\n") + _text(machine_row(row))
     yield "]}\n"
+
+
+def _aims(result: RunResult) -> Iterator[dict[str, Any]]:
+    """What a run on reasoning reached of what it should over naive single-shot answers; of others nothing."""
+    for each in result.aims:
+        yield {
+            "metric": each.metric,
+            "measured": each.measured,
+            "aim": each.target.aim,
+            "reached": each.reached,
+            "published": each.target.published,
+            "improvement": each.improvement,
+            "aim_improvement": each.target.improvement,
+        }
 
 
 def _text(value: dict[str, Any]) -> str:

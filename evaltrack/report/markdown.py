@@ -9,7 +9,9 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison_words import clip, count, reason_words
 from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import (
+    AIM_TITLES,
     GROUP_METRICS,
+    aim_cells,
     cost_words,
     criterion_words,
     errors_words,
@@ -46,7 +48,8 @@ def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
         result: The run.
         pictures: File names of those that the run's folder `pictures` holds.
     """
-    lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_groups(result)]
+    lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_aims(result)]
+    lines += _groups(result)
     return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT)
 
 
@@ -147,6 +150,13 @@ def _metrics(result: RunResult) -> Iterator[str]:
         yield f"| {metric_title(name, k)} | {number(value)}{reach} | {result.counts[name]} |"
     for hint in low_metrics(result.metrics, result.signature):
         yield f"\n{hint}"
+
+
+def _aims(result: RunResult) -> Iterator[str]:
+    """What reasoning should reach over naive single-shot answers."""
+    if rows := list(aim_cells(result)):
+        yield from ("", f"| {' | '.join(AIM_TITLES)} |", "| --- |" + " ---: |" * (len(AIM_TITLES) - 1))
+        yield from (f"| {' | '.join(cells)} |" for cells in rows)
 
 
 def _groups(result: RunResult) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evaltrack.report.markdown import plain
+from evaltrack.rubric import tier_words
 from evaltrack.table import FlatRow
 
 FIELDS = ("judge", "reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined")
@@ -69,5 +70,6 @@ def _observed(row: FlatRow, observed: dict[str, Any]) -> str:
         parts.append(f"{observed['confidence']:g} % sure")
     if row["reasoning_score"] is not None:
         fails = f" ({', '.join(row['hard_fails'])})" if row["hard_fails"] else ""
-        parts.insert(0, f"score {row['reasoning_score']:g}, tier {row['tier']}{fails}")
+        tier = f"tier {row['tier']}, {tier_words(row['tier'], row['hard_fails'] or ())}"
+        parts.insert(0, f"score {row['reasoning_score']:g}, {tier}{fails}")
     return ", ".join(parts)

@@ -5,12 +5,16 @@ No line begins with ``::`` out of foreign text: a CI runner would take it as a c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evaltrack.report.words import (
+    AIM_TITLES,
     GROUP_METRICS,
+    aim_cells,
     cost_words,
     criterion_words,
     errors_words,
@@ -35,10 +39,8 @@ def print_run(result: RunResult, console: Console) -> None:
     asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     head = f"{signature.golden}: {asked}, target {signature.target}{model_words(signature)}"
     console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
-    if result.metrics:
-        console.print(_metrics(result))
-    if len(result.groups) > 1:
-        console.print(_groups(result))
+    for table in _tables(result):
+        console.print(table)
     console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
     if cost := cost_words(result):
         console.print(Text(f"cost: {cost}", style="dim"), soft_wrap=True)
@@ -60,6 +62,19 @@ def print_run(result: RunResult, console: Console) -> None:
 def _begun(line: str) -> str:
     """The line, with a mark before what would make it a command."""
     return f"· {line}" if line.startswith((":", "#")) else line
+
+
+def _tables(result: RunResult) -> Iterator[Table]:
+    """The metrics, the aims of a run on reasoning, and the groups."""
+    if result.metrics:
+        yield _metrics(result)
+    if result.aims:
+        aims = _table(*AIM_TITLES)
+        for cells in aim_cells(result):
+            aims.add_row(*cells)
+        yield aims
+    if len(result.groups) > 1:
+        yield _groups(result)
 
 
 def _metrics(result: RunResult) -> Table:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from evaltrack.aims import Target
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.criteria import Checked
 from evaltrack.reasoned import DIMENSIONS, MODES
 from evaltrack.records import Row, Signature
 from evaltrack.report.runners import BREAK, without_commands
 from evaltrack.result import RunResult
-from evaltrack.rubric import TIERS
+from evaltrack.rubric import TIERS, tier_words
 from evaltrack.table import FlatRow, flatten
 
 METRIC_TITLES = {
@@ -43,7 +44,7 @@ METRIC_TITLES = {
     "coupling_violation_rate": "Coupling violations",
     **{name: name.replace("_", " ").capitalize() for name in DIMENSIONS},
     "h_count": "H-count (of 10)",
-    **{f"tier_{tier}_share": f"Tier {tier}, {each.label}" for tier, each in TIERS.items()},
+    **{f"tier_{tier}_share": f"Tier {tier}, {each.label} ({each.action.lower()})" for tier, each in TIERS.items()},
     **{f"mode_{mode}_share": f"Mode {mode}" for mode in MODES},
 }
 
@@ -95,6 +96,33 @@ def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[
         if name in metrics and metrics[name] <= good < metrics.get(f"{name}.max", 1):
             apt = [hint for hint in hints if hint is not EMBEDDING or not signature.target.startswith("bm25:")]
             yield f"{metric_title(name, signature.k)} is not above {good}: {', or '.join(apt)}."
+
+
+AIM_TITLES = ("against naive single-shot answers", "measured", "aim", "published", "change", "aim's change")
+"""The head of the table of aims, in every rendering."""
+
+
+def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
+    """Each aim of a run on reasoning: what it measured, the aim, the published baseline, and both changes over that."""
+    for each in result.aims:
+        yield (
+            metric_title(each.metric, result.signature.k),
+            number(each.measured),
+            f"{aim_limit(each.target)} {'reached' if each.reached else 'missed'}",
+            f"{each.target.published:g}",
+            change_words(each.improvement),
+            change_words(each.target.improvement),
+        )
+
+
+def aim_limit(target: Target) -> str:
+    """``3.5``, ``below 0.1``."""
+    return f"{target.aim:g}" if target.higher_is_better else f"below {target.aim:g}"
+
+
+def change_words(change: float) -> str:
+    """``+192 %``."""
+    return f"{100 * change:+.0f} %"
 
 
 def number(value: float) -> str:
@@ -193,7 +221,8 @@ def _answer_words(row: FlatRow, k: int, expected_tools: Iterable[str]) -> str:
 
 def _reasoned_words(row: FlatRow) -> str:
     """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    parts = [f"scored {row['reasoning_score']:.0f}, {TIERS[row['tier']].label if row['tier'] in TIERS else 'no tier'}"]
+    tier = tier_words(row["tier"], row["hard_fails"] or ()) if row["tier"] in TIERS else "no tier"
+    parts = [f"scored {row['reasoning_score']:.0f}, {tier}"]
     if row["hard_fails"]:
         parts.append(", ".join(row["hard_fails"]))
     elif row["penalty"]:

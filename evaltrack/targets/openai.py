@@ -1,6 +1,7 @@
 """`openai:MODEL`: a model asked once, with the question alone: the naive baseline that retrieval has to beat.
 
-It retrieves nothing, so only its answers can be judged.
+It retrieves nothing, so only its answers can be judged. Under the reasoning rubric it is the naive single-shot baseline
+over which the aims are measured: no instruction asks it to reason.
 """
 
 from __future__ import annotations

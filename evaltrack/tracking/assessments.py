@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evaltrack.rubric import tier_words
 from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def _kind(judge: str) -> str:
 def _why(row: FlatRow) -> str:
     """Why a question passed or did not; of a negative with what its judges said."""
     if row["reasoning_score"] is not None:
-        return f"the reasoning scores {row['reasoning_score']:g} of 100"
+        tier = tier_words(row["tier"], row["hard_fails"] or ())
+        return f"the reasoning scores {row['reasoning_score']:g} of 100, {tier}"
     if row["negative_pass"] is not None:
         said = [verdict["reasoning"] for verdict in row["verdicts"] or () if verdict["declined"] is not None]
         return "\n\n".join([f"negative: the target {'declined' if row['passed'] else 'answered'}", *said])

@@ -14,6 +14,8 @@ from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import (
+    AIM_TITLES,
+    aim_cells,
     cost_words,
     criterion_words,
     errors_words,
@@ -85,6 +87,8 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             figures=[_figure(result, name) for name in FIRST if name in result.metrics],
             others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
+            aims=list(aim_cells(result)),
+            aim_titles=AIM_TITLES,
             hints=list(low_metrics(result.metrics, result.signature)),
             groups=list(_groups(result)),
             group_titles=[metric_title(name, k) for name in _group_metrics(result)],

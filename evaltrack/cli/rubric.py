@@ -1,0 +1,38 @@
+"""`evaltrack rubric`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from evaltrack.cli.output import output_option, print_json
+
+EXAMPLES = """\b
+Examples:
+  evaltrack rubric
+  evaltrack rubric --output markdown > rubric.md
+  evaltrack rubric --rubric-weights h_count=0.3,oscillation=0.1 --output json
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--rubric-weights", default="", help="Other weights, as in `run`: h_count=0.3,oscillation=0.1.")
+@output_option("markdown")
+def rubric(rubric_weights: str, output: str) -> None:
+    """Show the reasoning rubric: what is graded and how, hard fails, coupling, tiers, gates and aims.
+
+    People who label responses grade by the same anchors as an LLM that judges with `--rubric reasoning`.
+    """
+    from rich.console import Console
+
+    from evaltrack.report.rubric import print_rubric, rubric_json, rubric_markdown
+    from evaltrack.rubric_tables import reasoning_rubric
+
+    shown = reasoning_rubric(rubric_weights)
+    if output == "json":
+        print_json(rubric_json(shown))
+    elif output == "markdown":
+        click.echo("\n".join(rubric_markdown(shown)))
+    else:
+        print_rubric(shown, Console(file=sys.stdout))
