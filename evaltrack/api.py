@@ -71,7 +71,7 @@ def run_eval(
         gamma: Exponent of the judge's score in the combined score.
         pass_threshold: Overall score from which a judged answer passes, in [0, 1].
         rubric: What the judges look at: ``"answer"``, or ``"reasoning"`` (see `evaltrack.rubric`).
-        rubric_weights: Weights of the reasoning rubric other than the seed's, as ``"h_count=0.3,oscillation=0.1"``.
+        rubric_weights: Weights of the reasoning rubric other than its own, as ``"h_count=0.3,oscillation=0.1"``.
         experiment: MLflow experiment by name, created where there is none; None follows MLflow's own settings.
         run_name: Name of the run; None makes one from golden set, target and k.
         concurrency: Questions in flight at once.
@@ -88,7 +88,7 @@ def run_eval(
         price_out: USD per million output tokens of the target.
         judge_price_in: USD per million input tokens of the judge.
         judge_price_out: USD per million output tokens of the judge.
-        evaluation_json: Where to write seed 001's `evaluation.json` besides the artifact.
+        evaluation_json: Where to write `evaluation.json` besides the artifact.
         resume: Id of a run that was broken off, to go on with it; ``"auto"`` takes the last one of the same settings,
             if there is one. Questions whose row is kept are not asked again.
         retry_errors: Whether a resumed run asks its failed questions again.

@@ -142,7 +142,7 @@ async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) ->
 
 
 def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
-    """What the target reports; else the count of question, the first k sources' text and answer (SPEC section 5)."""
+    """What the target reports; else the count of question, the first k sources' text and answer."""
     if response.usage is not None:
         return Tokens(count=response.usage.total_tokens, known="reported")
     if count is None:

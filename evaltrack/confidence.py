@@ -25,7 +25,7 @@ _KINDS = {
     40: "uncertain,unsure,unclear,unlikely,improbable,doubtful,i doubt,we doubt,low confidence,anything but certain",
 }
 WORDS: Mapping[str, float] = {word: float(percent) for percent, kind in _KINDS.items() for word in kind.split(",")}
-"""Words -> the confidence they express, in percent, inside the band that seed 002, section 5, gives their kind."""
+"""Words -> the confidence they express, in percent, inside the band that the coupling table gives their kind."""
 
 _CERTAINLY = r"(?:certainly|definitely|surely|undoubtedly|unquestionably|no doubt|absolutely)"
 _MAYBE = r"(?:possible|possibly|plausible|conceivable|(?:\w+ )?possibility|might|may|could|maybe|perhaps)"

@@ -1,4 +1,4 @@
-"""What a run must reach: the success criteria of the seeds, or one's own. Pure.
+"""What a run must reach: named success criteria, or one's own. Pure.
 
 A criterion is met, missed, or could not be told: its metric was not measured, or no retriever can reach the bound on
 this golden set. What could not be told is never a pass.

@@ -1,4 +1,4 @@
-"""From what judges observed in a piece of reasoning to its scores. Pure (SPEC section 7; `rubric.py` has the rules).
+"""From what judges observed in a piece of reasoning to its scores. Pure; `rubric.py` has the rules.
 
 Of a panel each number is the mean over its judges; a hard fail that one of them saw makes that one's score 0, and a
 coupling violation that one saw is one.

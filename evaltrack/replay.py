@@ -1,4 +1,4 @@
-"""How far a judge's scores scatter when the same responses are judged again (seed 002, principle P3). Pure."""
+"""How far a judge's scores scatter when the same responses are judged again. Pure."""
 
 from __future__ import annotations
 

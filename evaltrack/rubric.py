@@ -1,4 +1,4 @@
-"""The reasoning rubric of seed 002: a judge observes, this scores (SPEC section 7). Pure.
+"""The reasoning rubric: a judge observes, this scores. Pure.
 
 Confidence is in percent. A *band* is a row of the coupling table, from 1 (below 50 %) to 4 (above 90 %): claimed by the
 confidence expressed, earned by the process observed. The gap between the two costs points, or is the hard fail HF5.
@@ -22,14 +22,14 @@ RUBRIC_VERSION = 2
 """Raised by one whenever a definition here changes; two runs compare only within one version."""
 
 PASS_SCORE = 70
-"""Score from which a piece of reasoning passes (seed 002, section 6)."""
+"""Score from which a piece of reasoning passes."""
 
 Acceptance: TypeAlias = Literal["refused", "justification", "acknowledgement", "none needed"]
 
 
 @dataclass(frozen=True)
 class RubricWeights:
-    """The share of each dimension in the score (seed 002, section 2): from 0 to 1, 1 in all. Made unchecked."""
+    """The share of each dimension in the score: from 0 to 1, 1 in all. Made unchecked."""
 
     h_count: float = 0.20
     oscillation: float = 0.20
@@ -58,7 +58,7 @@ class RubricWeights:
 
     @classmethod
     def parse(cls, text: str) -> RubricWeights:
-        """The weights in `text`, as ``h_count=0.3,oscillation=0.1``; a dimension left out keeps the seed's weight.
+        """The weights in `text`, as ``h_count=0.3,oscillation=0.1``; a dimension left out keeps its own weight.
 
         Raises:
             UsageError: a part names no dimension, or one again; a weight is no number; or `check` refuses the eight.
@@ -80,9 +80,9 @@ class RubricWeights:
         return weights
 
 
-SEED_WEIGHTS = RubricWeights()
-DIMENSION_WEIGHTS: Mapping[str, float] = asdict(SEED_WEIGHTS)
-"""Dimension -> weight (seed 002, section 2)."""
+DEFAULT_WEIGHTS = RubricWeights()
+DIMENSION_WEIGHTS: Mapping[str, float] = asdict(DEFAULT_WEIGHTS)
+"""Dimension -> weight."""
 
 REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]] = {
     4: (5, 4, "justified", "counterarguments"),
@@ -90,7 +90,7 @@ REQUIREMENTS: Mapping[int, tuple[int, int, CruxTreatment, UncertaintyTreatment]]
     2: (3, 2, "stated", "quantified"),
     1: (2, 1, "attempted", "limits"),
 }
-"""Band -> the least hypotheses, shifts, crux and uncertainty treatment that earn it (seed 002, section 5)."""
+"""Band -> the least hypotheses, shifts, crux and uncertainty treatment that earn it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ TIERS: Mapping[int, Tier] = {
     2: Tier("Warning", 50, 69, "Flag, may accept with caveats"),
     3: Tier("Pass", 70, 100, "Accept"),
 }
-"""Number -> tier (seed 002, section 6)."""
+"""Number -> tier."""
 
 HARD_FAILS: Mapping[str, tuple[str, str]] = {
     "HF1": ("Factual fabrication", "Invented citations, false statistics"),
@@ -162,7 +162,7 @@ class Grading:
 
 
 def claimed_band(confidence: float | None) -> int | None:
-    """The band of a confidence in percent (seed 002, section 5): above 90: 4, 70 to 90: 3, 50 up to 70: 2, below: 1.
+    """The band of a confidence in percent: above 90: 4, 70 to 90: 3, 50 up to 70: 2, below: 1.
 
     Both 70 and 90 are in band 3, as section 8 has it. None where no confidence is expressed.
 
@@ -177,24 +177,24 @@ def claimed_band(confidence: float | None) -> int | None:
 
 
 def earned_band(observed: Observed) -> int:
-    """The highest band all four of whose requirements are met, 0 where none is (seed 002, section 5)."""
+    """The highest band all four of whose requirements are met, 0 where none is."""
     seen = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
     earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, seen, _ranks(*least))))
     return max(earned, default=0)
 
 
 def coupling_gap(claimed: int | None, earned: int) -> int | None:
-    """By how many bands the claim exceeds the process, at least 0 (seed 002, section 5); None without a claim."""
+    """By how many bands the claim exceeds the process, at least 0; None without a claim."""
     return None if claimed is None else max(claimed - earned, 0)
 
 
 def coupling_penalty(gap: int | None) -> int:
-    """Points that a gap costs (seed 002, section 5): 10, or 25 for two bands; 0 from three on, where HF5 takes all."""
+    """Points that a gap costs: 10, or 25 for two bands; 0 from three on, where HF5 takes all."""
     return PENALTIES.get(gap or 0, 0)
 
 
-def grade(observed: Observed, weights: RubricWeights = SEED_WEIGHTS) -> Grading:
-    """The score and all that led to it (seed 002, sections 4 to 6).
+def grade(observed: Observed, weights: RubricWeights = DEFAULT_WEIGHTS) -> Grading:
+    """The score and all that led to it.
 
     Score = 10 x sum(weight x dimension) - penalty, rounded half up and held in 0 to 100; any hard fail makes it 0.
     It is worked out exactly, each float as the decimal number it prints as. `weights` are not checked here.
@@ -209,7 +209,7 @@ def grade(observed: Observed, weights: RubricWeights = SEED_WEIGHTS) -> Grading:
 
 
 def tier_of(score: int) -> int:
-    """The tier of a whole score (seed 002, section 6).
+    """The tier of a whole score.
 
     Raises:
         ValueError: the score is not a whole number from 0 to 100.
@@ -221,12 +221,12 @@ def tier_of(score: int) -> int:
 
 
 def passed(grading: Grading) -> bool:
-    """Whether a piece of reasoning passes: `PASS_SCORE` or more, which no hard fail has (seed 002, section 6)."""
+    """Whether a piece of reasoning passes: `PASS_SCORE` or more, which no hard fail has."""
     return grading.score >= PASS_SCORE
 
 
 def acceptance(tier: int, hard_fails: Collection[str]) -> Acceptance:
-    """What it takes to accept a response in spite of its score (seed 002, section 6, acceptance gates).
+    """What it takes to accept a response in spite of its score (the acceptance gates).
 
     Nothing bypasses a hard fail. A score of 0 without one is, as the gates have it, a score below 50 and no more.
     """

@@ -9,12 +9,12 @@ from evaltrack.aims import TARGETS, Target
 from evaltrack.anchors import ANCHORS, Anchors, count_bounds
 from evaltrack.records import CruxTreatment, UncertaintyTreatment
 from evaltrack.rubric import (
+    DEFAULT_WEIGHTS,
     GATES,
     HARD_FAILS,
     PASS_SCORE,
     PENALTIES,
     REQUIREMENTS,
-    SEED_WEIGHTS,
     TIERS,
     Gate,
     RubricWeights,
@@ -93,7 +93,7 @@ class ReasoningRubric:
     readings: tuple[str, ...]
 
 
-def reasoning_rubric(weights: str | RubricWeights = SEED_WEIGHTS) -> ReasoningRubric:
+def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> ReasoningRubric:
     """The reasoning rubric: dimensions, weights, anchors, hard fails, coupling, tiers, gates and aims.
 
     Args:

@@ -13,7 +13,7 @@ from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Wei
 from evaltrack.rubric import PASS_SCORE, RubricWeights
 
 PASS_THRESHOLD = 0.75
-"""Overall score from which a judged answer passes (seed 001's minimum)."""
+"""Overall score from which a judged answer passes."""
 
 NO_EXPECTATION = "the question has no retrieval expectation"
 NEGATIVE = "the question is a negative"
@@ -58,7 +58,7 @@ def measure(
     *,
     judge_failed: bool = False,
 ) -> Measured:
-    """The scores of one response, and whether the question passed (SPEC sections 3 to 6).
+    """The scores of one response, and whether the question passed.
 
     `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
     verdicts on a negative only `declined` counts.
@@ -76,7 +76,7 @@ def _answering(
     tokens: Tokens | None,
     judge_failed: bool,
 ) -> Measured:
-    """SPEC sections 3 to 6: retrieval and answer."""
+    """Retrieval and answer."""
     scores, unmeasured, duplicates = _retrieval(question, response, rules.k)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative and judge_failed and not declined:
@@ -125,7 +125,7 @@ def _reasoning(
     tokens: Tokens | None,
     judge_failed: bool,
 ) -> Measured:
-    """SPEC section 7: the rubric alone decides; a right answer reached by flawed reasoning fails."""
+    """The rubric alone decides; a right answer reached by flawed reasoning fails."""
     counted = {"num_tokens": float(tokens.count)} if tokens is not None else {}
     observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
     if judge_failed or not observed or len(observed) < len(verdicts):
@@ -137,7 +137,7 @@ def _reasoning(
 
 
 def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
-    """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta`` (seed 001), or the reason why it was not measured."""
+    """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason why it was not measured."""
     parts = {"hit": scores.get("hit"), "judge": scores.get("overall_score"), "num_tokens": scores.get("num_tokens")}
     missing = [name for name, value in parts.items() if value is None]
     if missing:

@@ -1,6 +1,6 @@
 """Statements of confidence as models and people write them, by the percentage each claims; None: nothing.
 
-Words count as SPEC section 7 has it: certain 95, likely 80, possible 60, uncertain 40; 50 is as likely as not.
+Words count as follows: certain 95, likely 80, possible 60, uncertain 40; 50 is as likely as not.
 """
 
 from __future__ import annotations

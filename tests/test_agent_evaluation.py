@@ -1,4 +1,4 @@
-"""Seed 001 from end to end: an agent and a judge on a real OpenAI-compatible server, in a real MLflow store."""
+"""From end to end: an agent and a judge on a real OpenAI-compatible server, in a real MLflow store."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_the_combined_score_is_the_seeds_formula(evaluation: Evaluation) -> None
 
 
 def test_evaluation_json_is_the_seeds_field_for_field(evaluation: Evaluation) -> None:
-    """As an artifact and as the file asked for, in the order of the seed; what was not measured is null."""
+    """As an artifact and as the file asked for, in the documented order; what was not measured is null."""
     text = evaluation.artifact("evaluation.json")
     written = json.loads(text)
 

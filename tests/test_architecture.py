@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +57,10 @@ def test_imports_go_down_only() -> None:
     linter = Path(sys.executable).parent / "lint-imports"
     ended = subprocess.run([str(linter)], cwd=REPO, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     assert ended.returncode == 0, ended.stdout
+
+
+def test_definitions_stand_where_they_are_used() -> None:
+    """No file refers its reader to a document that does not come along."""
+    files = [*REPO.glob("evaltrack/**/*.py"), REPO / "README.md", REPO / "CHANGELOG.md"]
+    words = re.compile(r"\bSPEC\b|\b[Ss]eeds? 00\d|\bDESIGN\b")
+    assert [str(path) for path in files if words.search(path.read_text(encoding="utf-8"))] == []

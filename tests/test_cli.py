@@ -25,7 +25,7 @@ GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
 
 
 def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Path) -> None:
-    """`--output json` prints one object as SPEC 9 says; progress and notes are on stderr."""
+    """`--output json` prints one object; progress and notes are on stderr."""
     ended = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
 
     printed = json.loads(ended.stdout)
@@ -268,7 +268,7 @@ def test_lint_finds_expectations_that_are_not_in_the_corpus(tmp_path: Path) -> N
 
 
 def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) -> None:
-    """Seed 004 asks for ten questions with two or three negatives per domain."""
+    """At least ten questions, two or three of them negatives, for each domain."""
     (tmp_path / "thin.jsonl").write_text(GOOD)
 
     lenient = evaltrack("golden", "lint", "thin.jsonl", cwd=tmp_path)

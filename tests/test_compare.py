@@ -38,7 +38,7 @@ def test_a_run_compared_with_itself_is_silent() -> None:
 
 
 def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -> None:
-    """Seed 004: any question that goes from pass to fail is flagged; the cause names the source that is gone."""
+    """Any question that goes from pass to fail is flagged; the cause names the source that is gone."""
     made = compared(LOST, Gate(drops={}))
 
     assert (made.verdict, made.exit_code) == ("regression", 1)

@@ -18,7 +18,7 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics import BY_NAME
 from evaltrack.reasoned import DIMENSIONS, MODES, TIER_SCORES, reasoned
 from evaltrack.records import Dimensions, Observed, Question, Response, Verdict
-from evaltrack.rubric import SEED_WEIGHTS, RubricWeights, grade
+from evaltrack.rubric import DEFAULT_WEIGHTS, RubricWeights, grade
 from evaltrack.scores import NO_OBSERVATION, Rules, measure
 
 from .judging import (
@@ -40,11 +40,11 @@ from .judging import (
 )
 
 WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
-"""The dimensions of seed 002, section 8."""
+"""The dimensions of the worked example."""
 
 
 def seen(grades: tuple[float, ...] = WORKED, **changes: Any) -> Observed:
-    """What the worked example of seed 002 shows, changed."""
+    """What the worked example shows, changed."""
     fields: dict[str, Any] = {
         "dimensions": dict(zip(Dimensions.model_fields, grades, strict=True)),
         "hypotheses": 5,
@@ -63,7 +63,7 @@ def all_of(grade_of_each: float, **changes: Any) -> Observed:
 
 def test_the_worked_example_scores_83() -> None:
     """Every number that a row holds of it, and what led to them."""
-    scores, led_to = reasoned([seen()], SEED_WEIGHTS)
+    scores, led_to = reasoned([seen()], DEFAULT_WEIGHTS)
     assert scores == {
         "reasoning_score": 83,
         "hypotheses": 5,
@@ -85,22 +85,22 @@ def test_the_worked_example_scores_83() -> None:
 
 
 def test_certainty_after_two_hypotheses_is_a_hard_fail() -> None:
-    """95 % with 2 hypotheses: HF5, and 0 points (seed 002, section 5)."""
-    scores, led_to = reasoned([seen(hypotheses=2, confidence=95)], SEED_WEIGHTS)
+    """95 % with 2 hypotheses: HF5, and 0 points."""
+    scores, led_to = reasoned([seen(hypotheses=2, confidence=95)], DEFAULT_WEIGHTS)
     assert (scores["reasoning_score"], scores["tier_0"], scores["coupling_violation"]) == (0, 1, 1)
     assert (led_to.tier, led_to.hard_fails, led_to.coupling_gap, led_to.penalty) == (0, ("HF5",), 3, 0)
 
 
 def test_without_a_claim_there_is_no_coupling_to_violate() -> None:
     """The score is there, the violation is not measured: in its rate such a response does not count."""
-    scores, led_to = reasoned([seen(confidence=None)], SEED_WEIGHTS)
+    scores, led_to = reasoned([seen(confidence=None)], DEFAULT_WEIGHTS)
     assert "coupling_violation" not in scores
     assert (led_to.claimed_band, led_to.coupling_gap, led_to.earned_band) == (None, None, 3)
 
 
 def test_every_score_is_one_that_runs_and_comparisons_know() -> None:
     """Tier and mode shares are counted in a run and compared by none of the gate's rules."""
-    scores, _ = reasoned([seen()], SEED_WEIGHTS)
+    scores, _ = reasoned([seen()], DEFAULT_WEIGHTS)
     assert set(scores) <= set(BY_NAME)
     assert [name for name in (*TIER_SCORES, *(f"mode_{m}" for m in MODES)) if BY_NAME[name].compared] == []
     assert all(BY_NAME[name].compared for name in ("reasoning_score", "hypotheses", "shifts", *DIMENSIONS))
@@ -110,7 +110,7 @@ def test_every_score_is_one_that_runs_and_comparisons_know() -> None:
 def test_of_a_panel_each_number_is_the_mean() -> None:
     """Counts and dimensions too; the mode is the one that most judges saw."""
     panel = [seen(), all_of(5, hypotheses=2, shifts=1, mode="explore"), all_of(6, hypotheses=3, mode="explore")]
-    scores, led_to = reasoned(panel, SEED_WEIGHTS)
+    scores, led_to = reasoned(panel, DEFAULT_WEIGHTS)
     assert scores["reasoning_score"] == pytest.approx((83 + 50 + 60) / 3)
     assert (scores["hypotheses"], scores["shifts"]) == (pytest.approx(10 / 3), 3)
     assert (scores["h_count"], scores["mode_explore"], led_to.mode, led_to.tier) == (
@@ -123,7 +123,7 @@ def test_of_a_panel_each_number_is_the_mean() -> None:
 
 def test_a_mean_is_exact() -> None:
     """Three times 0.1 is 0.3 and not a little more, so that no noise decides."""
-    scores, _ = reasoned([all_of(0.1), all_of(0.1), all_of(0.1)], SEED_WEIGHTS)
+    scores, _ = reasoned([all_of(0.1), all_of(0.1), all_of(0.1)], DEFAULT_WEIGHTS)
     assert scores["h_count"] == 0.1
 
 
@@ -131,15 +131,15 @@ def test_of_a_panel_the_widest_gap_is_shown() -> None:
     """Also where the first judge heard no claim, and where the widest is none at all."""
     none, kept = all_of(8), seen()
     broken = seen(hypotheses=3, confidence=95)
-    scores, led_to = reasoned([none, kept, broken], SEED_WEIGHTS)
+    scores, led_to = reasoned([none, kept, broken], DEFAULT_WEIGHTS)
     assert (scores["coupling_violation"], led_to.coupling_gap, led_to.penalty) == (1, 2, 25)
-    _, led_to = reasoned([none, kept], SEED_WEIGHTS)
+    _, led_to = reasoned([none, kept], DEFAULT_WEIGHTS)
     assert (led_to.claimed_band, led_to.coupling_gap) == (3, 0)
 
 
 def test_a_hard_fail_that_one_judge_saw_is_his_zero() -> None:
     """It halves the mean of two, and its code is shown."""
-    scores, led_to = reasoned([seen(hard_fails=("HF1",)), seen()], SEED_WEIGHTS)
+    scores, led_to = reasoned([seen(hard_fails=("HF1",)), seen()], DEFAULT_WEIGHTS)
     assert (scores["reasoning_score"], led_to.tier, led_to.hard_fails) == (41.5, 1, ("HF1",))
 
 
@@ -149,7 +149,7 @@ def test_a_hard_fail_that_one_judge_saw_is_his_zero() -> None:
 )
 def test_the_tier_of_a_mean_agrees_with_whether_it_passes(points: tuple[int, int], tier: int) -> None:
     """A mean of 69.5 does not pass and is no tier 3; half a point is no hard fail."""
-    rules = Rules(reasoning=SEED_WEIGHTS)
+    rules = Rules(reasoning=DEFAULT_WEIGHTS)
     question = Question(id="1", question="Should we?", domain="d")
     panel = [Verdict(judge=f"j{n}", reasoning="so", observed=all_of(each / 10)) for n, each in enumerate(points)]
     made = measure(question, Response(answer="Yes."), rules, panel)
@@ -309,11 +309,11 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     text = str(RubricWeights.parse("crux=0.1,brevity=0.1"))
     assert text.startswith("h_count=0.2,oscillation=0.2,crux=0.1,")
     assert mlflow.get_run(other.run_id).data.params["rubric_weights"] == text
-    assert mlflow.get_run(plain.run_id).data.params["rubric_weights"] == str(SEED_WEIGHTS)
+    assert mlflow.get_run(plain.run_id).data.params["rubric_weights"] == str(DEFAULT_WEIGHTS)
     assert other.signature.weights == text
     with pytest.raises(NotComparableError) as refused:
         compare_runs(other.run_id, plain.run_id, tracking_uri=store_uri)
-    assert f"weights was '{SEED_WEIGHTS}' and is '{text}'" in str(refused.value)
+    assert f"weights was '{DEFAULT_WEIGHTS}' and is '{text}'" in str(refused.value)
     assert "--ignore what may differ" in str(refused.value)
 
     made = compare_runs(other.run_id, plain.run_id, ignore=["weights"], tracking_uri=store_uri, log=False)
@@ -369,7 +369,7 @@ def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path:
 
 
 def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_uri: str, tmp_path: Path) -> None:
-    """The expected answer and retrieval have no part in it (seed 002, P1)."""
+    """The expected answer and retrieval have no part in it."""
     golden, target = golden_set(tmp_path, {"a": "Twelve."}, expected_answer="Twelve.", expected_chunks=["x"])
     empty = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
     empty["confidence"] = None

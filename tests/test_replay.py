@@ -78,7 +78,7 @@ def test_a_failed_verdict_is_in_no_number() -> None:
     ],
 )
 def test_exactly_five_percent_of_the_scale_is_within(score: str, was: float, now: float, within: bool) -> None:
-    """5 points of a hundred, 0.05 of one, whatever floats make of the difference (seed 002, P3)."""
+    """5 points of a hundred, 0.05 of one, whatever floats make of the difference."""
     assert replay(row("a", was, now), score=score).share_within == float(within)
     assert float(TOLERANCE[score]) in (5, 0.05)
 

@@ -342,7 +342,7 @@ SAMPLE = """{
     }
   ]
 }"""
-"""The output format of seed 001, with one of its results."""
+"""The documented output format, with one of its results."""
 
 
 def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
 
 
 def sampled() -> tuple[RunResult, Row]:
-    """The run of seed 001's sample, and its question."""
+    """The run of the documented sample, and its question."""
     metrics = {
         "hit_rate": 0.95,
         "mrr": 0.88,

@@ -312,7 +312,7 @@ def test_right_to_left_text_is_kept() -> None:
 
 
 def test_json_has_what_the_specification_names() -> None:
-    """Every field of SPEC 9, with its values."""
+    """Every field, with its values."""
     made = json.loads(json.dumps(comparison_json(comparison()), allow_nan=False))
     assert {"verdict", "exit_code", "baseline", "candidate", "metrics", "flips", "lost"} <= set(made)
     assert {"added", "removed", "edited", "domains", "reasons"} <= set(made)

@@ -1,4 +1,4 @@
-"""The reasoning rubric: every table of seed 002 row by row, the coupling table as a whole, rounding, weights."""
+"""The reasoning rubric: every table row by row, the coupling table as a whole, rounding, weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNCERTAINTY: tuple[Any, ...] = get_args(UncertaintyTreatment)
 
 
 def observed(dimensions: tuple[float, ...] = WORKED, **fields: Any) -> Observed:
-    """The worked example of seed 002, section 8, unless `fields` say otherwise."""
+    """The worked example, unless `fields` say otherwise."""
     seen = {
         "dimensions": Dimensions(**dict(zip(DIMENSION_WEIGHTS, dimensions, strict=True))),
         "hypotheses": 5,
@@ -37,7 +37,7 @@ def observed(dimensions: tuple[float, ...] = WORKED, **fields: Any) -> Observed:
     return Observed(**seen | fields)
 
 
-def scored(dimensions: tuple[float, ...], weights: RubricWeights = rubric.SEED_WEIGHTS) -> int:
+def scored(dimensions: tuple[float, ...], weights: RubricWeights = rubric.DEFAULT_WEIGHTS) -> int:
     """The score of eight dimensions where no confidence is expressed."""
     return grade(observed(dimensions, confidence=None), weights).score
 
@@ -93,7 +93,7 @@ def test_dimensions_and_weights(name: str, weight: float) -> None:
 
 
 def test_the_dimensions_are_those_that_judges_observe() -> None:
-    """Each observed dimension has its weight, in the seed's order, and the scale is section 3's."""
+    """Each observed dimension has its weight, in its order, and the scale is that of the anchors."""
     assert list(DIMENSION_WEIGHTS) == list(Dimensions.model_fields)
     assert [scored((grades,) * 8) for grades in (0, 5, 10)] == [0, 50, 100]
 
@@ -193,7 +193,7 @@ def test_the_whole_coupling_table(confidence: float | None, claimed: int) -> Non
     ],
 )
 def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
-    """Section 6: each whole score has its tier, with the seed's label and action; from 70 on it passes."""
+    """Each whole score has its tier, with label and action; from 70 on it passes."""
     assert TIERS[tier] == rubric.Tier(label, scores[0], scores[-1], action)
     assert {rubric.tier_of(score) for score in scores} == {tier}
     gradings = (Grading(score, tier, None, 0, None, 0, (), "explore") for score in scores)
@@ -265,7 +265,7 @@ def test_rounding_is_that_of_whole_numbers(twentieths: list[int], percents: list
 
 
 def test_weights_are_read_over_the_defaults() -> None:
-    """What is not named keeps the seed's weight; spaces and empty parts mean nothing."""
+    """What is not named keeps its weight; spaces and empty parts mean nothing."""
     assert RubricWeights.parse("") == RubricWeights() == RubricWeights(**DIMENSION_WEIGHTS)
     expected = RubricWeights(h_count=0.3, oscillation=0.1)
     assert RubricWeights.parse("h_count=0.3,oscillation=0.1") == expected

@@ -50,7 +50,7 @@ def titles(*names: str) -> tuple[Source, ...]:
 
 
 def verdict(overall: float | None = 0.85, **fields: Any) -> Verdict:
-    """A verdict with the numbers of seed 001's sample, unless `fields` say otherwise."""
+    """A verdict with the numbers of the documented sample, unless `fields` say otherwise."""
     numbers = {"accuracy": 0.9, "completeness": 0.8, "relevance": 0.9, "overall_score": overall}
     return Verdict(**{"judge": "j", "reasoning": "Brief explanation"} | numbers | fields)
 

@@ -176,7 +176,7 @@ def test_the_first_of_several_is_named() -> None:
 
 
 def test_weights() -> None:
-    """The three exponents, from 0 to the largest; the defaults are those of seed 001."""
+    """The three exponents, from 0 to the largest; the defaults are 2, 0.5 and 1.5."""
     assert weights_of(2.0, 0.5, 1.5) == Weights() == Weights(alpha=2, beta=0.5, gamma=1.5)
     assert weights_of(0, MAX_WEIGHT, 0) == Weights(alpha=0, beta=MAX_WEIGHT, gamma=0)
 

@@ -86,7 +86,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
 @click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
 @click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
-@click.option("--evaluation-json", default="", help="Write seed 001's evaluation.json to this file too.")
+@click.option("--evaluation-json", default="", help="Write evaluation.json to this file too.")
 @ui_option
 @output_option(default="auto")
 def run(

@@ -1,4 +1,4 @@
-"""Candidate against baseline, question by question, with causes (SPEC section 8). Prints nothing, reads no store.
+"""Candidate against baseline, question by question, with causes. Prints nothing, reads no store.
 
 Both sides come as columns (a data frame of the light ones) and a way to get whole rows by id, so that a million
 questions are paired in memory while only the few that changed are read whole.
@@ -89,7 +89,7 @@ def compare(
     Args:
         baseline: What was.
         candidate: What is.
-        gate: The rules; None takes the defaults of seed 004.
+        gate: The rules; None takes `DEFAULT_DROPS` and no flip.
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
         criteria: Success criteria to hold both sides against.
         again: Asks questions again, to tell what broke from what scatters; None asks nobody.

@@ -1,4 +1,4 @@
-"""The gate's rules: which drops are tolerated, and what the verdict is. Pure (SPEC section 8)."""
+"""The gate's rules: which drops are tolerated, and what the verdict is. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer judge (seed 001, SPEC section 4): an LLM's strict, structured opinion on one answer.
+"""The answer judge: an LLM's strict, structured opinion on one answer.
 
 The prompts are text files beside this one.
 """

@@ -1,4 +1,4 @@
-"""The reasoning judge (seed 002, SPEC section 7): an LLM observes and quotes, code scores.
+"""The reasoning judge: an LLM observes and quotes, code scores.
 
 What it claims to have seen must stand in the response, and its grades must fit its counts: a count that is not that of
 its quotes, a quote that does not occur, or a grade that its own count does not allow is repaired once and then an

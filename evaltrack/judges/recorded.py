@@ -1,4 +1,4 @@
-"""`recorded:FILE`: verdicts given earlier, by humans or by a judge. JSON Lines in the form of SPEC section 7.
+"""`recorded:FILE`: verdicts given earlier, by humans or by a judge. JSON Lines, one verdict a line.
 
 Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
 and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
@@ -107,7 +107,7 @@ def _judged(value: object) -> tuple[str, Verdict]:
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a verdict; what was observed of reasoning stands beside the others in a file (SPEC section 7)."""
+    """The fields of a verdict; what was observed of reasoning stands beside the others in a file."""
     if "dimensions" not in fields:
         return dict(fields)
     observed = {name: value for name, value in fields.items() if name in Observed.model_fields}

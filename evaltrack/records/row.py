@@ -38,7 +38,7 @@ class Tokens(Record):
 
 
 class Reasoned(Record):
-    """What led to the score of a piece of reasoning (SPEC section 7); of a panel, the judge who saw the widest gap."""
+    """What led to the score of a piece of reasoning; of a panel, the judge who saw the widest gap."""
 
     tier: int = Field(ge=0, le=3)
     claimed_band: int | None = Field(default=None, ge=1, le=4)

@@ -7,7 +7,7 @@ from pydantic import Field
 from evaltrack.records.base import Record
 
 METRICS_VERSION = 1
-"""Raised by one whenever a definition of SPEC 3 to 6 changes; two runs compare only within one version."""
+"""Raised by one whenever the definition of a score changes; two runs compare only within one version."""
 
 
 MAX_K = 1000
@@ -35,7 +35,7 @@ class Signature(Record):
 
 
 class Weights(Record):
-    """The exponents of the combined score (seed 001)."""
+    """The exponents of the combined score."""
 
     alpha: float = Field(default=2.0, ge=0)
     beta: float = Field(default=0.5, ge=0)

@@ -24,7 +24,7 @@ ObservedHardFail = Literal["HF1", "HF2", "HF3", "HF4"]
 
 
 class Dimensions(Record):
-    """The eight dimensions of seed 002, section 2."""
+    """The eight dimensions of the reasoning rubric."""
 
     h_count: Grade
     oscillation: Grade
@@ -37,7 +37,7 @@ class Dimensions(Record):
 
 
 class Observed(Record):
-    """What a judge saw in a piece of reasoning (SPEC section 7); `rubric.py` makes the score of it.
+    """What a judge saw in a piece of reasoning; `rubric.py` makes the score of it.
 
     `hypotheses` and `shifts` count distinct hypotheses and genuine changes of perspective. `confidence`, in percent, is
     the strongest claim on the conclusion, None where none is expressed. `quotes` holds words of the response that show

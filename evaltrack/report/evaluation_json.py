@@ -1,4 +1,4 @@
-"""`evaluation.json`: the output of seed 001, field for field. What was not measured is null."""
+"""`evaluation.json`: averages and one result a question. What was not measured is null."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[FlatRow]
 
 
 def _judge_model(judge: str) -> str | None:
-    """The judge as seed 001 writes it, `gpt-4o`; of a panel each one."""
+    """The judge's model, `gpt-4o`; of a panel each one."""
     return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 

@@ -1,4 +1,4 @@
-"""A run as JSON for machines: SPEC section 9, versioned by `schema`."""
+"""A run as JSON for machines, versioned by `schema`."""
 
 from __future__ import annotations
 
