@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -17,8 +18,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -123,6 +125,8 @@ def _serve(door: socket.socket) -> None:
 
     for module in MODULES:
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # collections in the forks leave what is shared alone
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while head := door.recv(4, socket.MSG_WAITALL):
         request, descriptors = _receive(door, int.from_bytes(head, "big"))
@@ -168,7 +172,31 @@ def _become(request: dict[str, Any], out: int, err: int) -> None:
     sys.path[0] = request["cwd"]
     sys.argv = ["evaltrack", *request["arguments"]]
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
-    runpy.run_module("evaltrack", run_name="__main__", alter_sys=True)
+    _end(_code_of(lambda: runpy.run_module("evaltrack", run_name="__main__", alter_sys=True)))
+
+
+def _code_of(work: Callable[[], object]) -> int:
+    """What a program that was left this way ends with, by Python's rules."""
+    try:
+        work()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(code: int) -> None:
+    """End as Python does, but for taking down the modules that were imported before the fork: that takes a second."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":
