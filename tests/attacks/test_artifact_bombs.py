@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,8 +20,8 @@ from evaltrack.reporting import stored_result
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.attacks.bombs import BOMBS
-from tests.conftest import _wait_for
-from tests.test_server import Browser, serve
+from tests.mlflow_server import MlflowServer, copied_store
+from tests.test_server import Browser
 
 READ = """
 import re, sys
@@ -72,13 +71,11 @@ def test_a_bomb_takes_little_memory(name: str, bombs: Path) -> None:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, int]]:
     """A server with evaltrack's page, and its process group."""
-    process, where, log = serve(tmp_path_factory.mktemp("bombed") / "server", empty_database, "evaltrack")
-    try:
-        _wait_for(where + "/health", process, log)
-        yield where, process.pid
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+    folder = tmp_path_factory.mktemp("bombed") / "server"
+    copied_store(folder, empty_database)
+    with MlflowServer(folder, "--app-name", "evaltrack") as server:
+        server.wait_until_ready()
+        yield server.address, server.pid
 
 
 def peak_mb(group: int) -> int:
