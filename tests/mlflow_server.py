@@ -55,7 +55,7 @@ class MlflowServer(WarmProcess):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        super().__exit__()
+        self.close()
 
 
 def copied_store(folder: Path, database: Path) -> None:

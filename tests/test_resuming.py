@@ -855,6 +855,7 @@ class Server:
     def stop(self) -> None:
         if self._process is not None:
             self._process.stop(signal.SIGKILL)
+            self._process.close()
             self._process = None
 
 

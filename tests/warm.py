@@ -79,10 +79,11 @@ class WarmProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end."""
-        deadline = time.monotonic() + (timeout or 120)
+        limit = 120 if timeout is None else timeout
+        deadline = time.monotonic() + limit
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired(self.args, timeout or 120)
+                raise subprocess.TimeoutExpired(self.args, limit)
             time.sleep(0.005)
         return code
 
@@ -105,6 +106,10 @@ class WarmProcess:
 
     def __exit__(self, *_: object) -> None:
         self.wait(30)
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of its streams."""
         for file in (self._out, self._err, self._status):
             file.close()
 
