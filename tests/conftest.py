@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -38,6 +39,29 @@ for variable in (
     "MLFLOW_TRACKING_URI",
 ):
     os.environ.pop(variable, None)
+
+
+FIRST = ("browser", "test_resuming", "test_repeating", "test_kill_loop", "test_server", "test_cli", "test_baselines")
+"""What takes longest is started first, so that nothing long is left for the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file are run by one worker, and so are those of the browser: what they share is made once."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=lambda item: FIRST.index(group) if (group := _group(item)) in FIRST else len(FIRST))
+
+
+def _group(item: pytest.Item) -> str:
+    return "browser" if item.path.parent.name == "browser" else item.path.stem
+
+
+def pytest_collection_finish() -> None:
+    """All is imported: from now on collections of garbage leave alone what stays to the end."""
+    import mlflow.store.tracking.sqlalchemy_store
+
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
