@@ -58,8 +58,6 @@ def _group(item: pytest.Item) -> str:
 
 def pytest_collection_finish() -> None:
     """All is imported: from now on collections of garbage leave alone what stays to the end."""
-    import mlflow.store.tracking.sqlalchemy_store
-
     gc.collect()
     gc.freeze()
 

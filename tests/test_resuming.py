@@ -21,7 +21,6 @@ from typing import Any
 import mlflow
 import pytest
 from mlflow.entities import Run
-from mlflow.tracking._tracking_service.utils import _artifact_repos_cache
 
 from evaltrack import RunResult, resume_run, run_eval
 from evaltrack.cli import _run
@@ -32,6 +31,7 @@ from evaltrack.table_reader import read_table
 
 from .conftest import REPO
 from .mlflow_server import MlflowServer, free_port
+from .stores import copy_store
 from .warm import WarmProcess
 
 QUESTIONS, IN_FLIGHT = 30, 4
@@ -183,15 +183,10 @@ def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFact
 
 def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project somewhere else, as if it had been there from the start, and the working directory in it."""
-    shutil.copytree(project.folder, folder)
+    copy_store(project.folder, folder)
     copy, old, new = Project(folder), str(project.folder), str(folder)
     for path in copy.journals():
         copy.sql(path, "update command set text = replace(text, ?, ?)", old, new)
-    copy.sql(folder / "mlflow.db", "update runs set artifact_uri = replace(artifact_uri, ?, ?)", old, new)
-    copy.sql(
-        folder / "mlflow.db", "update experiments set artifact_location = replace(artifact_location, ?, ?)", old, new
-    )
-    _artifact_repos_cache.clear()  # MLflow remembers where the artifacts of this run were
     here(copy, monkeypatch)
     return copy
 
