@@ -16,6 +16,7 @@ import pytest
 
 from evaltrack import report_html, run_eval
 from evaltrack.errors import TrackingError
+from evaltrack.report.html.run_page import LISTED
 from evaltrack.reporting import stored_result
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
@@ -146,9 +147,9 @@ def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None
 
 
 def test_how_much_is_listed_depends_on_the_rows(store_uri: str, tmp_path: Path) -> None:
-    """A summary that speaks of one question lets no page hold fifteen thousand."""
+    """A summary that speaks of one question lets no page hold ten thousand."""
     golden = tmp_path / "many.jsonl"
-    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(15_000))
+    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(LISTED + 100))
     golden.write_text("".join(lines))
     run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
     summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
