@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -10,12 +11,30 @@ import pytest
 
 from evaltrack.tracking.traces import trace_id_of
 
-from .conftest import Handbook, Open
+from .conftest import Handbook
 from .handbook import ASKED
-from .pages import chosen, listed, picture, watch
+from .pages import LOOKS, chosen, listed, picture, watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Frame, Page
+    from playwright.sync_api import Browser, BrowserContext, Frame, Page
+
+
+@pytest.fixture(scope="module")
+def visitor(chromium: Browser) -> Iterator[BrowserContext]:
+    """Somebody whose browser keeps MLflow's scripts from one page to the next."""
+    context = chromium.new_context(**LOOKS["light-desktop"])
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(visitor: BrowserContext) -> Iterator[Callable[[], Page]]:
+    """Open a tab of the visitor's."""
+    yield visitor.new_page
+    visitor.unroute_all()
+    for page in visitor.pages:
+        page.close()
 
 
 def framed(page: Page) -> Frame:
@@ -25,7 +44,9 @@ def framed(page: Page) -> Frame:
 
 
 @pytest.mark.parametrize("name", ["report", "comparison"])
-def test_the_artifact_view_shows_the_report_and_its_questions(site: Handbook, tab: Open, name: str) -> None:
+def test_the_artifact_view_shows_the_report_and_its_questions(
+    site: Handbook, tab: Callable[[], Page], name: str
+) -> None:
     """In a frame that may run scripts and nothing else: questions are listed, and one press away."""
     page = tab()
     page.goto(site.link(site.candidate, f"/artifacts/{name}.html"))
@@ -40,7 +61,7 @@ def test_the_artifact_view_shows_the_report_and_its_questions(site: Handbook, ta
     picture(page, f"mlflow-artifact-{name}", "light-desktop")
 
 
-def test_links_in_the_artifact_view_tell_their_address(site: Handbook, tab: Open) -> None:
+def test_links_in_the_artifact_view_tell_their_address(site: Handbook, tab: Callable[[], Page]) -> None:
     """The frame may open nothing, so a press on a link shows where it leads, ready to be copied."""
     page = tab()
     page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
@@ -56,7 +77,7 @@ def test_links_in_the_artifact_view_tell_their_address(site: Handbook, tab: Open
     assert len(page.context.pages) == 1
 
 
-def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, tab: Open) -> None:
+def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, tab: Callable[[], Page]) -> None:
     """Its link, followed from the report, opens the panel of that very trace."""
     page = tab()
     page.goto(f"{site.uri}/evaltrack/run?experiment_id={site.experiment_id}&run_id={site.candidate}#q-8")
@@ -68,9 +89,10 @@ def test_the_trace_of_a_question_opens_in_mlflow(site: Handbook, tab: Open) -> N
     picture(opened.value, "mlflow-trace", "light-desktop")
 
 
-def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, tab: Open) -> None:
+def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, tab: Callable[[], Page]) -> None:
     """The comparison's link leads to *Evaluation runs*, where the questions of both runs are paired."""
-    page = tab(viewport={"width": 1800, "height": 2600})
+    page = tab()
+    page.set_viewport_size({"width": 1800, "height": 2600})
     page.goto(site.comparison.compare_link or "")
     page.get_by_text("How long may I stay without a visa?").first.wait_for()
     told = page.locator("body").inner_text()
@@ -81,7 +103,7 @@ def test_both_runs_stand_side_by_side_in_mlflow(site: Handbook, tab: Open) -> No
 
 
 @pytest.mark.parametrize("key", ["5", "50 % off?"])
-def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open, key: str) -> None:
+def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Callable[[], Page], key: str) -> None:
     """Served under `/evaltrack`, a link opens a new window that knows nothing of where it came from."""
     page = tab()
     query = f"experiment_id={site.experiment_id}&candidate={site.candidate}&baseline={site.baseline}"
