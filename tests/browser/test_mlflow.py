@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from html import unescape
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 
+from evaltrack import RunResult, run_eval
+from evaltrack.report.markdown import run_note
+from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
+from tests.conftest import REPO
+from tests.test_report import EVIL
 
 from .conftest import Handbook
 from .handbook import ASKED
-from .pages import LOOKS, chosen, listed, picture, watch
+from .pages import LOOKS, apart, chosen, listed, picture, watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Frame, Page
@@ -113,3 +120,49 @@ def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Call
         page.locator("ol.ranked a").nth(1).click()
     opened.value.wait_for_url("https://docs.example/fares")
     assert opened.value.evaluate("[window.opener, document.referrer]") == [None, ""]
+
+
+def test_any_two_runs_are_paired_question_by_question(site: Handbook, tab: Callable[[], Page]) -> None:
+    """*Evaluation runs > Compare* pairs the questions of k=3 and k=5; the table opens in the artifact view."""
+    first, second = (apart(lambda k=k: travel(site, k=k, experiment="travel")) for k in (3, 5))  # type: ignore[misc]
+    page = tab()
+    page.set_viewport_size({"width": 2400, "height": 1400})
+    page.goto(connect(site.uri).compare_link(first.experiment_id, second.run_id, first.run_id))
+    page.get_by_text("What does it cost to check in a surfboard?").first.wait_for()
+    compared = page.content()
+    assert "travel bm25 k=3" in compared
+    assert "travel bm25 k=5" in compared
+    assert "26 of 26" in compared
+    assert "recall_at_k" in compared
+
+    page.goto(f"{second.link}/artifacts/per_question.json")
+    page.get_by_text("View as table").first.wait_for()
+    assert "retrieved" in page.content()
+
+
+def test_a_description_shows_its_links_and_no_escapes(site: Handbook, tab: Callable[[], Page]) -> None:
+    """The links stand as written and lead to the picture; foreign text makes none, and no backslash is seen."""
+    made = apart(lambda: travel(site, experiment="note", traces="off"))
+    told = replace(made, notes=(f"{EVIL} www.a.b https://a.b x@a.b 10:30: a",))
+    connect(site.uri).client.set_tag(made.run_id, "mlflow.note.content", run_note(told, ["domains.svg"]))
+    page = tab()
+    page.goto(made.link or "")
+    page.get_by_text("questions passed, k = 5").first.wait_for()
+    shown = page.content()
+    told_links = re.findall(r'<a target="_blank" href="(#[^"]*)">', shown)
+    address = f"#/experiments/{made.experiment_id}/runs/{made.run_id}/artifacts/pictures/domains.svg"
+    assert address in told_links
+    assert unescape(shown).count("www.a.b https://a.b x@a.b 10:30: a") == 1
+    assert "a.b</a>" not in shown
+    description = shown[shown.index("questions passed, k = 5") :]
+    assert "\\" not in description[: description.index("</table>")]
+
+    page.goto(f"{site.uri}/{address}")
+    drawn = page.locator("img[src^='blob:'], img[src^='data:image/svg']").first
+    drawn.wait_for()
+    assert "pictures/domains.svg" in page.content()
+
+
+def travel(site: Handbook, **settings: Any) -> RunResult:
+    """A run of the travel set on the server."""
+    return run_eval(REPO / "golden/travel.jsonl", judge="none", tracking_uri=site.uri, **settings)
