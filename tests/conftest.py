@@ -45,6 +45,7 @@ FIRST = ("browser", "test_resuming", "test_repeating", "test_kill_loop", "test_s
 """What takes longest is started first, so that nothing long is left for the end."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests of a file are run by one worker, and so are those of the browser: what they share is made once."""
     for item in items:
