@@ -45,11 +45,8 @@ FIRST = ("browser", "test_resuming", "test_repeating", "test_kill_loop", "test_s
 """What takes longest is started first, so that nothing long is left for the end."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a file are run by one worker, and so are those of the browser: what they share is made once."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    """The longest files first; `--dist=loadfile` has one worker run each, so that what its tests share is made once."""
     items.sort(key=lambda item: FIRST.index(group) if (group := _group(item)) in FIRST else len(FIRST))
 
 
