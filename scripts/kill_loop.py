@@ -40,6 +40,7 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 from evaltrack.table_reader import read_table  # noqa: E402 - found through the path above
 from evaltrack.tracking.store import Store, connect  # noqa: E402
 from evaltrack.tracking.traces import count_traces  # noqa: E402
+from tests import warm  # noqa: E402
 from tests.openai_server import server_process  # noqa: E402
 
 CONCURRENCY = 8
@@ -73,6 +74,7 @@ class Chain:
 
     folder: Path
     cached: bool
+    forked: bool = False
     kills: int = 0
     phases: Counter[str] = field(default_factory=Counter)
     paid: int = 0
@@ -80,11 +82,12 @@ class Chain:
     problems: list[str] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
 
-    def start(self, base_url: str) -> subprocess.Popen[bytes]:
+    def start(self, base_url: str) -> subprocess.Popen[bytes] | warm.WarmProcess:
         """Start the evaluation, or go on with it."""
         options = ["--resume", "auto", "--judge", "openai:gpt-4o-mini", "--concurrency", str(CONCURRENCY)]
         options += ["--experiment", "kills"]
-        command = [sys.executable, "-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
+        command = ["-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
+        command += [] if self.cached else ["--no-cache"]
         own = {
             "OPENAI_BASE_URL": base_url,
             "MLFLOW_TRACKING_URI": f"sqlite:///{self.folder}/mlflow.db",
@@ -92,11 +95,14 @@ class Chain:
             "EVALTRACK_CACHE_DIR": str(self.folder / "cache"),
             "PYTHONPATH": str(REPO),
         }
+        env = {**os.environ, **own}
         with (self.folder / "log").open("ab") as log:
+            if self.forked:
+                return warm.WarmProcess(tuple(command), self.folder, env, log, new_session=True)
             return subprocess.Popen(
-                command if self.cached else [*command, "--no-cache"],
+                [sys.executable, *command],
                 cwd=self.folder,
-                env={**os.environ, **own},
+                env=env,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -209,15 +215,15 @@ def _calls(base_url: str) -> int:
 class Loop:
     """Chains of kills, one after the other, until there were enough."""
 
-    def __init__(self, folder: Path, kills: int, questions: int, seed: int) -> None:
-        self._folder, self._kills, self._questions = folder, kills, questions
+    def __init__(self, folder: Path, kills: int, questions: int, seed: int, *, forked: bool) -> None:
+        self._folder, self._kills, self._questions, self._forked = folder, kills, questions, forked
         self._chance = Random(seed)  # noqa: S311 - no secret
         self._starts = self._asks = self._takes = 0.0
         connect(f"sqlite:///{folder}/mlflow.db")  # migrating takes seconds, copying does not
 
     def chain(self, name: str, *, cached: bool) -> Chain:
         """A folder of its own, with the same golden set and an empty store."""
-        chain = Chain(self._folder / name, cached)
+        chain = Chain(self._folder / name, cached, self._forked)
         chain.folder.mkdir()
         shutil.copy(self._folder / "mlflow.db", chain.folder)
         (chain.folder / "target.py").write_text(TARGET)
@@ -230,6 +236,8 @@ class Loop:
 
     def run(self, base_url: str) -> list[Chain]:
         """Kill until there were enough kills; the first chain is the one that nobody kills."""
+        if self._forked:
+            warm.run(("-c", ""), self._folder, os.environ)  # its start is that of no evaluation
         reference = self.chain("reference", cached=False)
         began, start = time.time(), time.monotonic()
         self._finish(reference, base_url, {}, 0)
@@ -298,12 +306,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="how many processes are killed; default: 100")
     parser.add_argument("--questions", type=int, default=200, help="in each evaluation; default: 200")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills; default: 0")
+    parser.add_argument("--forked", action="store_true", help="start without imports: quicker, and few kills come then")
     parser.add_argument("--keep", action="store_true", help="keep the folders of chains with a problem")
     chosen = parser.parse_args()
     folder, start = Path(tempfile.mkdtemp(prefix="kill-loop-")), time.monotonic()
     try:
         with server_process("--latency", str(LATENCY)) as base_url:
-            chains = Loop(folder, chosen.kills, chosen.questions, chosen.seed).run(base_url)
+            loop = Loop(folder, chosen.kills, chosen.questions, chosen.seed, forked=chosen.forked)
+            chains = loop.run(base_url)
     finally:
         if chosen.keep:
             print(f"kept: {folder}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -17,12 +15,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from . import warm
+from .mlflow_server import served_store
 
 if TYPE_CHECKING:
     from evaltrack.cache import VerdictCache
 
 OpenCache: TypeAlias = "Callable[[Path], VerdictCache]"
 REPO = Path(__file__).parent.parent
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # stores wait for no disk at each commit
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 KEPT = ("EVALTRACK_TEST_", "EVALTRACK_SCREENSHOTS")
@@ -46,6 +48,25 @@ def few_questions(folder: Path, number: int) -> Path:
     golden = folder / "travel.jsonl"
     golden.write_text("".join(lines[:number]), encoding="utf-8")
     return golden
+
+
+FIRST = ("browser", "test_resuming", "test_repeating", "test_kill_loop", "test_server", "test_cli", "test_baselines")
+"""What takes longest is started first, so that nothing long is left for the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; `--dist=loadfile` has one worker run each, so that what its tests share is made once."""
+    items.sort(key=lambda item: FIRST.index(group) if (group := _group(item)) in FIRST else len(FIRST))
+
+
+def _group(item: pytest.Item) -> str:
+    return "browser" if item.path.parent.name == "browser" else item.path.stem
+
+
+def pytest_collection_finish() -> None:
+    """All is imported: from now on collections of garbage leave alone what stays to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -115,42 +136,10 @@ def store_uri(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
     """The address of a real MLflow server on its own SQLite database."""
-    folder = tmp_path_factory.mktemp("server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"],
-            cwd=folder,
-            env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},  # eight processes that no test needs
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(f"{address}/health", process, folder / "log")
-            yield address
-        finally:
-            os.killpg(process.pid, 15)
-            process.wait(20)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            pytest.fail(f"the MLflow server ended: {log.read_text()[-2000:]}")
-        try:
-            with urllib.request.urlopen(url, timeout=2):
-                return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail(f"the MLflow server did not come up: {log.read_text()[-2000:]}")
+    with served_store(tmp_path_factory.mktemp("server") / "store", empty_database) as address:
+        yield address
 
 
 def evaltrack(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -159,6 +148,6 @@ def evaltrack(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = No
     as_piped = {"EVALTRACK_RUN_OUTPUT": "table", "EVALTRACK_RESUME_OUTPUT": "table"}  # a warm process writes into files
     variables = {**as_piped, **os.environ, **(env or {})}
     if not any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env or {}):
-        return warm.run(words, cwd, variables)
+        return warm.run(("-m", "evaltrack", *words), cwd, variables)
     command = [sys.executable, "-m", "evaltrack", *words]
     return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, timeout=120)

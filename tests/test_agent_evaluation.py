@@ -417,6 +417,7 @@ def cli(
 
     def run(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
+        sys.modules.pop("mine", None)  # that of another test
         code = _run(["run", "many.jsonl", "-t", "python:mine:ask", "--experiment", "mine", *arguments])
         return code, *capsys.readouterr()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import mlflow
@@ -17,6 +19,8 @@ from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 
 from .conftest import evaltrack
+from .judging import store_in
+from .stores import copy_store
 from .test_evaluation import golden
 
 FLIP = "second?"
@@ -39,12 +43,29 @@ def broken(question: Question, k: int) -> Response:
     return good(question, k)
 
 
-@pytest.fixture
-def runs(store_uri: str, tmp_path: Path) -> dict[str, RunResult]:
+@dataclass(frozen=True)
+class Made:
+    """A folder with a store, and the runs in it."""
+
+    folder: Path
+    runs: dict[str, RunResult]
+
+
+@pytest.fixture(scope="module")
+def made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """Four evaluations of one golden set: the baseline, the same again, one worse, one with a failure."""
-    path = golden(tmp_path)
+    path, folder = golden(tmp_path_factory.mktemp("golden")), tmp_path_factory.mktemp("made")
     targets = {"baseline": good, "same": good, "worse": worse, "broken": broken}
-    return {name: run_eval(path, target=ask, tracking_uri=store_uri, traces="off") for name, ask in targets.items()}
+    with store_in(folder, empty_database) as uri:
+        made = {name: run_eval(path, target=ask, tracking_uri=uri, traces="off") for name, ask in targets.items()}
+        yield Made(folder, made)
+
+
+@pytest.fixture
+def runs(made: Made, store_uri: str) -> dict[str, RunResult]:
+    """The same in the store of the test."""
+    copy_store(made.folder, Path(store_uri.removeprefix("sqlite:///")).parent)
+    return made.runs
 
 
 def test_a_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict[str, RunResult]) -> None:

@@ -6,9 +6,9 @@ import importlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from evaltrack import __version__
 from evaltrack.cli import COMMANDS, cli, main
 
 from .conftest import REPO, evaltrack, few_questions
+from .warm import WarmProcess
 
 TRAVEL = REPO / "golden" / "travel.jsonl"
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
@@ -140,6 +141,17 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
     assert "coverage 0.500 is below --min-coverage 0.9" in strict.stderr
 
 
+@contextmanager
+def started_on_many(store_uri: str, folder: Path) -> Iterator[WarmProcess]:
+    """An evaluation of `many.jsonl` by `slow.py` that has asked some of its questions."""
+    command = ("-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2")
+    asked, deadline = folder / "asked", time.monotonic() + 60
+    with WarmProcess(command, folder, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as process:
+        while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield process
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM: exit code 130, the run KILLED, the finished questions in it."""
@@ -149,18 +161,9 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
     (tmp_path / "slow.py").write_text(slow)
     lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2"],
-        cwd=tmp_path,
-        env={**os.environ, "MLFLOW_TRACKING_URI": store_uri},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    asked, deadline = tmp_path / "asked", time.monotonic() + 60
-    while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    with started_on_many(store_uri, tmp_path) as process:
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
 
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")
@@ -175,16 +178,11 @@ def test_two_signals_are_one_stop(store_uri: str, tmp_path: Path, gap: float) ->
     (tmp_path / "slow.py").write_text(f"import time\ndef ask(question): {work}\n")
     lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "evaltrack", "run", "many.jsonl", "-t", "python:slow:ask", "--concurrency", "2"]
-    env = {**os.environ, "MLFLOW_TRACKING_URI": store_uri}
-    process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-    asked, deadline = tmp_path / "asked", time.monotonic() + 60
-    while (not asked.exists() or asked.stat().st_size < 50) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    time.sleep(gap)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    with started_on_many(store_uri, tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        time.sleep(gap)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
 
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")

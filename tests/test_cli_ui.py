@@ -18,13 +18,7 @@ import pytest
 from evaltrack.cli.hosts import loopback_hosts, outer_hosts
 
 from .conftest import evaltrack
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from .mlflow_server import free_port
 
 
 def lines_until_ready(process: subprocess.Popen[str]) -> list[str]:

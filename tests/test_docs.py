@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -20,6 +21,7 @@ from evaltrack.metrics import SCORES
 from evaltrack.records import Question
 from evaltrack.targets import KINDS
 
+from . import warm
 from .conftest import REPO
 
 README = (REPO / "README.md").read_text()
@@ -95,7 +97,7 @@ def test_the_python_example_runs(store_uri: str) -> None:
     block = README.partition("## From Python")[2].partition("```python\n")[2].partition("```")[0]
     code = block.replace("golden/travel.jsonl", str(REPO / "golden/travel.jsonl"))
 
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ended = warm.run(("-c", code), Path.cwd(), os.environ)
 
     assert ended.returncode == 0, ended.stderr
     assert re.search(r"Recall@5: 0\.\d\d\nPrecision@5: 0\.\d\d\nMRR: 0\.\d\d\n", ended.stdout)

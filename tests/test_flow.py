@@ -13,6 +13,7 @@ import yaml
 
 from evaltrack.cli.run import run as run_command
 
+from . import warm
 from .conftest import REPO, evaltrack
 
 
@@ -21,14 +22,7 @@ def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> su
     scripts = Path(sys.executable).parent
     env = {**os.environ, "MLFLOW_TRACKING_URI": uri, "PATH": path or f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     arguments = [argument for param in params for argument in ("-P", param)]
-    return subprocess.run(
-        [sys.executable, "-m", "mlflow", "run", str(REPO), *arguments],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return warm.run(("-m", "mlflow", "run", str(REPO), *arguments), cwd, env)
 
 
 def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: Path) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-import sys
 
+from . import warm
 from .conftest import REPO
 
 
 def kill_loop(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(REPO / "scripts" / "kill_loop.py"), *arguments]
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300)
+    return warm.run((str(REPO / "scripts" / "kill_loop.py"), *arguments), REPO, os.environ)
 
 
 def test_kills_at_random_moments_lose_and_double_nothing() -> None:
     """Five kills: the same metrics, every row once, and no more paid for twice than was in flight."""
-    ended = kill_loop("--kills", "5", "--questions", "40", "--seed", "1")
+    ended = kill_loop("--kills", "5", "--questions", "40", "--seed", "1", "--forked")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     last = ended.stdout.splitlines()[-1]
     figures = re.match(r"5 kills \(.*\) in \d+ chains of 40 questions, .*: calls paid again (\d+), ", last)

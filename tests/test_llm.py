@@ -7,8 +7,6 @@ import json
 import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +36,7 @@ from evaltrack.llm.server import without_key
 from evaltrack.llm.throttle import FIRST_DELAY
 from evaltrack.records import Usage
 
+from . import warm
 from .conftest import REPO
 from .openai_behaviours import (
     FAULTS,
@@ -1036,13 +1035,7 @@ def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str
     server = serve(behaviour=answer_judge(script(Reply("Yes."))))
     golden = tmp_path / "two.jsonl"
     golden.write_text("".join(f'{{"id": {i}, "question": "q {i}?", "expected_chunks": ["a"]}}\n' for i in (1, 2)))
-    ended = subprocess.run(
-        [sys.executable, "-c", AUTOLOGGED, store_uri, str(golden)],
-        env={**os.environ, "OPENAI_API_KEY": "any", "PYTHONPATH": str(REPO)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    variables = {**os.environ, "OPENAI_API_KEY": "any", "PYTHONPATH": str(REPO)}
+    ended = warm.run(("-c", AUTOLOGGED, store_uri, str(golden)), tmp_path, variables)
     assert ended.stdout.splitlines()[-1:] == ["2 0 1"], ended.stderr[-2000:]
     assert server.calls == 3

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from . import warm
 from .conftest import REPO
 
 WATCHED = """
@@ -32,15 +33,13 @@ print(json.dumps(called))
 """
 
 
-def calls(uri: str, folder: Path) -> list[str]:
-    """Every address that one evaluation connects to or asks for."""
-    ended = subprocess.run(
-        [sys.executable, "-c", WATCHED, str(REPO / "golden/travel.jsonl"), uri],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def calls(uri: str, folder: Path, *, forked: bool) -> list[str]:
+    """Every address that one evaluation connects to or asks for; from its first import on where it is not forked."""
+    arguments = ("-c", WATCHED, str(REPO / "golden/travel.jsonl"), uri)
+    if forked:
+        ended = warm.run(arguments, folder, os.environ)
+    else:
+        ended = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
     called: list[str] = json.loads(ended.stdout.splitlines()[-1])
     return called
@@ -48,13 +47,13 @@ def calls(uri: str, folder: Path) -> list[str]:
 
 def test_with_a_database_there_is_no_network(store_uri: str, tmp_path: Path) -> None:
     """BM25 over our own corpus, without a judge, on SQLite: not one connection, not one name asked for."""
-    assert calls(store_uri, tmp_path) == []
+    assert calls(store_uri, tmp_path, forked=False) == []
 
 
 def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
     """Whatever is called is the tracking server."""
     address = urlsplit(server)
-    called = calls(server, tmp_path)
+    called = calls(server, tmp_path, forked=True)
     assert called
     assert {call for call in called if str(address.port) not in call and call != address.hostname} == set()
 

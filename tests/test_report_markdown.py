@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
-from evaltrack import run_eval
 from evaltrack.records import Failure, Response
 from evaltrack.report.markdown import NOTE_LIMIT, SHOWN, run_note
 from evaltrack.tracking.writer import TABLE_ROWS
 
-from .conftest import REPO
-from .test_browser import needs_browser, page
-from .test_report import EVIL, FOREIGN, result, row
+from .test_report import FOREIGN, result, row
 
 
 def links(note: str) -> dict[str, str]:
@@ -99,30 +95,3 @@ def test_foreign_text_in_the_note_is_inert(foreign: str) -> None:
 
     assert kinds(note(foreign)) == kinds(note("x"))
     assert all(letter.isprintable() or letter == "\n" for letter in note(foreign))
-
-
-@needs_browser
-def test_mlflow_shows_the_links_and_no_escapes(server: str, tmp_path: Path) -> None:
-    """In its own UI, in Chromium: the links stand as written and lead to the picture; foreign text makes none, and no
-    backslash is seen.
-    """
-    made = run_eval(REPO / "golden/travel.jsonl", judge="none", tracking_uri=server, experiment="note", traces="off")
-    from mlflow import MlflowClient
-
-    client = MlflowClient(server)
-    evil = f"{EVIL} www.a.b https://a.b x@a.b 10:30: a"
-    told = replace(made, notes=(evil,))
-    client.set_tag(made.run_id, "mlflow.note.content", run_note(told, ["domains.svg"]))
-
-    shown = page(made.link, tmp_path / "run")
-    told_links = re.findall(r'<a target="_blank" href="(#[^"]*)">', shown)
-    picture = f"#/experiments/{made.experiment_id}/runs/{made.run_id}/artifacts/pictures/domains.svg"
-    assert picture in told_links
-    assert unescape(shown).count("www.a.b https://a.b x@a.b 10:30: a") == 1
-    assert "a.b</a>" not in shown
-    description = shown[shown.index("questions passed, k = 5") :]
-    assert "\\" not in description[: description.index("</table>")]
-
-    opened = page(f"{server}/{picture}", tmp_path / "picture")
-    assert "pictures/domains.svg" in opened
-    assert re.search(r"<img[^>]*src=\"(blob:|data:image/svg)", opened)

@@ -7,9 +7,7 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +21,6 @@ from typing import Any
 import mlflow
 import pytest
 from mlflow.entities import Run
-from mlflow.tracking._tracking_service.utils import _artifact_repos_cache
 
 from evaltrack import RunResult, resume_run, run_eval
 from evaltrack.cli import _run
@@ -32,7 +29,9 @@ from evaltrack.journal import Journal
 from evaltrack.resuming import KEPT_DAYS, journal_named, journals, remove_old
 from evaltrack.table_reader import read_table
 
-from .conftest import REPO, _wait_for
+from .conftest import REPO
+from .mlflow_server import MlflowServer, free_port
+from .stores import copy_store
 from .warm import WarmProcess
 
 QUESTIONS, IN_FLIGHT = 30, 4
@@ -137,7 +136,9 @@ class Project:
     @contextmanager
     def started(self, *arguments: str, takes: float = 0.05) -> Iterator[WarmProcess]:
         """The command line in a process of its own, as a user starts it."""
-        with WarmProcess(arguments, self.folder, {**os.environ, **self.env, "TAKES": str(takes)}) as process:
+        with WarmProcess(
+            ("-m", "evaltrack", *arguments), self.folder, {**os.environ, **self.env, "TAKES": str(takes)}
+        ) as process:
             try:
                 yield process
             finally:
@@ -182,15 +183,10 @@ def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFact
 
 def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project somewhere else, as if it had been there from the start, and the working directory in it."""
-    shutil.copytree(project.folder, folder)
+    copy_store(project.folder, folder)
     copy, old, new = Project(folder), str(project.folder), str(folder)
     for path in copy.journals():
         copy.sql(path, "update command set text = replace(text, ?, ?)", old, new)
-    copy.sql(folder / "mlflow.db", "update runs set artifact_uri = replace(artifact_uri, ?, ?)", old, new)
-    copy.sql(
-        folder / "mlflow.db", "update experiments set artifact_location = replace(artifact_location, ?, ?)", old, new
-    )
-    _artifact_repos_cache.clear()  # MLflow remembers where the artifacts of this run were
     here(copy, monkeypatch)
     return copy
 
@@ -840,41 +836,30 @@ class Server:
     """A real MLflow server on one port, which can be stopped and started again."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._folder, self._port = folder, free_port()
+        self.address = f"http://127.0.0.1:{self._port}"
+        self._process: MlflowServer | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "mlflow", "server", "--port", str(self.port), "--workers", "1"]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "--backend-store-uri", f"sqlite:///{self.folder}/mlflow.db"],
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self._process = MlflowServer(self._folder, port=self._port)
 
     def wait(self) -> None:
         assert self._process
-        _wait_for(f"{self.address}/health", self._process, self.folder / "log")
+        self._process.wait_until_ready()
 
     def stop(self) -> None:
         if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(20)
+            self._process.stop(signal.SIGKILL)
+            self._process.close()
             self._process = None
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def mlflow_server(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
     shutil.copy(empty_database, folder / "mlflow.db")
     server = Server(folder)
-    server.start()  # it takes its time, and the first tests do not need it
+    server.start()
     yield server
     server.stop()
 

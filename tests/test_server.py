@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from html import unescape
 from http.cookiejar import CookieJar
@@ -30,7 +24,8 @@ from evaltrack import run_eval
 from evaltrack.tracking.baselines import get_baseline
 from evaltrack.tracking.store import connect
 
-from .conftest import REPO, _wait_for
+from .conftest import REPO
+from .mlflow_server import MlflowServer, copied_store, served_store
 
 TRAVEL = REPO / "golden/travel.jsonl"
 HOSTILE = "<script>alert(1)</script>"
@@ -95,37 +90,9 @@ class Browser:
         return self.ask("/evaltrack/baseline", form, headers)
 
 
-def serve(folder: Path, database: Path, app_name: str, *options: str, env: dict[str, str] | None = None) -> Any:
-    """Start a server on a copy of an empty database; the process and its address."""
-    folder.mkdir()
-    shutil.copy(database, folder / "mlflow.db")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--workers", "1", "--app-name", app_name]
-    own = {**os.environ, **(env or {}), "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--backend-store-uri", f"sqlite:///{folder}/mlflow.db", *options],
-            cwd=folder,
-            env=own,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    return process, f"http://127.0.0.1:{port}", folder / "log"
-
-
-@contextmanager
-def served_page(folder: Path, database: Path) -> Iterator[str]:
+def served_page(folder: Path, database: Path) -> AbstractContextManager[str]:
     """The address of a server with evaltrack's page, on a copy of an empty database."""
-    process, address, log = serve(folder, database, "evaltrack")
-    try:
-        _wait_for(address + "/health", process, log)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+    return served_store(folder, database, "--app-name", "evaltrack")
 
 
 @dataclass(frozen=True)
@@ -141,24 +108,16 @@ def servers(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
     """One open server under a static prefix, one with basic authentication; both start at once."""
     folder = tmp_path_factory.mktemp("servers")
     auth_settings = _auth_settings(folder)
-    started = [
-        serve(folder / "open", empty_database, "evaltrack", "--static-prefix", "/team"),
-        serve(
-            folder / "auth",
-            empty_database,
-            "evaltrack-basic-auth",
-            env={**AUTH, "MLFLOW_AUTH_CONFIG_PATH": auth_settings},
-        ),
-    ]
-    try:
-        for (process, address, log), path in zip(started, ("/team/health", "/health"), strict=True):
-            _wait_for(address + path, process, log)
-        yield Servers(f"{started[0][1]}/team", started[1][1])
-    finally:
-        for process, _, _ in started:
-            os.killpg(process.pid, signal.SIGTERM)
-        for process, _, _ in started:
-            process.wait(20)
+    env = {**AUTH, "MLFLOW_AUTH_CONFIG_PATH": auth_settings}
+    for name in ("open", "auth"):
+        copied_store(folder / name, empty_database)
+    with (
+        MlflowServer(folder / "open", "--app-name", "evaltrack", "--static-prefix", "/team") as open_server,
+        MlflowServer(folder / "auth", "--app-name", "evaltrack-basic-auth", env=env) as auth_server,
+    ):
+        open_server.wait_until_ready("/team/health")
+        auth_server.wait_until_ready()
+        yield Servers(f"{open_server.address}/team", auth_server.address)
 
 
 def _auth_settings(folder: Path) -> str:
@@ -512,15 +471,11 @@ def test_setting_a_baseline_needs_edit_and_keeps_the_name(servers: Servers, team
 
 def test_a_server_without_its_settings_ends_with_one_message(tmp_path: Path, empty_database: Path) -> None:
     """Before any worker starts: workers that die would be started anew for ever."""
-    process, _, log = serve(
-        tmp_path / "bare", empty_database, "evaltrack-basic-auth", env={"MLFLOW_AUTH_ADMIN_PASSWORD": ""}
-    )
-    try:
-        assert process.wait(60) != 0
-    finally:
-        process.kill()
-        process.wait()
-    assert log.read_text().count("MlflowException: A static secret key needs to be set") == 1
+    copied_store(tmp_path / "bare", empty_database)
+    options = ("--app-name", "evaltrack-basic-auth")
+    with MlflowServer(tmp_path / "bare", *options, env={"MLFLOW_AUTH_ADMIN_PASSWORD": ""}) as server:
+        assert server.wait(60) != 0
+        assert server.log.read_text().count("MlflowException: A static secret key needs to be set") == 1
 
 
 def test_pages_hold_when_many_ask_at_once(browser: Browser, runs: Runs) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-import sys
 
+from . import warm
 from .conftest import REPO
 
 
 def soak(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(REPO / "scripts" / "soak.py"), *arguments]
-    return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300)
+    return warm.run((str(REPO / "scripts" / "soak.py"), *arguments), REPO, os.environ)
 
 
 def test_a_target_and_a_server_that_fail_lose_no_row(server: str) -> None:

@@ -1,17 +1,16 @@
-"""The command line in processes that are forked from one that has imported what it needs already.
+"""Python programs in processes that are forked from one that has imported what they need already.
 
 A process of its own costs seconds of imports. Forked from a warm one it costs little, and is a process all the same:
 its own environment, working directory, streams, signals and exit code. What needs other variables of Python itself is
-started with `subprocess`.
+started with `subprocess`. The other half, the process that forks, is `warm_process.py`.
 """
 
 from __future__ import annotations
 
-import array
 import atexit
 import json
 import os
-import runpy
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,30 +22,50 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-MODULES = (
-    *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.tracing.client", "mlflow.data.dataset_source"),
-    *("pandas", "pyarrow.parquet", "rich.console", "jinja2", "openai", "tiktoken", "numpy", "scipy.special"),
-    *("evaltrack", "evaltrack.api", "evaltrack.comparing", "evaltrack.resuming", "evaltrack.reporting"),
-    *("evaltrack.cli", "evaltrack.cli.run", "evaltrack.cli.compare", "evaltrack.cli.baseline", "evaltrack.evaluation"),
-)
-"""What the command line imports by and by."""
+EVALTRACK = ("-m", "evaltrack")
+SHIM = """#!{python} -SE
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as door:
+    door.connect({door!r})
+    order = {{"command": ["-m", "evaltrack", *sys.argv[1:]], "cwd": os.getcwd(), "env": dict(os.environ)}}
+    text = json.dumps(order).encode()
+    sent = socket.send_fds(door, [len(text).to_bytes(4, "big")], [0, 1, 2])
+    door.sendall(text)
+    lines = door.makefile().readlines()
+sys.exit(int(lines[1]) if int(lines[1]) >= 0 else 128 - int(lines[1]))
+"""
 
 
 class WarmProcess:
-    """What `subprocess.Popen` offers, of a command line that was forked."""
+    """What `subprocess.Popen` offers, of `python` with these arguments, forked.
 
-    def __init__(self, arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> None:
+    Args:
+        arguments: What follows `python`: `-m MODULE ...`, `-c CODE ...` or `SCRIPT ...`.
+        cwd: Its working directory.
+        env: All of its environment.
+        output: Where both streams go; by default they are kept apart for `communicate`.
+        new_session: Whether it leads a session and a process group of its own.
+    """
+
+    def __init__(
+        self,
+        arguments: tuple[str, ...],
+        cwd: Path,
+        env: Mapping[str, str],
+        output: IO[bytes] | None = None,
+        *,
+        new_session: bool = False,
+    ) -> None:
         self.args = arguments
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - read at the end
-        reading, writing = os.pipe()
-        request = json.dumps({"arguments": arguments, "cwd": str(cwd), "env": dict(env)}).encode()
-        door = _door()
-        door.sendall(len(request).to_bytes(4, "big"))
-        descriptors = array.array("i", [self._out.fileno(), self._err.fileno(), writing])
-        sent = door.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
-        door.sendall(request[sent:])
-        os.close(writing)
-        self._status = os.fdopen(reading, "rb")
+        order = {"command": arguments, "cwd": str(cwd), "env": dict(env), "new_session": new_session}
+        text = json.dumps(order).encode()
+        with socket.socket(socket.AF_UNIX) as door, Path(os.devnull).open("rb") as nothing:
+            door.connect(_door())
+            streams = [output or self._out, output or self._err]
+            socket.send_fds(door, [len(text).to_bytes(4, "big")], [file.fileno() for file in (nothing, *streams)])
+            door.sendall(text)
+            self._status = os.fdopen(os.dup(door.fileno()), "rb")
         self.pid = int(self._status.readline())
         self.returncode: int | None = None
 
@@ -60,10 +79,11 @@ class WarmProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end."""
-        deadline = time.monotonic() + (timeout or 120)
+        limit = 120 if timeout is None else timeout
+        deadline = time.monotonic() + limit
         while (code := self.poll()) is None:
             if time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired(self.args, timeout or 120)
+                raise subprocess.TimeoutExpired(self.args, limit)
             time.sleep(0.005)
         return code
 
@@ -86,19 +106,29 @@ class WarmProcess:
 
     def __exit__(self, *_: object) -> None:
         self.wait(30)
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of its streams."""
         for file in (self._out, self._err, self._status):
             file.close()
 
 
 def run(arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
+    """Run `python` with these arguments to its end."""
     with WarmProcess(arguments, cwd, env) as process:
         try:
             out, err = process.communicate(120)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-        return subprocess.CompletedProcess(["evaltrack", *arguments], process.wait(), out, err)
+        return subprocess.CompletedProcess(["python", *arguments], process.wait(), out, err)
+
+
+def put_command(folder: Path) -> None:
+    """A program `evaltrack` in a folder, for a PATH: a client of the warm process."""
+    (folder / "evaltrack").write_text(SHIM.format(python=sys.executable, door=_door()))
+    (folder / "evaltrack").chmod(0o755)
 
 
 def _text(file: IO[bytes]) -> str:
@@ -107,69 +137,22 @@ def _text(file: IO[bytes]) -> str:
 
 
 @cache
-def _door() -> socket.socket:
-    """The way to the warm process, which is started at the first command and ends with this one."""
+def _door() -> str:
+    """The address of the warm process, which is started at the first command and ends with this one."""
+    folder = tempfile.mkdtemp(prefix="warm-")
     ours, theirs = socket.socketpair()
-    command = [sys.executable, str(Path(__file__)), str(theirs.fileno())]
-    process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(f"{folder}/door")
+        door.listen(16)
+        script = str(Path(__file__).with_name("warm_process.py"))
+        descriptors = (door.fileno(), theirs.fileno())
+        process = subprocess.Popen([sys.executable, script, *map(str, descriptors)], pass_fds=descriptors)
     theirs.close()
-    atexit.register(lambda: (ours.close(), process.wait(10)))
-    return ours
+    atexit.register(_close, ours, process, folder)
+    return f"{folder}/door"
 
 
-def _serve(door: socket.socket) -> None:
-    """Fork for each request, until whoever sends them is gone."""
-    import importlib
-
-    for module in MODULES:
-        importlib.import_module(module)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while head := door.recv(4, socket.MSG_WAITALL):
-        request, descriptors = _receive(door, int.from_bytes(head, "big"))
-        if os.fork() == 0:
-            door.close()
-            _watch(request, descriptors)
-            return
-        for descriptor in descriptors:
-            os.close(descriptor)
-
-
-def _receive(door: socket.socket, size: int) -> tuple[dict[str, Any], list[int]]:
-    request, descriptors, _, _ = socket.recv_fds(door, size, 3)
-    while len(request) < size:
-        request += door.recv(size - len(request), socket.MSG_WAITALL)
-    return json.loads(request), list(descriptors)
-
-
-def _watch(request: dict[str, Any], descriptors: list[int]) -> None:
-    """Fork the command itself; tell its process id and its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    out, err, status = descriptors
-    child = os.fork()
-    if child == 0:
-        os.close(status)
-        _become(request, out, err)
-        return
-    os.write(status, b"%d\n" % child)
-    _, ended = os.waitpid(child, 0)
-    os.write(status, b"%d\n" % os.waitstatus_to_exitcode(ended))
-    os._exit(0)
-
-
-def _become(request: dict[str, Any], out: int, err: int) -> None:
-    """Be `python -m evaltrack` with these arguments."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, number in ((nothing, 0), (out, 1), (err, 2)):
-        os.dup2(descriptor, number)
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["env"])
-    time.tzset()
-    sys.path[0] = request["cwd"]
-    sys.argv = ["evaltrack", *request["arguments"]]
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
-    runpy.run_module("evaltrack", run_name="__main__", alter_sys=True)
-
-
-if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+def _close(life: socket.socket, process: subprocess.Popen[Any], folder: str) -> None:
+    life.close()
+    process.wait(10)
+    shutil.rmtree(folder, ignore_errors=True)

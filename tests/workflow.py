@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from .conftest import REPO
+from .warm import put_command
 
 ACTION: dict[str, Any] = yaml.safe_load((REPO / "scripts/github/action.yml").read_text())
 BOT = "github-actions[bot]"
@@ -80,6 +81,7 @@ class Job:
         (self.temp / "bin").mkdir(exist_ok=True)
         (self.temp / "bin" / "gh").write_text(GH)
         (self.temp / "bin" / "gh").chmod(0o755)
+        put_command(self.temp / "bin")
         self.outputs: dict[str, dict[str, str]] = {}
         self.hub(())
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -207,9 +205,8 @@ def test_what_a_target_prints_is_no_command(store_uri: str, tmp_path: Path) -> N
     """It may print what it has found."""
     written(tmp_path)
     (tmp_path / "app.py").write_text(TARGET)
-    command = [sys.executable, "-m", "evaltrack", "run", "##[error]set.jsonl", "-t", "python:app:ask"]
 
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = evaltrack("run", "##[error]set.jsonl", "-t", "python:app:ask", cwd=tmp_path)
 
     assert ended.returncode == 0, ended.stderr
     assert "pwned" in ended.stderr

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import mlflow
 import pytest
 
+from tests.conftest import evaltrack
 from tests.workflow import ACTION, BOT, Job, commit, repository
 
 MARKER = "<!-- evaltrack:small -->"
@@ -36,8 +35,8 @@ def saved(folder: Path, answers: str) -> str:
     """What `evaltrack run --output json` prints."""
     (folder / "small.jsonl").write_text(QUESTION)
     (folder / "answers.jsonl").write_text(answers)
-    command = [sys.executable, "-m", "evaltrack", "run", "small.jsonl", "-t", "recorded:answers.jsonl"]
-    ended = subprocess.run([*command, "--output", "json"], cwd=folder, capture_output=True, text=True, check=True)
+    ended = evaltrack("run", "small.jsonl", "-t", "recorded:answers.jsonl", "--output", "json", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 

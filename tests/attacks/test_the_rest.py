@@ -19,7 +19,8 @@ import pytest
 
 from evaltrack.errors import UsageError
 from tests.conftest import REPO, evaltrack
-from tests.test_cli_ui import free_port, lines_until_ready
+from tests.mlflow_server import free_port
+from tests.test_cli_ui import lines_until_ready
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
 

@@ -97,4 +97,4 @@ def test_without_a_script_the_pages_work(site: Handbook, tab: Open) -> None:
     page = tab(java_script_enabled=False)
     page.goto(address(site, "golden"))
     page.get_by_role("button", name="Compare question by question").click()
-    assert page.locator("h1").is_visible()
+    page.locator("h1").wait_for()

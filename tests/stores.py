@@ -1,0 +1,27 @@
+"""Stores that are made once and copied, where each test wants one of its own with the same runs."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from mlflow.tracking._tracking_service.utils import _artifact_repos_cache
+
+PLACES = (
+    ("runs", "artifact_uri"),
+    ("experiments", "artifact_location"),
+    ("trace_tags", "value"),
+    ("trace_request_metadata", "value"),
+)
+"""Where MLflow writes down paths."""
+
+
+def copy_store(source: Path, folder: Path) -> None:
+    """Copy a folder with the store `mlflow.db`, as if its runs had been made in the copy."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    with closing(sqlite3.connect(folder / "mlflow.db")) as database, database:
+        for table, column in PLACES:
+            database.execute(f"update {table} set {column} = replace({column}, ?, ?)", (f"{source}/", f"{folder}/"))
+    _artifact_repos_cache.clear()  # MLflow remembers where the artifacts of each run were
