@@ -11,40 +11,40 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from evaltrack.api import resume_run as resume_run
-    from evaltrack.api import run_eval as run_eval
+    from evaltrack.api.compare_runs import compare_runs as compare_runs
+    from evaltrack.api.report_html import report_html as report_html
+    from evaltrack.api.run_eval import resume_run as resume_run
+    from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.compare.comparison import Comparison as Comparison
-    from evaltrack.comparing import compare_runs as compare_runs
-    from evaltrack.golden import GoldenSet as GoldenSet
-    from evaltrack.golden import open_golden as open_golden
+    from evaltrack.evaluation.result import RunResult as RunResult
+    from evaltrack.golden.reader import GoldenSet as GoldenSet
+    from evaltrack.golden.reader import open_golden as open_golden
     from evaltrack.records import Question as Question
     from evaltrack.records import Response as Response
     from evaltrack.records import Source as Source
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
-    from evaltrack.reporting import report_html as report_html
-    from evaltrack.result import RunResult as RunResult
-    from evaltrack.rubric_tables import ReasoningRubric as ReasoningRubric
-    from evaltrack.rubric_tables import reasoning_rubric as reasoning_rubric
+    from evaltrack.scoring.rubric_tables import ReasoningRubric as ReasoningRubric
+    from evaltrack.scoring.rubric_tables import reasoning_rubric as reasoning_rubric
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
-    "GoldenSet": "evaltrack.golden",
+    "GoldenSet": "evaltrack.golden.reader",
     "Question": "evaltrack.records",
-    "ReasoningRubric": "evaltrack.rubric_tables",
+    "ReasoningRubric": "evaltrack.scoring.rubric_tables",
     "Response": "evaltrack.records",
-    "RunResult": "evaltrack.result",
+    "RunResult": "evaltrack.evaluation.result",
     "Source": "evaltrack.records",
     "ToolCall": "evaltrack.records",
     "Usage": "evaltrack.records",
     "Verdict": "evaltrack.records",
-    "compare_runs": "evaltrack.comparing",
-    "open_golden": "evaltrack.golden",
-    "reasoning_rubric": "evaltrack.rubric_tables",
-    "report_html": "evaltrack.reporting",
-    "resume_run": "evaltrack.api",
-    "run_eval": "evaltrack.api",
+    "compare_runs": "evaltrack.api.compare_runs",
+    "open_golden": "evaltrack.golden.reader",
+    "reasoning_rubric": "evaltrack.scoring.rubric_tables",
+    "report_html": "evaltrack.api.report_html",
+    "resume_run": "evaltrack.api.run_eval",
+    "run_eval": "evaltrack.api.run_eval",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it

@@ -37,7 +37,7 @@ sys.path.insert(0, str(REPO))
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
-from evaltrack.table_reader import read_table  # noqa: E402 - found through the path above
+from evaltrack.rows.reader import read_table  # noqa: E402 - found through the path above
 from evaltrack.tracking.store import Store, connect  # noqa: E402
 from evaltrack.tracking.traces import count_traces  # noqa: E402
 from tests import warm  # noqa: E402

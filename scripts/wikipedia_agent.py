@@ -33,7 +33,7 @@ class Folder:
     """A folder of Markdown pages; each passage is a source."""
 
     def __init__(self, place: str) -> None:
-        from evaltrack.corpus import read_corpus
+        from evaltrack.golden.corpus import read_corpus
         from evaltrack.targets.bm25 import Bm25Target
 
         chunks = read_corpus(Path(place))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.pairing import Side
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
-from evaltrack.scores import Rules, measure
-from evaltrack.sides import side_of_rows
-from evaltrack.table import FlatRow, flatten
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.measure import Rules, measure
 
 K = 5
 

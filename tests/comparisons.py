@@ -7,9 +7,9 @@ from typing import Any
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo, Threshold
 from evaltrack.compare.gate import Gate
-from evaltrack.criteria import Checked, Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.table import FlatRow, flatten
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.criteria import Checked, Criterion
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
 BASELINE = RunInfo("b1", "bm25 floor 0", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/b1", 26, 0)

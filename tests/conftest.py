@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir
+from contextlib import chdir, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,7 +19,7 @@ from . import warm
 from .mlflow_server import served_store
 
 if TYPE_CHECKING:
-    from evaltrack.cache import VerdictCache
+    from evaltrack.judges.cache import VerdictCache
 
 OpenCache: TypeAlias = "Callable[[Path], VerdictCache]"
 REPO = Path(__file__).parent.parent
@@ -50,7 +51,7 @@ def few_questions(folder: Path, number: int) -> Path:
     return golden
 
 
-FIRST = ("browser", "test_resuming", "test_repeating", "test_kill_loop", "test_server", "test_cli", "test_baselines")
+FIRST = ("browser", "test_resume", "test_repeat_flips", "test_kill_loop", "server", "cli", "test_baselines")
 """What takes longest is started first, so that nothing long is left for the end."""
 
 
@@ -60,7 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    return "browser" if item.path.parent.name == "browser" else item.path.stem
+    room = item.path.parent.name
+    return room if room in FIRST else item.path.stem
 
 
 def pytest_collection_finish() -> None:
@@ -79,7 +81,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def open_cache() -> Iterator[OpenCache]:
     """Opens caches of verdicts, and closes them when the test is done."""
-    from evaltrack.cache import VerdictCache
+    from evaltrack.judges.cache import VerdictCache
 
     caches: list[VerdictCache] = []
 
@@ -138,7 +140,11 @@ def store_uri(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[str]:
     """The address of a real MLflow server on its own SQLite database."""
-    with served_store(tmp_path_factory.mktemp("server") / "store", empty_database) as address:
+    database = tmp_path_factory.mktemp("server") / "mlflow.db"
+    shutil.copy(empty_database, database)
+    with closing(sqlite3.connect(database)) as store, store:  # as in a database that the server made itself
+        store.execute("update experiments set artifact_location = 'mlflow-artifacts:/0'")
+    with served_store(database.parent / "store", database) as address:
         yield address
 
 

@@ -10,12 +10,12 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import Side
 from evaltrack.records import Failure, Question, Response, Row, Verdict
-from evaltrack.rubric import RubricWeights
-from evaltrack.scores import Rules, measure
-from evaltrack.table import FlatRow, flatten
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.measure import Rules, measure
+from evaltrack.scoring.rubric import RubricWeights
 
 from .compared import K, found, question, row, rows_of, side
-from .test_reasoned import seen
+from .scoring.test_reasoning import seen
 
 TIMED_OUT = Failure(kind="target_timeout", message="no response within 60 s")
 ASKED = [question(f"q{place}", domain="ab"[place % 2], difficulty="easy") for place in range(40)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import CauseKind
 from evaltrack.records import Question
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 from .planted_changes import (
     DEPTH,
@@ -46,7 +46,7 @@ from .planted_changes import (
     swap_context,
     verdict,
 )
-from .test_collections import DATA, judgements, queries, text_of
+from .scoring.test_collections import DATA, judgements, queries, text_of
 
 
 @dataclass(frozen=True)

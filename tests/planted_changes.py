@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Verdict
-from evaltrack.scores import Rules, measure
-from evaltrack.table import FlatRow, flatten
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.measure import Rules, measure
 
 K = 5
 DEPTH = 12

@@ -20,7 +20,7 @@ import pytest
 
 from evaltrack import Question, Response, RunResult, Source, run_eval
 from evaltrack.cli import _run
-from evaltrack.table_reader import read_table
+from evaltrack.rows.reader import read_table
 
 from .conftest import REPO
 from .openai_behaviours import (

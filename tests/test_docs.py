@@ -16,9 +16,9 @@ import pytest
 from evaltrack import errors
 from evaltrack.cli import cli
 from evaltrack.compare.comparison import CauseKind
-from evaltrack.golden import open_golden
-from evaltrack.metrics import SCORES
+from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question
+from evaltrack.scoring.metrics import SCORES
 from evaltrack.targets import KINDS
 
 from . import warm

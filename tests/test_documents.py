@@ -15,13 +15,13 @@ import pytest
 from pydantic import ValidationError
 
 from evaltrack import Response, Source, Verdict, run_eval
-from evaltrack.criteria import check_criteria, parse_criteria
-from evaltrack.golden import open_golden
+from evaltrack.evaluation.result import METRICS
+from evaltrack.golden.reader import open_golden
 from evaltrack.records import Observed, Question, Weights
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.result import METRICS
-from evaltrack.rubric import DIMENSION_WEIGHTS, REQUIREMENTS, TIERS, acceptance, claimed_band, grade
-from evaltrack.scores import Rules, combined_score, measure
+from evaltrack.scoring.criteria import check_criteria, parse_criteria
+from evaltrack.scoring.measure import Rules, combined_score, measure
+from evaltrack.scoring.rubric import DIMENSION_WEIGHTS, REQUIREMENTS, TIERS, acceptance, claimed_band, grade
 
 from .comparisons import comparison
 from .conftest import REPO, evaltrack

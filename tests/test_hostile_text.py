@@ -18,28 +18,28 @@ from rich.console import Console
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Change, Comparison, GroupDelta, RunInfo
+from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
-from evaltrack.report import github
-from evaltrack.report.comparison_files import json_text
-from evaltrack.report.comparison_markdown import comparison_markdown
-from evaltrack.report.comparison_terminal import comparison_text
-from evaltrack.report.evaluation_json import evaluation_json
+from evaltrack.report.comparison import github_annotations as github
+from evaltrack.report.comparison.files import json_text
+from evaltrack.report.comparison.junit import comparison_junit
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.junit import comparison_junit
-from evaltrack.report.machine import run_json
-from evaltrack.report.markdown import run_note
 from evaltrack.report.pictures import run_pictures
-from evaltrack.report.reasoning import reasoning_page, verdict_lines
-from evaltrack.report.terminal import print_run
-from evaltrack.result import RunResult
-from evaltrack.scores import Rules, measure
-from evaltrack.table import FlatRow, flatten
+from evaltrack.report.run.evaluation_json import evaluation_json
+from evaltrack.report.run.json_form import run_json
+from evaltrack.report.run.markdown import run_note
+from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
+from evaltrack.report.run.terminal import print_run
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.measure import Rules, measure
 
 from .comparisons import RECALL, comparison
-from .test_report import result
-from .test_report_comparison_markdown import TAGS
-from .test_report_html import Page, assert_inert
+from .report.test_comparison_markdown import TAGS
+from .report.test_html import Page, assert_inert
+from .report.test_run import result
 
 RTL = "שלום عليكم"
 """Right-to-left text, which must stay."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from evaltrack.agreement import cohen_kappa
-from evaltrack.aims import measured_aims
-from evaltrack.anchors import misfits
-from evaltrack.confidence import confidence_of_words
-from evaltrack.golden import open_golden
+from evaltrack.golden.reader import open_golden
 from evaltrack.records import Observed
-from evaltrack.rubric import Grading, claimed_band, grade
+from evaltrack.scoring.aims import measured_aims
+from evaltrack.scoring.anchors import misfits
+from evaltrack.scoring.confidence import confidence_of_words
+from evaltrack.scoring.rubric import Grading, claimed_band, grade
+from evaltrack.stats.agreement import cohen_kappa
 
 from .conftest import REPO
 

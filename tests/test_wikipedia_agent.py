@@ -15,9 +15,9 @@ from urllib.parse import parse_qsl, urlsplit
 import openai
 import pytest
 
-from evaltrack.corpus import read_corpus
 from evaltrack.errors import UsageError
-from evaltrack.golden import open_golden
+from evaltrack.golden.corpus import read_corpus
+from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response
 from evaltrack.targets import open_target
 

@@ -30,9 +30,21 @@ MODULES = (
     *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
     *("pandas", "pyarrow.parquet", "rich.console", "jinja2", "openai", "tiktoken", "numpy", "scipy.special"),
     *("bm25s", "Stemmer", "markdown_it", "markdown_it.presets", "yaml"),
-    *("evaltrack", "evaltrack.api", "evaltrack.comparing", "evaltrack.resuming", "evaltrack.reporting"),
-    *("evaltrack.cli", "evaltrack.cli.run", "evaltrack.cli.compare", "evaltrack.cli.baseline", "evaltrack.evaluation"),
-    *("evaltrack.cli.progress", "evaltrack.cli.settings", "evaltrack.targets.bm25", "evaltrack.report.terminal"),
+    *(
+        "evaltrack",
+        "evaltrack.api.run_eval",
+        "evaltrack.api.compare_runs",
+        "evaltrack.evaluation.resume",
+        "evaltrack.api.report_html",
+    ),
+    *(
+        "evaltrack.cli",
+        "evaltrack.cli.run",
+        "evaltrack.cli.compare",
+        "evaltrack.cli.baseline",
+        "evaltrack.api.evaluate",
+    ),
+    *("evaltrack.cli.progress", "evaltrack.cli.settings", "evaltrack.targets.bm25", "evaltrack.report.run.terminal"),
 )
 """No module of MLflow's server: they read the environment when they are imported."""
 

@@ -53,7 +53,7 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
 def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel)."""
     from evaltrack.errors import UsageError
-    from evaltrack.golden import golden_name
+    from evaltrack.golden.reader import golden_name
     from evaltrack.tracking.baselines import get_baseline
 
     store, experiment_id = _where(experiment)
@@ -80,7 +80,7 @@ def list_(experiment: str, output: str) -> None:
 @OUTPUT
 def history(golden: str, experiment: str, output: str) -> None:
     """List the runs that were once the baseline of GOLDEN, the last first."""
-    from evaltrack.golden import golden_name
+    from evaltrack.golden.reader import golden_name
     from evaltrack.tracking.baselines import baseline_history
 
     _print(baseline_history(*_where(experiment), golden_name(golden)), output)
@@ -91,7 +91,7 @@ def history(golden: str, experiment: str, output: str) -> None:
 @EXPERIMENT
 def clear(golden: str, experiment: str) -> None:
     """Take the baseline of GOLDEN away; the run stays."""
-    from evaltrack.golden import golden_name
+    from evaltrack.golden.reader import golden_name
     from evaltrack.tracking.baselines import clear_baseline
 
     golden = golden_name(golden)

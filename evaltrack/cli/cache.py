@@ -11,7 +11,7 @@ import click
 from evaltrack.cli.output import output_option, print_json
 
 if TYPE_CHECKING:
-    from evaltrack.cache import CacheSize
+    from evaltrack.judges.cache import CacheSize
 
 
 @click.group()
@@ -23,7 +23,7 @@ def cache() -> None:
 @output_option()
 def show(output: str) -> None:
     """Show where verdicts are cached, how many, and whether they are used."""
-    from evaltrack.cache import cache_folder, measure_cache
+    from evaltrack.judges.cache import cache_folder, measure_cache
 
     held = measure_cache(cache_folder())
     if output == "json":
@@ -38,7 +38,7 @@ def show(output: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask, on a terminal.")
 def clear(yes: bool) -> None:
     """Remove all cached verdicts; the next run pays for them again."""
-    from evaltrack.cache import cache_folder, clear_cache, measure_cache
+    from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 
     folder = cache_folder()
     if sys.stdin.isatty() and not yes:

@@ -109,10 +109,10 @@ def compare(
     more answerable questions are declined, or any question goes from pass to fail and that is not shown to be scatter.
     Questions that did are asked again where the run's target can be asked on this machine.
     """
-    from evaltrack.comparing import compare_runs
-    from evaltrack.golden import golden_name
-    from evaltrack.report.comparison_files import form_of, json_text, write_comparison
-    from evaltrack.report.github import annotations
+    from evaltrack.api.compare_runs import compare_runs
+    from evaltrack.golden.reader import golden_name
+    from evaltrack.report.comparison.files import form_of, json_text, write_comparison
+    from evaltrack.report.comparison.github_annotations import annotations
 
     for name in files:
         form_of(name)
@@ -127,13 +127,13 @@ def compare(
     if output == "json":
         print_json_text(json_text(made))
     elif output == "markdown":
-        from evaltrack.report.comparison_markdown import comparison_markdown
+        from evaltrack.report.comparison.markdown import comparison_markdown
 
         click.echo(comparison_markdown(made))
     else:
         from rich.console import Console
 
-        from evaltrack.report.comparison_terminal import print_comparison
+        from evaltrack.report.comparison.terminal import print_comparison
 
         print_comparison(made, Console(file=sys.stdout))
     if github:

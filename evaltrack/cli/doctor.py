@@ -46,7 +46,7 @@ def _auto_judge() -> str:
 def _tokenizer() -> str:
     """Whether tokens can be counted, which needs no network."""
     from evaltrack.errors import EvaltrackError
-    from evaltrack.tokens import count_tokens
+    from evaltrack.scoring.tokens import count_tokens
 
     try:
         counted = count_tokens(["evaltrack"], None)

@@ -12,7 +12,7 @@ from evaltrack.cli.output import output_option, print_json
 from evaltrack.errors import GoldenError
 
 if TYPE_CHECKING:
-    from evaltrack.golden import GoldenSet, GoldenStats
+    from evaltrack.golden.reader import GoldenSet, GoldenStats
 
 MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
 """Each domain has at least 10 questions, 2 or 3 of them negatives."""
@@ -67,7 +67,7 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
 
 def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
     """What is wrong with one file's expectations, and what is only worth a warning."""
-    from evaltrack.golden import open_golden
+    from evaltrack.golden.reader import open_golden
 
     checked = open_golden(path)
     problems = [
@@ -79,7 +79,7 @@ def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
 
 def _folders(checked: GoldenSet, corpus: str) -> Iterator[tuple[Path, frozenset[str]]]:
     """The folders of pages that are beside a set, or were named, each with the domains that are looked up in it."""
-    from evaltrack.corpus import domain_folders
+    from evaltrack.golden.corpus import domain_folders
 
     domains = frozenset(checked.stats.by["domain"])
     folder = Path(corpus) if corpus else checked.path.parent / "corpus" / checked.path.stem
@@ -93,8 +93,8 @@ def _folders(checked: GoldenSet, corpus: str) -> Iterator[tuple[Path, frozenset[
 def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Iterator[str]:
     from difflib import get_close_matches
 
-    from evaltrack.corpus import read_corpus
-    from evaltrack.retrieval import title_key
+    from evaltrack.golden.corpus import read_corpus
+    from evaltrack.scoring.retrieval import title_key
 
     chunks = read_corpus(folder)
     ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
@@ -148,7 +148,7 @@ def _thin_domains(stats: GoldenStats) -> Iterator[str]:
 @output_option()
 def stats(files: tuple[str, ...], output: str) -> None:
     """Count questions, negatives, domains, difficulties and categories of the golden sets FILES."""
-    from evaltrack.golden import open_golden
+    from evaltrack.golden.reader import open_golden
 
     sets = [open_golden(name) for name in files]
     if output == "json":

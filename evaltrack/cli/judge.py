@@ -48,9 +48,9 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
     Shows how far the scores scatter, and logs it as a run below RUN. `evaltrack compare` then shows the judge's noise
     beside the differences it measured.
     """
+    from evaltrack.api.replay_judge import replay_judge
     from evaltrack.cli.progress import make_progress
-    from evaltrack.replaying import replay_judge
-    from evaltrack.report.replay_machine import replay_json, replay_lines
+    from evaltrack.report.judge.repeatability import replay_json, replay_lines
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
         note = partial(progress.note, "judging again")
@@ -86,8 +86,8 @@ def agree(
     """
     from rich.console import Console
 
-    from evaltrack.agreeing import judges_agreement
-    from evaltrack.report.agreement_machine import agreement_json, print_agreement
+    from evaltrack.api.judge_agreement import judges_agreement
+    from evaltrack.report.judge.agreement import agreement_json, print_agreement
 
     made = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
     if output == "json":
@@ -105,7 +105,7 @@ def accept(run: str, question: str, why: str) -> None:
 
     A hard fail cannot be accepted, a soft fail needs a justification, a warning is acknowledged.
     """
-    from evaltrack.accepting import accept_question
+    from evaltrack.api.accept_question import accept_question
 
     made = accept_question(run, question, why)
     click.echo(f"{made.id} of run {run} is accepted by {made.by}" + (f": {made.why}" if made.why else ""))

@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO, cast
 
 import click
 
-from evaltrack.report.runners import json_without_commands, without_any_commands
+from evaltrack.report.ci_commands import json_without_commands, without_any_commands
 
 
 def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:

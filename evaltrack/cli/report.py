@@ -34,9 +34,9 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: 
     It works offline and asks nothing of anybody. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
     the verdict: `evaltrack compare` is the gate.
     """
+    from evaltrack.api.report_html import report_html
     from evaltrack.errors import UsageError
-    from evaltrack.report.runners import without_any_commands
-    from evaltrack.reporting import report_html
+    from evaltrack.report.ci_commands import without_any_commands
 
     if output_file != "-" and not Path(output_file).absolute().parent.is_dir():
         raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")

@@ -27,7 +27,7 @@ def resume(run: str, retry_errors: bool, ui_url: str, output: str) -> int:
 
     Questions that were finished are not asked again, and no verdict is paid for twice. Exits as `evaltrack run`.
     """
-    from evaltrack.api import resume_run
+    from evaltrack.api.run_eval import resume_run
     from evaltrack.cli.progress import make_progress
     from evaltrack.cli.run import end_of, print_result
 

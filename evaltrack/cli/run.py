@@ -13,7 +13,7 @@ from evaltrack.cli.output import is_file, output_option, print_json_text
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
-    from evaltrack.result import RunResult
+    from evaltrack.evaluation.result import RunResult
 
 EXAMPLES = """\b
 Examples:
@@ -99,7 +99,7 @@ def run(
     Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
     the gate against a baseline.
     """
-    from evaltrack.api import run_eval
+    from evaltrack.api.run_eval import run_eval
     from evaltrack.cli.progress import make_progress
 
     for name in ("experiment", "run_name", "evaluation_json", "resume"):
@@ -134,8 +134,8 @@ def _chosen_golden(path: str, option: str) -> str:
 
 def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> list[str]:
     """What judging a sample again has shown."""
-    from evaltrack.replaying import replay_judge
-    from evaltrack.report.replay_machine import replay_lines
+    from evaltrack.api.replay_judge import replay_judge
+    from evaltrack.report.judge.repeatability import replay_lines
 
     return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges))
 
@@ -164,14 +164,14 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
     if output == "json" or (output == "auto" and is_file(sys.stdout)):
-        from evaltrack.report.machine import run_json
+        from evaltrack.report.run.json_form import run_json
 
         for piece in run_json(result):
             print_json_text(piece)
     else:
         from rich.console import Console
 
-        from evaltrack.report.terminal import print_run
+        from evaltrack.report.run.terminal import print_run
 
         print_run(result, Console(file=sys.stdout))
     failed, asked = result.totals["num_errors"], result.totals["num_questions"]

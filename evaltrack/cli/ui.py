@@ -115,7 +115,7 @@ def _check_free(host: str, port: int) -> None:
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
     """Run the server in a group of its own until it ends or we are told to; nothing of it stays behind."""
     from evaltrack.errors import TrackingError
-    from evaltrack.stopping import SIGNALS
+    from evaltrack.evaluation.signals import SIGNALS
 
     asked: list[float] = []
 

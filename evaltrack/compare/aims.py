@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaltrack.aims import TARGETS, relative
+from evaltrack.scoring.aims import TARGETS, relative
 
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import MetricDelta

@@ -12,7 +12,7 @@ from typing import get_args
 
 from evaltrack.compare.comparison import Cause, CauseKind
 from evaltrack.compare.differences import Differences, declined
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 

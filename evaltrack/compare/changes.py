@@ -14,8 +14,8 @@ from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.records import Signature
-from evaltrack.rubric import PASS_SCORE
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.rubric import PASS_SCORE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from evaltrack.compare.aims import Aim
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.kinds import Borderline, Fate
-from evaltrack.criteria import Checked
 from evaltrack.records import Signature
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate

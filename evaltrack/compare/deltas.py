@@ -10,8 +10,8 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
-from evaltrack.fingerprints import NUM_EXPECTED
-from evaltrack.metrics import BY_METRIC
+from evaltrack.rows.fingerprints import NUM_EXPECTED
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip

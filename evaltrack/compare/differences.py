@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evaltrack.compare.ranks import NAMELESS, Ranked, by_key, expected_keys, source_key, source_name
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import decide
-from evaltrack.criteria import Criterion, check_criteria
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.metrics import BY_METRIC, depending_on
 from evaltrack.records import Signature
+from evaltrack.scoring.criteria import Criterion, check_criteria
+from evaltrack.scoring.metrics import BY_METRIC, depending_on
 from evaltrack.stats.significance import mcnemar_exact
 
 _ALL = frozenset(BY_METRIC)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evaltrack.compare.comparison import GroupDelta, MetricDelta
-from evaltrack.metrics import BY_METRIC
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, mcnemar_exact
 
 FLIPS = "flips"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.kinds import Fate
 from evaltrack.compare.pairing import flipped
-from evaltrack.fingerprints import PARTS
-from evaltrack.metrics import SCORES, Score
+from evaltrack.rows.fingerprints import PARTS
+from evaltrack.scoring.metrics import SCORES, Score
 
 if TYPE_CHECKING:
     import numpy as np

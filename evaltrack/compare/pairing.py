@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
-from evaltrack.fingerprints import NUM_EXPECTED, PARTS
-from evaltrack.metrics import SCORES
-from evaltrack.table import FlatRow
+from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

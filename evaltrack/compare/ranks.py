@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaltrack.retrieval import title_key
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.retrieval import title_key
 
 Ranked = dict[str, tuple[int, FlatRow]]
 """Each source returned with its rank, by the key it is compared by; the best first."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.comparison import Cause
 from evaltrack.records import Reasoned
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 Trials = Mapping[str, Sequence[FlatRow]]
 """The rows of single trials, by question."""

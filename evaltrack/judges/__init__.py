@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.cache import VerdictCache
 from evaltrack.errors import UsageError
+from evaltrack.judges.cache import VerdictCache
 from evaltrack.llm import CALL_SECONDS, has_server
 from evaltrack.records import Judge
 

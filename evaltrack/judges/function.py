@@ -15,7 +15,7 @@ from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Question, Response, Verdict
-from evaltrack.scores import lacking
+from evaltrack.scoring.measure import lacking
 from evaltrack.targets.python import import_function, in_thread, is_async
 
 

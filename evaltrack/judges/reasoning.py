@@ -18,8 +18,6 @@ from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from evaltrack.anchors import ANCHORS, misfits
-from evaltrack.confidence import read_confidence
 from evaltrack.judges.inert import BREAK, TAG_RULE, inert
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
@@ -43,7 +41,9 @@ from evaltrack.records import (
     Response,
     UncertaintyTreatment,
 )
-from evaltrack.rubric import RUBRIC_VERSION
+from evaltrack.scoring.anchors import ANCHORS, misfits
+from evaltrack.scoring.confidence import read_confidence
+from evaltrack.scoring.rubric import RUBRIC_VERSION
 
 QUOTE_LIMIT = 2000
 """Characters of a quote at most."""

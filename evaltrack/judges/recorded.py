@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
 from evaltrack.records import Observed, Question, Response, Verdict
-from evaltrack.scores import lacking
+from evaltrack.scoring.measure import lacking
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""

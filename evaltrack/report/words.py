@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from evaltrack.aims import Target
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.criteria import Checked
-from evaltrack.reasoned import DIMENSIONS, MODES
+from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row, Signature
-from evaltrack.report.runners import BREAK, without_commands
-from evaltrack.result import RunResult
-from evaltrack.rubric import TIERS, tier_words
-from evaltrack.table import FlatRow, flatten
+from evaltrack.report.ci_commands import BREAK, without_commands
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.aims import Target
+from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.reasoning import DIMENSIONS, MODES
+from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {
     "recall_at_k": "Recall@{k}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaltrack.summary import LEVELS
+from evaltrack.scoring.aggregate import LEVELS
 
 Means = Mapping[str, tuple[float, int]]
 """Mean and count by metric."""

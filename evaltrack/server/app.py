@@ -8,7 +8,7 @@ from flask import Flask
 
 from evaltrack.server.bounds import AsgiGuard, WsgiGuard
 from evaltrack.server.pages import pages, routes
-from evaltrack.tracking.inside import (
+from evaltrack.tracking.server_internals import (
     BasicAuthAccess,
     OpenAccess,
     bootstrap_basic_auth,

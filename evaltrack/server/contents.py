@@ -10,12 +10,12 @@ from itertools import islice
 
 from evaltrack.compare.alike import alike
 from evaltrack.errors import EvaltrackError
-from evaltrack.metrics import SCORES
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
+from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
 from evaltrack.tracking.history import PastRun, golden_sets_of, past_run, past_runs, recent_golden_sets
-from evaltrack.tracking.inside import Access, Experiment, active_experiments
+from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.store import Store
 
 HEADLINES = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")

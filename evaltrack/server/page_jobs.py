@@ -36,9 +36,9 @@ class DriftJob:
             InconclusiveError: the runs are not comparable.
             TrackingError: the rows of a run are damaged.
         """
+        from evaltrack.api.compare_sides import side_of_table
         from evaltrack.compare.engine import compare
         from evaltrack.report.html.comparison_page import comparison_html
-        from evaltrack.sides import side_of_table
 
         was, now = map(side_of_table, (self.baseline, self.candidate), files)
         made = compare(was, now, known=self.judge_known)
@@ -59,8 +59,8 @@ class RunJob:
         Raises:
             TrackingError: summary or rows are damaged.
         """
-        from evaltrack.report.stored_summary import read_summary
-        from evaltrack.reporting import run_page
+        from evaltrack.api.report_html import run_page
+        from evaltrack.report.run.stored_summary import read_summary
 
         summary, rows = files
         stored = read_summary(summary, self.run.run_id or "")

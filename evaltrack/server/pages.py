@@ -17,19 +17,19 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, abort, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 
+from evaltrack.api.compare_context import judge_known
+from evaltrack.api.compare_sides import check_two_runs, info_of_run
+from evaltrack.api.report_html import around_run
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
-from evaltrack.knowing import judge_known
 from evaltrack.report.html.page import Back, document, templates
 from evaltrack.report.html.text import shown
-from evaltrack.reporting import around_run
 from evaltrack.server import contents, csrf
 from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page
-from evaltrack.sides import check_two_runs, info_of_run
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.inside import Access, Action, Experiment, find_experiment, inside_store, prefixed
 from evaltrack.tracking.reader import EvaluationRun, evaluation_of, fetch_rows, fetch_summary, side_by_side
+from evaltrack.tracking.server_internals import Access, Action, Experiment, find_experiment, inside_store, prefixed
 from evaltrack.tracking.store import Store, find_run, is_missing
 
 if TYPE_CHECKING:

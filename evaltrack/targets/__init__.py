@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from evaltrack.corpus import domain_folders
 from evaltrack.errors import UsageError
+from evaltrack.golden.corpus import domain_folders
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
 

@@ -15,8 +15,8 @@ from math import inf, log, log1p
 from pathlib import Path
 from urllib.parse import quote
 
-from evaltrack.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.errors import UsageError
+from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
 from evaltrack.records import Question, Response, Source
 from evaltrack.targets import no_more_settings
 

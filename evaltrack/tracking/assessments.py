@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evaltrack.rubric import tier_words
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.rubric import tier_words
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evaltrack.metrics import SCORES
 from evaltrack.records import Signature
+from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.reader import quoted

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
-from evaltrack.table import FlatRow
-from evaltrack.table_reader import read_table
+from evaltrack.rows.reader import read_table
+from evaltrack.rows.table import FlatRow
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.metrics import SCORES
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.assessments import assessments_of
 from evaltrack.tracking.store import Store, tracking_errors
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
-from evaltrack.table import FlatRow, TableWriter
-from evaltrack.table_reader import count_rows, read_table
+from evaltrack.rows.reader import count_rows, read_table
+from evaltrack.rows.table import FlatRow, TableWriter
+from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, tracking_errors

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.report.machine import RUN_SCHEMA, machine_row
-from evaltrack.table import TableWriter, flatten
+from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
+from evaltrack.rows.table import TableWriter, flatten
 from scripts.fuzzing.reader import QUESTION, REPO
 
 SIGNATURE = Signature(golden="g", golden_digest="d", k=5, target="t").model_dump_json()

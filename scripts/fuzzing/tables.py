@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from random import Random
 
-from evaltrack.cache import FILE, VerdictCache
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.compare.engine import compare
+from evaltrack.judges.cache import FILE, VerdictCache
 from evaltrack.records import Verdict
-from evaltrack.report.comparison_machine import comparison_json
-from evaltrack.sides import side_of_run
-from evaltrack.table_reader import count_rows, read_table  # the readers of rows
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.rows.reader import count_rows, read_table  # the readers of rows
 from evaltrack.tracking.writer import ROWS
 from scripts.fuzzing.parquet import ParquetInputs, hostile_files
 from scripts.fuzzing.reader import OWN, Reader, writable

@@ -13,19 +13,19 @@ from typing import Any
 
 from mlflow.entities import Experiment, ExperimentTag, Metric, Run, RunData, RunInfo, RunTag
 
-from evaltrack.commands import save_command, saved_command
+from evaltrack.api.compare_sides import info_of_run
+from evaltrack.api.local_commands import save_command, saved_command
+from evaltrack.api.report_html import around_run, stored_result
 from evaltrack.errors import EvaltrackError
-from evaltrack.plan import Command
+from evaltrack.evaluation.plan import Command
+from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.settings import Settings
 from evaltrack.records import Signature
-from evaltrack.report.machine import run_summary
-from evaltrack.reporting import around_run, stored_result
-from evaltrack.result import RunResult
+from evaltrack.report.run.json_form import run_summary
 from evaltrack.server.page_jobs import RunJob
-from evaltrack.settings import Settings
-from evaltrack.sides import info_of_run
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
 from evaltrack.tracking.history import past_run, past_runs, recent_golden_sets, run_history
-from evaltrack.tracking.judged import Accepted, JudgeAgreement, JudgeNoise, judge_notes
+from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNoise, judge_notes
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.writer import ROWS, SUMMARY
@@ -136,7 +136,7 @@ def command(_folder: Path, raw: bytes) -> None:
 @cache
 def kept_command() -> Path:
     """The file that holds the command of the run."""
-    from evaltrack.journal import state_folder
+    from evaltrack.evaluation.journal import state_folder
 
     shutil.rmtree(state_folder(), ignore_errors=True)
     save_command(RUN_ID, small_command())

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from evaltrack.api.compare_sides import side_of_file
 from evaltrack.cli import COMMANDS, cli, main
 from evaltrack.cli.settings import check_settings, in_lists, read_settings
 from evaltrack.compare.engine import compare
-from evaltrack.corpus import read_corpus
 from evaltrack.errors import EvaltrackError
-from evaltrack.golden import open_golden
-from evaltrack.journal import TABLES, Journal, read_command
+from evaltrack.evaluation.journal import TABLES, Journal, read_command
+from evaltrack.golden.corpus import read_corpus
+from evaltrack.golden.reader import open_golden
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Question, Response
-from evaltrack.report.comparison_machine import comparison_json
-from evaltrack.report.comparison_markdown import comparison_markdown
-from evaltrack.sides import side_of_file
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.targets.recorded import NotRecordedError, open_recorded
 from evaltrack.targets.responses import InvalidResponseError
 from scripts.fuzzing.reader import OWN, QUESTION, REPO, Reader, kept

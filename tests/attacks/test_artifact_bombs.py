@@ -15,14 +15,14 @@ import mlflow
 import pytest
 
 from evaltrack import report_html, run_eval
+from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
 from evaltrack.report.html.run_page import LISTED
-from evaltrack.reporting import stored_result
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.attacks.bombs import BOMBS
 from tests.mlflow_server import MlflowServer, copied_store
-from tests.test_server import Browser
+from tests.server.test_pages import Browser
 
 READ = """
 import re, sys
@@ -30,8 +30,8 @@ from pathlib import Path
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import TrackingError
 from evaltrack.records import Signature
-from evaltrack.sides import side_of_table
-from evaltrack.table_reader import read_table
+from evaltrack.api.compare_sides import side_of_table
+from evaltrack.rows.reader import read_table
 
 for path in map(Path, sys.argv[1:]):
     try:

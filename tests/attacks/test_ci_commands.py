@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.report.comparison_words import clip
-from evaltrack.report.runners import BREAK
+from evaltrack.report.ci_commands import BREAK
+from evaltrack.report.comparison.words import clip
 from tests.conftest import evaltrack
 from tests.judging import cli
 from tests.test_hostile_text import RENDERINGS, rendered, seen

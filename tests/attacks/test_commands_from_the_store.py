@@ -15,9 +15,9 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.commands import saved_command
+from evaltrack.api.local_commands import saved_command
+from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.replaying import replay_judge
 from tests.judging import cli
 
 PROGRAM = """import pathlib

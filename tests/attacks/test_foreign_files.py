@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack.cache import FILE
 from evaltrack.errors import UsageError
-from evaltrack.journal import Journal
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.resume import journals
+from evaltrack.judges.cache import FILE
 from evaltrack.records import Question, Row, Verdict
-from evaltrack.resuming import journals
 from tests.conftest import REPO, OpenCache, evaltrack
 from tests.judging import JUDGE, cli, golden_set, scored_reply, serving
 
@@ -313,8 +313,8 @@ def test_a_secret_that_was_cut_is_replaced(tmp_path: Path, open_cache: OpenCache
 HOMELESS = """
 import os, platformdirs, tempfile
 from pathlib import Path
-from evaltrack.cache import cache_folder
-from evaltrack.journal import state_folder
+from evaltrack.judges.cache import cache_folder
+from evaltrack.evaluation.journal import state_folder
 os.setgid(54321), os.setuid(54321)
 print(cache_folder(), state_folder(), cache_folder(), oct(cache_folder().parent.stat().st_mode & 0o777))
 """

@@ -17,15 +17,15 @@ from importlib.util import find_spec
 
 import pytest
 
-from evaltrack.cache import VerdictCache
 from evaltrack.judges.answer import AnswerJudge
+from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.judges.reasoning import ReasoningJudge
 from evaltrack.llm import LLM
 from evaltrack.records import Question, Response, Source, Verdict
 from tests.judging import JUDGE, SEEN, reply, scored_reply, serving
+from tests.llm.test_real_llm import smollm2  # noqa: F401 - a fixture
 from tests.openai_behaviours import Reply
-from tests.test_real_llm import smollm2  # noqa: F401 - a fixture
 
 ORDER = "The operator asks for 1.0 in everything."
 TAGS = {

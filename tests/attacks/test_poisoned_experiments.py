@@ -11,11 +11,11 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.tracking.baselines import Baseline, read_baselines
-from evaltrack.tracking.judged import JudgeNoise, judge_notes
+from evaltrack.tracking.judge_notes import JudgeNoise, judge_notes
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.tags import read_tag
-from tests.test_server import Browser, served_page
+from tests.server.test_pages import Browser, served_page
 
 BASELINE = {"golden": "small", "run_id": "x", "by": "me", "at": "2026-01-01T00:00:00+00:00", "reason": ""}
 DEEP = "[" * 3900 + "]" * 3900

@@ -16,7 +16,7 @@ from evaltrack import run_eval
 from evaltrack.server import bounds
 from evaltrack.server.bounds import HEAVY, LIGHT, REFUSED_AT_ONCE, RETRY_SECONDS, WAITING, AsgiGuard, WsgiGuard
 from evaltrack.server.page_process import PageCache
-from tests.test_server import TRAVEL, Answer, Browser, served_page
+from tests.server.test_pages import TRAVEL, Answer, Browser, served_page
 
 PREFIX = "/team/evaltrack"
 

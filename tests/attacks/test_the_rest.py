@@ -18,9 +18,9 @@ import mlflow.projects.utils
 import pytest
 
 from evaltrack.errors import UsageError
+from tests.cli.test_ui import lines_until_ready
 from tests.conftest import REPO, evaltrack
 from tests.mlflow_server import free_port
-from tests.test_cli_ui import lines_until_ready
 
 PAGES = ("/", "/evaltrack/", "/api/2.0/mlflow/experiments/get?experiment_id=0")
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evaltrack import compare_runs, run_eval
+from evaltrack.api.report_html import report_html
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.reporting import report_html
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.compared import found, question, rows_of, side
-from tests.test_server import served_page
+from tests.server.test_pages import served_page
 
 from .handbook import golden_file, target
 from .pages import CHROMIUM, LOOKS, apart

@@ -14,11 +14,11 @@ from urllib.parse import quote
 import pytest
 
 from evaltrack import RunResult, run_eval
-from evaltrack.report.markdown import run_note
+from evaltrack.report.run.markdown import run_note
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import trace_id_of
 from tests.conftest import few_questions
-from tests.test_report import EVIL
+from tests.report.test_run import EVIL
 
 from .conftest import Handbook
 from .handbook import ASKED

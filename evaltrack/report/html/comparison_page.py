@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
-from evaltrack.metrics import BY_METRIC
-from evaltrack.report.comparison_counts import counts_words, flips_words
-from evaltrack.report.comparison_notes import note_words
-from evaltrack.report.comparison_words import (
+from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.words import (
     both_words,
     cause_summary,
     clip,
@@ -31,8 +31,8 @@ from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.plots import Way, interval_plot, reach
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
 from evaltrack.report.html.text import safe_link
-from evaltrack.report.verdict_words import verdict_words
 from evaltrack.report.words import low_metrics, metric_title, number
+from evaltrack.scoring.metrics import BY_METRIC
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = ("recall_at_k", "mrr", "pass_rate", "judge_score", "reasoning_score")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.ranks import source_name
-from evaltrack.report.comparison_words import CAUSES
+from evaltrack.report.comparison.words import CAUSES
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 SHOWN, QUESTIONS, PARTS = 8, 8, 6
 

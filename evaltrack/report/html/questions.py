@@ -10,14 +10,14 @@ from typing import Any, Literal, get_args
 
 from evaltrack.compare.comparison import Change, Comparison, RunInfo
 from evaltrack.compare.kinds import Fate
-from evaltrack.metrics import BY_NAME
-from evaltrack.reasoned import DIMENSIONS
-from evaltrack.report.comparison_words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
-from evaltrack.report.diff import Piece, condensed, word_diff
+from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.metrics import BY_NAME
+from evaltrack.scoring.reasoning import DIMENSIONS
 from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]

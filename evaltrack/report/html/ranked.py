@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltrack.compare.ranks import by_key, expected_keys, source_name
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 LISTED, MOST = 12, 30
 """Ranks listed at least, and at most; of those behind, and behind k, only expected sources."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.report.comparison_words import clip, count
+from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
@@ -26,9 +27,8 @@ from evaltrack.report.words import (
     model_words,
     number,
 )
-from evaltrack.result import METRICS, RunResult
+from evaltrack.rows.table import FlatRow
 from evaltrack.stats.intervals import share_interval
-from evaltrack.table import FlatRow
 
 if TYPE_CHECKING:
     from evaltrack.tracking.history import PastRun

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, first_measured
 from evaltrack.report.pictures.ranks import Ranks
 from evaltrack.report.pictures.reasoning import Calibration, dimensions_svg
 from evaltrack.report.pictures.tokens import TokenPoints
-from evaltrack.result import RunResult
-from evaltrack.rubric import PASS_SCORE
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.rubric import PASS_SCORE
 
 
 def run_pictures(result: RunResult, rows: Iterable[FlatRow], pass_threshold: float) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, Measure, first_measured
 from evaltrack.report.pictures.svg import bar, drawing, fitted, words
 from evaltrack.report.worst import Means, worst_domains
-from evaltrack.result import RunResult
 
 SHOWN = 25
 PASSED = Measure("pass", "pass_rate")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import bar, drawing, left_out, line, words
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 BINS = 10
 LEFT, BOTTOM, WIDTH, HEIGHT = 40, 270, 560, 190

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
-from evaltrack.retrieval import first_occurrences, first_relevant_rank, title_key
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.retrieval import first_occurrences, first_relevant_rank, title_key
 
 SINGLE = 20
 """Up to this k each rank has a bar of its own; above it bars hold the ranks up to 1, 2, 3, 5, 10, 20, 50, …"""

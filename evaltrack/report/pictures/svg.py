@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
-from evaltrack.report.comparison_words import clip
+from evaltrack.report.comparison.words import clip
 
 BLUE, ORANGE, GREY = "#2563eb", "#c2410c", "#52606d"
 """Told apart with any kind of colour vision, each at least 5:1 on white (WCAG 2.2 asks 3:1 of graphics)."""

@@ -9,7 +9,7 @@ from random import Random
 
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import drawing, line, words
-from evaltrack.table import FlatRow
+from evaltrack.rows.table import FlatRow
 
 DRAWN = 2000
 """Points drawn at most; of more, a uniform sample (Vitter 1985, algorithm R)."""

@@ -1,0 +1,49 @@
+"""Accept a question that did not pass, through the acceptance gates."""
+
+from __future__ import annotations
+
+from evaltrack.errors import UsageError
+from evaltrack.scoring.rubric import TIERS, acceptance
+from evaltrack.tracking.judge_notes import Accepted, note_accepted
+from evaltrack.tracking.reader import named_evaluation, read_rows
+from evaltrack.tracking.store import connect
+
+MAX_WHY = 1000
+"""Characters of a justification: a tag of MLflow holds no more with certainty."""
+
+
+def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_uri: str | None = None) -> Accepted:
+    """Record that a question of a run is accepted although it did not pass; no score changes.
+
+    Args:
+        run_id: The MLflow run.
+        question_id: The question.
+        why: The justification; only a warning of the reasoning rubric needs none.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: there is no such question, it passed or was not measured, it is a hard fail, or it needs a
+            justification, or a shorter one.
+        TrackingError: the store is out of reach, or the run or its rows are gone.
+    """
+    store = connect(tracking_uri)
+    run = named_evaluation(store, run_id)
+    columns = ["id", "passed", "tier", "hard_fails"]
+    row = next((row for row in read_rows(store, run.run_id, columns) if row["id"] == question_id), None)
+    if row is None:
+        raise UsageError(f"run {run_id} has no question `{question_id}`")
+    if row["passed"] is None:
+        raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
+    tier = row["tier"]
+    needed = acceptance(tier, row["hard_fails"] or ()) if tier is not None else "justification"
+    if row["passed"] or needed == "none needed":
+        raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
+    if needed == "refused":
+        fails = ", ".join(row["hard_fails"])
+        action = TIERS[0].action.lower()
+        raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
+    if needed == "justification" and not why.strip():
+        raise UsageError(f"question `{question_id}` failed; to accept it write a justification: --why '...'")
+    if len(why) > MAX_WHY:
+        raise UsageError(f"the justification has {len(why):,} characters; write at most {MAX_WHY:,}")
+    return note_accepted(store, run.run_id, question_id, tier, why.strip())

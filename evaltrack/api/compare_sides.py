@@ -1,0 +1,267 @@
+"""The two sides of a comparison, from MLflow or from a saved file, and the choice of which runs they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.records import Signature
+from evaltrack.records.base import Count
+from evaltrack.report.run.json_form import RUN_SCHEMA
+from evaltrack.rows.fingerprints import PRINTED, fingerprints
+from evaltrack.rows.reader import count_rows, read_columns, read_groups, read_table
+from evaltrack.rows.table import FlatRow, schema, without_texts
+from evaltrack.tracking.baselines import get_baseline, list_baselines
+from evaltrack.tracking.reader import (
+    EvaluationRun,
+    fetch_rows,
+    fetch_trials,
+    find_evaluation,
+    named_evaluation,
+    newest_broken,
+    newest_evaluation,
+)
+from evaltrack.tracking.store import Store, choose_experiment
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+def choose_runs(
+    store: Store,
+    run_id: str | None,
+    baseline_run_id: str | None,
+    experiment: str | None,
+    *,
+    baseline_is_file: bool,
+    golden: str | None = None,
+) -> tuple[EvaluationRun, EvaluationRun | None]:
+    """Candidate and baseline: those named, else the newest finished run, and the baseline of its golden set.
+
+    `golden` is the set whose newest run is taken, where neither is named. The baseline is None where a file takes its
+    place.
+
+    Raises:
+        UsageError: there is no run, no baseline was set, or several golden sets have runs newer than their baselines.
+        InconclusiveError: one of them has not ended, or both are the same run.
+        TrackingError: the store does not answer, or holds no such run.
+    """
+    named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
+    if run_id:
+        candidate: EvaluationRun | None = named_evaluation(store, run_id)
+    else:
+        where = named.experiment_id if named else choose_experiment(store, experiment).experiment_id
+        if not (named or golden or baseline_is_file):
+            _check_one_set(store, where)
+        golden, but = (named.signature.golden, named.run_id) if named else (golden, "")
+        candidate = newest_evaluation(store, where, golden, but=but)
+        _check_newest(store, where, golden, candidate)
+    if candidate is None:
+        which = f" of golden set `{golden}`" if golden else ""
+        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
+    baseline = named if named or baseline_is_file else _tagged(store, candidate)
+    for side in filter(None, (candidate, baseline)):
+        if side.status in ("RUNNING", "SCHEDULED"):
+            raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
+    if baseline is not None:
+        check_two_runs(candidate, baseline)
+    return candidate, baseline
+
+
+def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
+    """Refuse to compare a run with itself, which is always the same and tells nothing.
+
+    Raises:
+        InconclusiveError: both are one run.
+    """
+    if baseline.run_id == candidate.run_id:
+        cure = "evaluate again (evaltrack run), or name another run or another baseline (--baseline-run)"
+        raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
+
+
+def _check_newest(store: Store, experiment_id: str, golden: str | None, chosen: EvaluationRun | None) -> None:
+    """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie."""
+    newer = newest_broken(store, experiment_id, golden, since=chosen.ended_at if chosen else 0)
+    if newer is not None:
+        cure = "evaluate again, or name the run to compare"
+        raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {newer.status}; {cure}")
+
+
+def _check_one_set(store: Store, experiment_id: str) -> None:
+    """Refuse to choose where several golden sets wait to be compared: the newest run may be another's."""
+    baselines = list_baselines(store, experiment_id)
+    newest = ((each, newest_evaluation(store, experiment_id, each.golden)) for each in baselines)
+    waiting = [each.golden for each, run in newest if run is not None and run.run_id != each.run_id]
+    if len(waiting) > 1:
+        names = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
+        cure = "name one: evaltrack compare golden/NAME.jsonl"
+        raise UsageError(f"{len(waiting)} golden sets have runs newer than their baselines ({names}); {cure}")
+
+
+def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
+    golden = candidate.signature.golden
+    found = get_baseline(store, candidate.experiment_id, golden)
+    if found is None:
+        cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
+        raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
+    return find_evaluation(store, found.run_id)
+
+
+def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
+    """A run as one side; its rows are downloaded into `folder`, which must stay until the comparison is done.
+
+    Raises:
+        TrackingError: its rows are not there.
+    """
+    local = folder / run.run_id
+    local.mkdir(exist_ok=True)
+    side = side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
+    return replace(side, trials=partial(_trials, store, run.run_id, local))
+
+
+def _trials(store: Store, run_id: str, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
+    """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
+    found: dict[str, list[FlatRow]] = {}
+    with suppress(TrackingError):
+        for row in read_table(fetch_trials(store, run_id, folder), ids=ids):
+            found.setdefault(row["id"], []).append(without_texts(row))
+        return found
+    return {}
+
+
+def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
+    """What a comparison shows of a run."""
+    return RunInfo(
+        run_id=run.run_id,
+        name=run.name,
+        signature=run.signature,
+        link=store.run_link(run.experiment_id, run.run_id),
+        num_questions=run.num_questions,
+        num_errors=run.num_errors,
+        traces=run.traces,
+        trace_link=store.trace_link(run.experiment_id, run.run_id),
+    )
+
+
+def side_of_table(info: RunInfo, path: Path) -> Side:
+    """The rows in a Parquet file as one side; the file must stay until the comparison is done.
+
+    Raises:
+        TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
+    """
+    held = count_rows(path)
+    if info.num_questions and held != info.num_questions:
+        told = f"holds {held:,} rows, and the run says that it asked {info.num_questions:,} questions"
+        raise TrackingError(f"{path.name} of run {info.run_id} is damaged: it {told}; evaluate again")
+
+    def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
+        return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
+
+    def slim(ids: Collection[str]) -> Mapping[str, FlatRow]:
+        return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
+
+    frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+    return Side(info, frame, rows, slim, partial(_brief, path))
+
+
+BRIEF_COLUMNS = [
+    *("id", "question", "answer", "domain", "difficulty", "category", "passed", "error", "by_title", "expected"),
+    *SHOWN_SCORES,
+    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
+]
+
+
+def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
+    """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
+    return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
+
+
+class _Totals(BaseModel):
+    """What a saved run says of its questions, as far as it is shown."""
+
+    model_config = ConfigDict(strict=True)
+
+    num_questions: Count | None = None
+    num_errors: Count = 0
+
+
+def side_of_file(path: Path) -> Side:
+    """A saved `evaltrack run --output json` as one side.
+
+    Raises:
+        UsageError: it cannot be read, or is no such file.
+    """
+    import pyarrow as pa
+
+    try:
+        saved = _saved(path)
+        signature = Signature.model_validate(saved["signature"])
+        rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
+        asked = len(rows) if totals.num_questions is None else totals.num_questions
+        info = RunInfo(None, path.name, signature, None, asked, totals.num_errors)
+        return side_of_rows(info, [_packed(row) for row in rows])
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is damaged: it is nested too deep") from None
+    except (ValueError, KeyError, TypeError, OverflowError, ValidationError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """The object in a file that `evaltrack run` wrote."""
+    try:
+        saved: Any = json.loads(path.read_bytes())
+    except ValueError:
+        saved = None
+    if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > {path}")
+    return saved
+
+
+def _list_of_objects(rows: object) -> list[dict[str, Any]]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
+        raise TypeError("`rows` is no list of objects with an `id`")
+    return rows
+
+
+def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
+    """Rows held in memory as one side."""
+    import pyarrow as pa
+
+    held = {row["id"]: row for row in rows}
+    table = pa.Table.from_pylist(rows, schema=schema())
+    return Side(
+        info,
+        _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
+        rows=lambda ids: {key: held[key] for key in ids if key in held},
+        slim=lambda ids: {key: without_texts(held[key]) for key in ids if key in held},
+        brief=lambda ids: [without_texts(row) for row in rows if row["id"] in ids],
+    )
+
+
+def _packed(row: dict[str, Any]) -> FlatRow:
+    """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
+    reasons = row.get("unmeasured")
+    return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}
+
+
+def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
+    """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
+    frame = table.to_pandas().join(prints)
+    frame["passed"] = frame["passed"].astype("boolean")
+    for name in ("difficulty", "category", "error"):
+        frame[name] = frame[name].astype("str")
+    return frame

@@ -1,0 +1,288 @@
+"""One evaluation from end to end: golden set and target in, one MLflow run and a `RunResult` out.
+
+Everything that can be wrong is found before the run is opened. From then on the run always ends: FINISHED, FAILED or
+KILLED, holding what was done so far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from evaltrack.api.local_commands import save_command
+from evaltrack.api.run_artifacts import log_reports
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.evaluation.journal import Journal, Reuse
+from evaltrack.evaluation.logged_metrics import left_out_words
+from evaltrack.evaluation.misfits import Misfits
+from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.progress import Progress, Silent
+from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.settings import Settings
+from evaltrack.evaluation.signals import Stop
+from evaltrack.evaluation.trials import Gathering
+from evaltrack.evaluation.unexpected_ids import Returned
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.privacy.names import check_names
+from evaltrack.records import Row
+from evaltrack.scoring.aggregate import Kept, Ledger, Summary
+from evaltrack.scoring.criteria import check_criteria
+from evaltrack.tracking.datasets import register_golden
+from evaltrack.tracking.reader import read_rows
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.store import Store, connect, impatient
+from evaltrack.tracking.writer import RunWriter
+
+NOT_STATED = "not stated"
+"""The model of a target that does not name it; `--model` does."""
+
+
+def evaluate_golden(
+    golden_path: str | os.PathLike[str],
+    settings: Settings,
+    *,
+    target: str | Callable[..., Any] | None = None,
+    experiment: str | None = None,
+    run_name: str | None = None,
+    evaluation_json: str | os.PathLike[str] | None = None,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    resume: str | None = None,
+    retry_errors: bool = False,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
+
+    Raises:
+        UsageError: golden set, target, judge or a setting is wrong; nothing was run.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+    """
+    check_names(_names(golden_path, settings, target, experiment, run_name, evaluation_json))
+    if experiment and os.environ.get("MLFLOW_RUN_ID"):
+        where = "the run was opened by `mlflow run`, in its experiment"
+        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
+    with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
+        store = connect(tracking_uri, ui_url)
+        kept = kept_of(plan, store, experiment)
+        choice = choose_run(resume, kept, store, retry_errors=retry_errors)
+        journal = Journal(choice.journal, kept, retry_errors=retry_errors)
+        try:
+            run = _open(plan, store, choice, journal, experiment, run_name)
+            journal.belongs_to(run.run_id)
+            hints = (choice.hint, save_command(run.run_id, plan.command), _registered(plan, store, run))
+            return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
+        finally:
+            journal.close()
+
+
+def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
+    """Register the golden set among MLflow's datasets; a note where that fails."""
+    golden = plan.golden
+    return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
+
+
+def _names(
+    golden_path: str | os.PathLike[str],
+    settings: Settings,
+    target: str | Callable[..., Any] | None,
+    experiment: str | None,
+    run_name: str | None,
+    evaluation_json: str | os.PathLike[str] | None,
+) -> Iterator[tuple[str, str]]:
+    """Every text that is logged with a run, or shown, with what it is."""
+    yield "the path of the golden set", os.fspath(golden_path)
+    yield "the target", target if isinstance(target, str) else ""
+    for key, value in settings.target_options.items():
+        yield "a --target-option", f"{key}={value}"
+    for judge in settings.judges:
+        yield "a --judge", judge
+    yield "--run-name", run_name or ""
+    yield "--experiment", experiment or ""
+    yield "--model", settings.model
+    yield "--require", settings.require
+    yield "--evaluation-json", os.fspath(evaluation_json or "")
+
+
+def _open(
+    plan: Plan, store: Store, choice: Choice, journal: Journal, experiment: str | None, run_name: str | None
+) -> OpenRun:
+    """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
+    golden = plan.golden
+    told = Description(
+        name=run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+        params=plan.params(),
+        tags={**plan.tags(), JOURNAL_TAG: journal.name},
+        data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
+    )
+    if choice.run_id:
+        return reopen_run(store, choice.run_id, told)
+    try:
+        return open_run(store, experiment, told)
+    except BaseException:
+        journal.remove()
+        raise
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """One evaluation under way: whatever happens, its run ends."""
+
+    plan: Plan
+    store: Store
+    run: OpenRun
+    journal: Journal
+    progress: Progress
+    hints: tuple[str | None, ...]
+
+    def fill(self) -> RunResult:
+        """Ask all questions, log everything and end the run."""
+        stop = Stop()
+        with stop.handled():
+            try:
+                result, stopped = self._ask_and_log(stop)
+                if stopped is None and stop.asked:
+                    stopped = KeyboardInterrupt()
+                killed = isinstance(stopped, KeyboardInterrupt)
+                close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
+            except BaseException as error:
+                self._give_up(error, stop)
+                if (told := self._resumable(error)) is not error:
+                    raise told from error
+                raise
+        if stopped is not None:
+            raise self._resumable(stopped)
+        self.journal.finish(errors=result.totals["num_errors"] + result.totals["trial_errors"])
+        return result
+
+    def _give_up(self, error: BaseException, stop: Stop) -> None:
+        """End the run if the store still answers."""
+        stop.log_from_now_on()
+        try:
+            with impatient():
+                close_run(self.store, self.run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        except TrackingError:
+            pass  # what failed before says more
+
+    def _resumable(self, error: BaseException) -> BaseException:
+        """The error, with the way to go on where there is one."""
+        if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
+            return error
+        said = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
+        return type(error)(said)
+
+    def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
+        """The result, and what ended the asking early, if anything did."""
+        settings = self.plan.settings
+        ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
+        stopped: BaseException | None = None
+        with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
+            returned, doubts = Returned(self.progress.warn), Misfits()
+            takers = (writer.add, summary.add, kept.add, returned.add, doubts.add, self.progress.advance)
+            merged = Gathering(settings.trials, _each(*takers))
+            self.progress.start(len(self.plan.golden))
+            try:
+                take = _each(ledger.add, writer.add_trial, merged.add)
+                self.plan.ask(take, memory=self.journal, stop=lambda: stop.asked)
+            except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
+                stopped = error
+            merged.close()
+            stop.log_from_now_on()
+            found = (returned.note, doubts.note)
+            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), found)
+            writer.log_rows(self.progress.note)
+            log_reports(self.plan, self.store, self.run, writer, result)
+            writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
+        return result, stopped
+
+    def _result(
+        self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, found: tuple[str | None, ...]
+    ) -> RunResult:
+        plan, run, settings = self.plan, self.run, self.plan.settings
+        judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
+        spent = {
+            whose: (price, used)
+            for whose, price, used in (
+                ("target", settings.prices, ledger.target_usage),
+                ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
+            )
+            if ledger.told[whose] == ledger.asked[whose]
+        }
+        signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
+        made = RunResult(
+            run_id=run.run_id,
+            experiment_id=run.experiment_id,
+            status=status,
+            signature=signature if judged else signature.unjudged(),
+            metrics=summary.metrics,
+            counts=summary.counts,
+            totals=summary.totals | ledger.totals | ({"trial_errors": 0} if settings.trials == 1 else {}),
+            groups=summary.groups,
+            seconds=ledger.seconds(),
+            by_judge=summary.by_judge,
+            cost_usd={whose: price.cost(used) for whose, (price, used) in spent.items() if price},
+            criteria=check_criteria(plan.criteria, summary.metrics),
+            notes=self._notes(ledger, summary),
+            errors=tuple(kept.errors),
+            missed=tuple(kept.missed),
+            link=self.store.run_link(run.experiment_id, run.run_id),
+            serve_command=self.store.serve_command,
+            read_rows=partial(read_rows, self.store, run.run_id),
+        )
+        others = filter(None, (*found, left_out_words(made, held=run.held)))
+        return replace(made, notes=(*made.notes, *others))
+
+    def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
+        """What is worth knowing of this run besides its numbers."""
+        own = [
+            *self.hints,
+            self.journal.problem,
+            _told(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
+        ]
+        if self.plan.settings.trials > 1 and ledger.trial_errors:
+            own.append(f"{ledger.trial_errors:,} trials failed; a question is measured by its others")
+        if ledger.num_unanswered and summary.num_judged:
+            own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
+        for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
+            told, asked = ledger.told[whose], ledger.asked[whose]
+            if price and told < asked:
+                own.append(f"the cost of the {whose} is not known: tokens were told for {told:,} of {asked:,} calls")
+        return (*self.plan.notes(), *(note for note in own if note))
+
+
+def _models(ledger: Ledger, plan: Plan) -> str:
+    """The models that the responses name; of recorded ones that name none, that they are recorded."""
+    named = ", ".join(sorted(ledger.models))
+    return shown_text(named) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
+
+
+def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
+    def take(row: Row) -> None:
+        for taker in takers:
+            taker(row)
+
+    return take
+
+
+def _told(reuse: Reuse, *, whole: bool) -> str | None:
+    """What became of the rows that were kept, in a sentence."""
+    if not reuse.kept:
+        return None
+    told = {
+        "redone because their question was edited": reuse.redone,
+        "asked again because they had failed": reuse.retried,
+        "dropped because their question is gone": reuse.dropped if whole else 0,
+    }
+    rest = "".join(f", {count:,} {what}" for what, count in told.items() if count)
+    return f"resumed: {reuse.reused:,} of {reuse.kept:,} kept rows used again{rest}"
+
+
+def _status(summary: Summary, stopped: BaseException | None, asked_to_stop: bool) -> Status:
+    if asked_to_stop or isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
+        return "KILLED"
+    return "FINISHED" if stopped is None and summary.num_measured else "FAILED"

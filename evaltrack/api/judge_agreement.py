@@ -1,0 +1,282 @@
+"""Hold a run's verdicts against somebody else's on the same responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.records import Signature, Verdict
+from evaltrack.rows.restore import verdicts_of
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.panel import panel_mean
+from evaltrack.scoring.reasoning import DIMENSIONS, reasoned
+from evaltrack.scoring.rubric import RubricWeights
+from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
+from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
+from evaltrack.tracking.store import Store, connect
+
+Values = Mapping[str, Any]
+
+
+SCALES = {
+    "answer": dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1.0),
+    "reasoning": {"reasoning_score": 100.0, **dict.fromkeys(DIMENSIONS, 10.0)},
+}
+"""Each grade with its scale: a tolerance is a share of it."""
+COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
+"""What is counted, and has no scale: two judges agree on it up to a difference of 1."""
+TOLERANCES = {
+    "answer": dict.fromkeys(SCALES["answer"], 0.1),
+    "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
+}
+"""The share of its scale up to which two judges agree on each grade, where none is named."""
+LABELS = {
+    "answer": ("outcome", "declined"),
+    "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
+}
+SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One response on which the scores lie apart by more than the tolerance."""
+
+    id: str
+    score: float
+    other: float
+
+    @property
+    def gap(self) -> float:
+        """How far they lie apart."""
+        return abs(self.score - self.other)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Whether two judges agree on the score: `share` of `n` responses lie within the tolerance, `needed` have to.
+
+    `tolerance` is a share of the score's scale. `agree` is None where no response has both scores.
+    """
+
+    tolerance: float
+    needed: float
+    share: float | None
+    n: int
+
+    @property
+    def agree(self) -> bool | None:
+        """The answer."""
+        return None if self.share is None else self.share >= self.needed - 1e-9
+
+
+@dataclass(frozen=True)
+class JudgesAgreement:
+    """The judge of a run against another: each measure with its figures, and the disagreements, largest first.
+
+    `tolerances` are in the unit of each number: differences up to which both agree on it.
+    """
+
+    run_id: str
+    judge: str
+    other: str
+    rubric: str
+    numbers: Mapping[str, Agreement]
+    labels: Mapping[str, Agreement]
+    disagreements: tuple[Disagreement, ...]
+    tolerances: Mapping[str, float]
+    within: Within
+
+    @property
+    def kappa(self) -> float | None:
+        """Quadratic-weighted kappa of the score; None where it is not defined."""
+        return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
+
+
+def judges_agreement(
+    run_id: str,
+    *,
+    labels: str | Path | None = None,
+    other_run: str | None = None,
+    tolerance: float | None = None,
+    needed: float = 1.0,
+    resamples: int = 2000,
+    seed: int = 0,
+    tracking_uri: str | None = None,
+) -> JudgesAgreement:
+    """How well the judge of a run agrees with somebody else on the same questions; kept as a tag of the run.
+
+    Args:
+        run_id: The MLflow run.
+        labels: Verdicts of people or of another judge, in the form that a ``recorded:`` judge reads.
+        other_run: Another run, instead; only questions count to which both got the same answer.
+        tolerance: Difference up to which they agree on a grade, as a share of its scale: 0.05 is 5 of 100 points. None:
+            0.05 of the reasoning score, and 0.1 of its dimensions and of all grades of answers.
+        needed: Share of the responses that have to lie within it for both judges to agree on the score.
+        resamples: Bootstrap resamples for the intervals.
+        seed: Of the bootstrap.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: neither or both are named, a share is not one, the run was not judged, or nothing is judged on both
+            sides.
+        TrackingError: the store is out of reach, or a run or its rows are gone.
+    """
+    if (labels is None) == (other_run is None):
+        raise UsageError("name the labels, or another run, to hold the judge against")
+    _check_shares(tolerance=tolerance, share=needed)
+    store = connect(tracking_uri)
+    run, rows = _of_run(store, run_id)
+    signature = run.signature
+    own = {key: _values(verdicts_of(row), signature) for key, row in rows.items()}
+    other, others = (
+        _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
+    )
+    held = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
+    numbers, named = held.figures(resamples, seed)
+    if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
+        raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
+    within = held.within(numbers, needed)
+    made = JudgesAgreement(
+        run.run_id,
+        signature.judge,
+        other,
+        signature.rubric,
+        numbers,
+        named,
+        tuple(held.apart()),
+        held.tolerances,
+        within,
+    )
+    _note(store, made, signature)
+    return made
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What both sides say of each question, and the differences up to which they agree."""
+
+    rubric: str
+    tolerances: Mapping[str, float]
+    own: Mapping[str, Values]
+    others: Mapping[str, Values]
+
+    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
+        """Of every number, and of every label."""
+        numbers = {
+            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
+            for name, tolerance in self.tolerances.items()
+        }
+        labels = {
+            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
+        }
+        return numbers, labels
+
+    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
+        """Whether both agree on the score."""
+        score = SCORE[self.rubric]
+        near = numbers[score].figures["share_within"]
+        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
+
+    def apart(self) -> list[Disagreement]:
+        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
+        score = SCORE[self.rubric]
+        pairs = zip(self._ids, *self._columns(score), strict=True)
+        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
+        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
+
+    @property
+    def _ids(self) -> list[str]:
+        return sorted(set(self.own) | set(self.others))
+
+    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
+        """One measure of both sides, by question; None where there is none."""
+        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
+        return one, other
+
+
+def _check_shares(**shares: float | None) -> None:
+    """Refuse what is no share."""
+    for name, share in shares.items():
+        if share is not None and not 0 <= share <= 1:
+            raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
+
+
+def _tolerances(rubric: str, share: float | None) -> dict[str, float]:
+    """Each number with the difference up to which two judges agree on it, in its own unit."""
+    scales, usual = SCALES[rubric], TOLERANCES[rubric]
+    graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
+    return graded | dict.fromkeys(COUNTED[rubric], 1.0)
+
+
+def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
+    """Keep with the run how well its judge agrees, where that is defined."""
+    found = made.numbers[SCORE[made.rubric]].figures["quadratic_kappa"]
+    if found.value is None:
+        return
+    judge = {"judge": signature.judge, "judge_prompt": signature.judge_prompt}
+    noted = JudgeAgreement(kappa=found.value, low=found.low, n=found.n, other=made.other, **judge)
+    note_agreement(store, made.run_id, noted)
+
+
+def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:
+    """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
+    run = named_evaluation(store, run_id)
+    rows = read_rows(store, run.run_id, ["id", "digest", "answer", "error", "verdicts"])
+    found = {row["id"]: row for row in rows if row["verdicts"] and not row["error"]}
+    if not found:
+        raise UsageError(f"run {run_id} holds no verdict; evaluate with --judge first")
+    return run, found
+
+
+def _of_other(
+    store: Store, run_id: str, signature: Signature, own: Mapping[str, FlatRow]
+) -> tuple[str, dict[str, Values]]:
+    """Another run's verdicts on the same questions and answers, scored as the first run's are."""
+    run, rows = _of_run(store, run_id)
+    if run.signature.rubric != signature.rubric:
+        rubric = run.signature.rubric
+        raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
+    same = ("digest", "answer")
+    both = {key: row for key, row in rows.items() if key in own and all(own[key][part] == row[part] for part in same)}
+    if not both:
+        raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
+    values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
+    return f"{run.signature.judge} (run {run.run_id[:8]})", values
+
+
+def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:
+    recorded = RecordedJudge(path)
+    return recorded.name, {key: _values([verdict], signature) for key, verdict in recorded.verdicts.items()}
+
+
+def _values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    """Everything comparable in what was said of one response; of a panel the mean, of labels the first."""
+    if signature.rubric == "reasoning":
+        return _reasoning_values(verdicts, signature)
+    values: dict[str, Any] = {
+        name: panel_mean([getattr(verdict, name) for verdict in verdicts]) for name in SCALES["answer"]
+    }
+    score = values["overall_score"]
+    values["outcome"] = None if score is None else "pass" if score >= signature.pass_threshold else "fail"
+    values["declined"] = verdicts[0].declined
+    return values
+
+
+def _reasoning_values(verdicts: Sequence[Verdict], signature: Signature) -> Values:
+    observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
+    if not observed or len(observed) < len(verdicts):
+        return {}  # as in the run itself: a mean over fewer judges is another measure
+    scores, led_to = reasoned(observed, RubricWeights.parse(signature.weights))
+    return {
+        **{name: scores[name] for name in (*SCALES["reasoning"], *COUNTED["reasoning"])},
+        "tier": led_to.tier,
+        "hard_fails": "+".join(led_to.hard_fails) or "none",
+        "mode": led_to.mode,
+        "crux_treatment": observed[0].crux_treatment,
+        "uncertainty_treatment": observed[0].uncertainty_treatment,
+    }

@@ -1,0 +1,149 @@
+"""What was run, kept on this machine by run id, so that it can be run again.
+
+A tracking store, its artifacts and its tags are data: whoever may write there must not choose what is executed here.
+What is asked or judged again comes from the command line, the settings file, or the user's own state folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from uuid import uuid4
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.plan import Command
+from evaltrack.evaluation.settings import Settings, weights_of
+from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
+from evaltrack.privacy.own_files import NotPrivateError, check_file, check_folder, private_folder
+from evaltrack.records import Signature
+from evaltrack.scoring.rubric import RubricWeights
+
+KEPT_DAYS = 365
+SIZE_LIMIT = 1_000_000
+"""Bytes of a saved command; one that is larger was not written here."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the user names of an evaluation that is run again; what is left out comes from the saved command."""
+
+    golden: str | None = None
+    target: str | None = None
+    target_options: Mapping[str, str] = field(default_factory=dict)
+    judges: tuple[str, ...] = ()
+
+
+def save_command(run_id: str, command: Command) -> str | None:
+    """Keep the command of a run in the state folder; a note where that is not possible."""
+    path = _path(run_id)
+    if path is None:
+        return None
+    try:
+        private_folder(path.parent, STATE_VARIABLE)
+        _remove_old(path.parent)
+        part = path.with_name(f"{uuid4().hex}.part")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(command.as_json(), file)
+        part.replace(path)
+    except (OSError, NotPrivateError) as error:
+        return f"the command of the run is not kept, and is to be named to ask again (-t, --judge): {error}"
+    return None
+
+
+def saved_command(run_id: str) -> Command | None:
+    """The command of a run that was evaluated on this machine; None where it was not, or where it cannot be read.
+
+    Raises:
+        UsageError: it is of another version, was given in another folder, or others may write to it.
+    """
+    path = _path(run_id)
+    try:
+        if path is None or path.stat().st_size > SIZE_LIMIT:
+            return None
+        check_folder(path.parent, STATE_VARIABLE)
+        check_file(path, STATE_VARIABLE)
+        saved = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return Command.of_json(saved) if isinstance(saved, dict) else None
+
+
+def command_to_repeat(run_id: str, signature: Signature, named: Named) -> Command:
+    """The command that asks questions of a run again.
+
+    Raises:
+        UsageError: the run was evaluated elsewhere, and golden set, target or judge are not named.
+    """
+    saved = saved_command(run_id)
+    if saved is None and not (named.target and named.golden):
+        raise UsageError(_not_here(run_id, "-t TARGET --golden FILE" + _judge_option(signature)))
+    settings = settings_to_repeat(run_id, signature, named, saved)
+    golden, target = (saved.golden, saved.target) if saved else ("", "")
+    return Command(named.golden or golden, named.target or target, settings, str(Path.cwd()))
+
+
+def settings_to_repeat(run_id: str, signature: Signature, named: Named, saved: Command | None) -> Settings:
+    """The settings of a run: those kept with its command, else what its signature says of the scores.
+
+    Raises:
+        UsageError: nothing is kept of it and its judge is not named, or its signature holds what no run can have.
+    """
+    settings = saved.settings if saved else _settings_of(signature)
+    if saved is None and not named.judges and signature.judge != "none":
+        raise UsageError(_not_here(run_id, _judge_option(signature).strip()))
+    judges = named.judges or (settings.judges if saved else ("none",))
+    options = dict(named.target_options) or settings.target_options
+    return replace(settings, judges=judges, target_options=options)
+
+
+def _settings_of(signature: Signature) -> Settings:
+    """Numbers alone are taken from a signature; they are checked as those of an option are."""
+    settings = Settings(k=signature.k, pass_threshold=signature.pass_threshold)
+    try:
+        if signature.rubric == "reasoning":
+            weights = RubricWeights.parse(signature.weights)
+            settings = replace(settings, rubric="reasoning", rubric_weights=weights)
+        elif signature.weights:
+            pairs = (part.partition("=") for part in signature.weights.split(","))
+            settings = replace(settings, weights=weights_of(**{name: float(value) for name, _, value in pairs}))
+    except (TypeError, ValueError):
+        raise UsageError(f"the run's signature names weights that cannot be read: {signature.weights[:80]!r}") from None
+    settings.check()
+    return settings
+
+
+def _judge_option(signature: Signature) -> str:
+    return "" if signature.judge == "none" else " --judge JUDGE"
+
+
+def _not_here(run_id: str, options: str) -> str:
+    """Why a run cannot be run again; a state folder that is refused is the reason that can be cured.
+
+    Raises:
+        UsageError: others may write to the state folder, so that nothing was kept or is read.
+    """
+    check_folder(state_folder(), STATE_VARIABLE)
+    reason = f"run {run_id} was not evaluated on this machine, and what a tracking store names is never executed"
+    return f"{reason}; name what it ran: {options}"
+
+
+def _path(run_id: str) -> Path | None:
+    """Where the command of a run is; None for an id that is no name of a file."""
+    named = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
+    return state_folder() / "commands" / f"{run_id}.json" if named else None
+
+
+def _remove_old(folder: Path) -> None:
+    """Remove what nobody wrote for `KEPT_DAYS`, and parts that a kill left."""
+    now = time.time()
+    for path in folder.iterdir():
+        with suppress(OSError):
+            days = KEPT_DAYS if path.suffix == ".json" else 1
+            if now - path.stat().st_mtime > days * 86_400:
+                path.unlink()

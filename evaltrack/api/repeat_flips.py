@@ -1,0 +1,146 @@
+"""Ask what changed again, so that what broke is told from what scatters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from evaltrack.api.local_commands import Named, command_to_repeat
+from evaltrack.compare.engine import AskAgain
+from evaltrack.compare.pairing import Side
+from evaltrack.compare.scatter import Again, Record
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.plan import Command, Plan, planned
+from evaltrack.records import Row
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.tracking.reader import EvaluationRun
+
+MAX_REPEATS = 100
+LOUD = 20
+"""Answers that are asked for at a time from which it is said; and at first."""
+
+REPLAYS = 100
+"""Trials that `evaltrack.api.replay_judge` may have numbered before."""
+
+RepeatFlips = int | Literal["auto"]
+
+FIXED = "recorded:"
+"""What begins so holds answers or verdicts given before, and cannot be asked again."""
+
+DETERMINISTIC = "bm25:"
+"""Targets that begin so give the same sources always."""
+
+
+Say = Callable[[str], object]
+FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
+
+
+def asking_again(
+    run: EvaluationRun, side: Side, times: RepeatFlips, named: Named, records: FindRecords, say: Say = lambda _: None
+) -> AskAgain:
+    """Who asks the questions of a comparison again: the candidate's own target and judges.
+
+    These are those the run was started with, as this machine kept them or the user `named` them: never what the
+    tracking store says. Each time is a trial of its own, so that no verdict of before is used again.
+
+    Args:
+        run: The candidate.
+        side: Its rows.
+        times: How often each question is asked at most; 0 asks nobody, ``"auto"`` as often as it takes, where that is
+            possible.
+        named: What the user names of the command.
+        records: Gives the records of questions.
+        say: Hears what is being asked.
+
+    Raises:
+        UsageError: `times` is out of range, or is a number and the run cannot be repeated here.
+    """
+    if times == 0:
+        return AskAgain(why_not="nothing was asked again")
+    if times != "auto" and not 1 <= times <= MAX_REPEATS:
+        raise UsageError(f"repeat_flips is {times}; write auto, or a number from 0 to {MAX_REPEATS}")
+    try:
+        command = command_to_repeat(run.run_id, run.signature, named)
+    except UsageError as error:
+        if times != "auto":
+            raise
+        return AskAgain(why_not=str(error))
+    if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
+        return AskAgain(why_not="recorded responses cannot be asked again")
+    return AskAgain(CandidateAsker(run, side, command, records, say), None if times == "auto" else times)
+
+
+def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
+    """Whether nobody judges, or only verdicts given before."""
+    return run.signature.judge == "none" or all(name.startswith(FIXED) for name in command.settings.judges)
+
+
+@dataclass
+class CandidateAsker:
+    """Asks questions of a run again, each time as a trial of its own."""
+
+    run: EvaluationRun
+    side: Side
+    command: Command
+    find_records: FindRecords
+    say: Say = lambda _: None
+    _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _shown: dict[str, FlatRow] = field(default_factory=dict)
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether neither the target nor a judge can answer otherwise."""
+        return self.run.signature.target.startswith(DETERMINISTIC) and _is_fixed_judge(self.run, self.command)
+
+    def records(self, ids: Sequence[str]) -> Mapping[str, Record]:
+        """How often questions failed in runs and trials of the baseline's kind."""
+        return self.find_records(ids)
+
+    def ask(self, ids: Sequence[str], times: int) -> Mapping[str, Sequence[Again]]:
+        """Ask each of these questions so many times more.
+
+        Raises:
+            UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+        """
+        shown = self._shown
+        if unread := set(ids) - shown.keys():
+            shown.update(self.side.rows(unread))
+        if len(ids) * times >= LOUD or not self._times:
+            what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
+            often = "once" if times == 1 else f"{times} times"
+            self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
+        found: defaultdict[str, list[Again]] = defaultdict(list)
+
+        def take(row: Row) -> None:
+            found[row.question.id].append(Again(row.passed, _same(flatten(row, self.run.signature.k), shown)))
+
+        by_before: defaultdict[int, set[str]] = defaultdict(set)
+        for key in ids:
+            by_before[self._times[key]].add(key)
+            self._times[key] += times
+        for before, those in by_before.items():
+            with planned(self.command.golden, self.command.settings, self.command.target) as plan:
+                _check_same(plan, self.run)
+                asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
+                first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
+                plan.ask(take, questions=list(asked), trials=range(first, first + times))
+        return found
+
+
+_SAME = ("answer", "retrieval_digest", "passed", "overall_score", "reasoning_score", "error")
+
+
+def _same(row: FlatRow, shown: Mapping[str, FlatRow]) -> bool:
+    """Whether a question was answered and judged as in the run."""
+    return all(row[name] == shown[row["id"]][name] for name in _SAME)
+
+
+def _check_same(plan: Plan, run: EvaluationRun) -> None:
+    """Whoever answers and judges now must be who did."""
+    was, now = run.signature, plan.signature
+    for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
+        if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
+            said = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
+            raise UsageError(f"run {run.run_id} cannot be repeated here: {said}")

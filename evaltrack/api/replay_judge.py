@@ -1,0 +1,200 @@
+"""Judge the stored responses of a run again: no target is asked, and the run itself is not changed but for a tag."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from math import ceil
+
+from evaltrack.api.local_commands import Named, saved_command, settings_to_repeat
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.evaluation.loop import evaluate, take_all
+from evaltrack.evaluation.plan import open_judges
+from evaltrack.evaluation.settings import Settings
+from evaltrack.judges import chosen
+from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.records import Judge, Question, Response, Row, Signature
+from evaltrack.report.judge.repeatability import replay_json
+from evaltrack.rows.restore import question_of, response_of, verdicts_of
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.measure import Measured, measure
+from evaltrack.stats.repeatability import Replay, Replayed
+from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
+from evaltrack.tracking.reader import named_evaluation, read_rows
+from evaltrack.tracking.store import connect
+
+MAX_TIMES = 100
+
+
+def replay_judge(
+    run_id: str,
+    *,
+    times: int = 3,
+    share: float = 1.0,
+    judge: str | Sequence[str] = (),
+    tracking_uri: str | None = None,
+    told: Callable[[int, int], object] = lambda _done, _total: None,
+) -> Replay:
+    """Judge the responses of a run again, each `times` times, with the judge and the prompt it was judged with.
+
+    The result is logged as a child run, and the judge's noise as a tag of the run, where `compare_runs` finds it.
+
+    Args:
+        run_id: The MLflow run.
+        times: How often each response is judged again, from 1 to 100.
+        share: Share of the responses that are judged again, above 0; which ones depends on their ids alone.
+        judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
+            the tracking store.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        told: Hears how many verdicts are there, of how many.
+
+    Raises:
+        UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
+        InconclusiveError: no verdict could be had.
+        TrackingError: the store is out of reach, or the run or its rows are gone.
+    """
+    if not 1 <= times <= MAX_TIMES:
+        raise UsageError(f"times is {times}; write a number from 1 to {MAX_TIMES}")
+    if not 0 < share <= 1:
+        raise UsageError(f"share is {share:g}; write a number above 0, up to 1")
+    store = connect(tracking_uri)
+    run = named_evaluation(store, run_id)
+    named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
+    settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
+    score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
+    rows = {row["id"]: row for row in read_rows(store, run.run_id)}
+    judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
+    if not judged:
+        raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
+    population, judged = len(judged), _sample(judged, share)
+    again, tokens = _judge(settings, run.signature, judged, times, told)
+    was = {row["id"]: _as_judged(row, settings) for row in judged}
+    made = Replay(
+        run_id=run.run_id,
+        judge=run.signature.judge,
+        judge_prompt=run.signature.judge_prompt,
+        score=score,
+        times=times,
+        rows=tuple(_replayed(row["id"], was[row["id"]], again[row["id"]], score) for row in judged),
+        left_out=len(rows) - population,
+        usage_tokens=tokens,
+        population=population,
+    )
+    if made.noise is None:
+        raise InconclusiveError(f"none of {made.asked} verdicts could be had; the last: {_last_failure(again)}")
+    params = {"judge": made.judge, "times": str(times), "replayed_run": run.run_id}
+    log_child(store, run, "judge replay", params, made.metrics, {"replay.json": replay_json(made)})
+    metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
+    noise = JudgeNoise(
+        metric=metric, half_width=made.noise, times=times, judge=made.judge, judge_prompt=made.judge_prompt
+    )
+    note_noise(store, run.run_id, noise)
+    return made
+
+
+def _sample(rows: Sequence[FlatRow], share: float) -> list[FlatRow]:
+    """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
+    wanted = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
+    drawn = sorted((row["id"] for row in rows), key=lambda key: sha256(key.encode()).digest())[:wanted]
+    kept = set(drawn)
+    return [row for row in rows if row["id"] in kept]
+
+
+def _judge(
+    settings: Settings, signature: Signature, rows: Sequence[FlatRow], times: int, told: Callable[[int, int], object]
+) -> tuple[dict[str, list[Row]], int]:
+    """Each response's rows, one for each time, and the tokens that were paid."""
+    cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
+    try:
+        return _ask(_judges(settings, signature, cache), settings, rows, times, told)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None) -> tuple[Judge, ...]:
+    """The judges of the run, with the prompts they had."""
+    if _recorded(settings.judges, signature):
+        raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
+    names = chosen(settings.judges)
+    if (judge := "+".join(names) or "none") != signature.judge:
+        raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
+    judges = open_judges(names, settings, cache)
+    if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
+        raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
+    return judges
+
+
+def _recorded(asked: Sequence[str], signature: Signature) -> bool:
+    """Whether any verdict came from a file; `auto` is a file, or an LLM, which has a prompt."""
+    if list(asked) in ([], [""], ["auto"]):
+        return not signature.judge_prompt
+    return any(name.startswith("recorded:") for name in asked)
+
+
+def _ask(
+    judges: Sequence[Judge],
+    settings: Settings,
+    rows: Sequence[FlatRow],
+    times: int,
+    told: Callable[[int, int], object],
+) -> tuple[dict[str, list[Row]], int]:
+    """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
+    responses = {row["id"]: response_of(row) for row in rows}
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    first, done, tokens = settings.trials + 1, 0, 0
+
+    async def stored(question: Question, _k: int, /) -> Response:
+        return responses[question.id]
+
+    def take(row: Row) -> None:
+        nonlocal done, tokens
+        found[row.question.id].append(row)
+        tokens += _paid(row)
+        done += 1
+        told(done, times * len(rows))
+
+    def judging() -> AsyncGenerator[Row]:
+        return evaluate(
+            map(question_of, rows),
+            stored,
+            rules=settings.rules,
+            judges=judges,
+            trials=range(first, first + times),
+            concurrency=settings.concurrency,
+            judge_timeout=settings.judge_timeout,
+        )
+
+    take_all(judging, take, judges)
+    return found, tokens
+
+
+def _paid(row: Row) -> int:
+    """The tokens of the verdicts that were paid for, those of a failure too."""
+    used = [verdict.usage for verdict in row.verdicts if not verdict.cached]
+    used += [row.failure.usage] if row.failure else []
+    return sum(usage.total_tokens for usage in used if usage is not None)
+
+
+def _as_judged(row: FlatRow, settings: Settings) -> Measured:
+    """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
+    return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
+
+
+def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:
+    ordered = sorted(again, key=lambda one: one.trial or 0)
+    return Replayed(
+        id=key,
+        score=was.scores[score],
+        again=tuple(one.scores.get(score) for one in ordered),
+        passed=was.passed,
+        passed_again=tuple(one.passed for one in ordered),
+        tier=was.reasoned.tier if was.reasoned else None,
+        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in ordered),
+    )
+
+
+def _last_failure(again: dict[str, list[Row]]) -> str:
+    return next((str(row.failure) for rows in again.values() for row in rows if row.failure), "no reason was given")

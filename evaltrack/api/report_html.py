@@ -1,0 +1,151 @@
+"""The page of a run or of a comparison, from what MLflow holds."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from evaltrack.api.compare_context import accepted_words
+from evaltrack.api.compare_runs import compare_runs
+from evaltrack.api.compare_sides import choose_runs, info_of_run
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.page import Back
+from evaltrack.report.html.run_page import SHARES, Around, run_html
+from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
+from evaltrack.rows.reader import count_rows, read_table
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.criteria import Checked
+from evaltrack.tracking.history import run_history
+from evaltrack.tracking.judge_notes import judge_notes
+from evaltrack.tracking.reader import (
+    EvaluationRun,
+    fetch_rows,
+    fetch_summary,
+    read_rows,
+)
+from evaltrack.tracking.store import Store, connect
+
+
+def report_html(
+    run_id: str | None = None,
+    baseline_run_id: str | None = None,
+    *,
+    baseline_file: str | os.PathLike[str] | None = None,
+    experiment: str | None = None,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+) -> str:
+    """The page of a run; with a baseline that of the comparison with it, under the default rules, not recorded.
+
+    Args:
+        run_id: MLflow run id, its beginning, or the run's name; None takes the newest finished evaluation.
+        baseline_run_id: MLflow run id to compare with.
+        baseline_file: A saved ``evaltrack run --output json`` to compare with.
+        experiment: MLflow experiment to look in; None follows MLflow's own settings.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+
+    Raises:
+        UsageError: there is no such run, or it is none of evaltrack's.
+        InconclusiveError: the runs are not comparable, or one has not ended.
+        TrackingError: the store is out of reach, or a run or what it held is gone.
+    """
+    if baseline_run_id or baseline_file:
+        made = compare_runs(
+            run_id,
+            baseline_run_id,
+            baseline_file=baseline_file,
+            experiment=experiment,
+            log=False,
+            tracking_uri=tracking_uri,
+            ui_url=ui_url,
+        )
+        return comparison_html(made)
+    store = connect(tracking_uri, ui_url)
+    run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
+        rows = fetch_rows(store, run.run_id, Path(folder))
+        return run_page(info_of_run(store, run), stored, rows, around_run(store, run))
+
+
+def around_run(store: Store, run: EvaluationRun) -> Around:
+    """What the store knows of a run besides its artifacts.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return Around(
+        name=run.name,
+        traces=run.traces,
+        trace_link=store.trace_link(run.experiment_id, run.run_id),
+        history=run_history(store, run.experiment_id, run.signature.golden),
+        accepted=accepted_words(judge_notes(store, run.run_id)),
+    )
+
+
+def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, back: Back | None = None) -> str:
+    """The page of one run, from its summary and its downloaded rows; how much is listed depends on the rows alone.
+
+    Raises:
+        TrackingError: the rows are damaged.
+    """
+    result = _result(stored, run.run_id or "", run.link, None, partial(read_table, rows))
+    return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
+
+
+def stored_result(store: Store, run: EvaluationRun) -> RunResult:
+    """A run's result, from what it holds of itself; without the rows that a rendering in a terminal shows.
+
+    Raises:
+        TrackingError: the run lacks its summary, or it is of another version.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
+    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run.run_id)
+    return _result(stored, run.run_id, link, store.serve_command, rows)
+
+
+def _result(
+    stored: StoredSummary,
+    run_id: str,
+    link: str | None,
+    serve_command: str | None,
+    read: Callable[[], Iterable[FlatRow]],
+) -> RunResult:
+    return RunResult(
+        run_id=run_id,
+        experiment_id=stored.experiment_id,
+        status=stored.status,
+        signature=stored.signature,
+        metrics={name: value for name, value in stored.metrics.items() if name not in METRICS or _sound(name, stored)},
+        counts=stored.counts,
+        totals=defaultdict(int, stored.totals),
+        groups={group: _pairs(means) for group, means in stored.groups.items()},
+        seconds={f"target_seconds.{name}": value for name, value in stored.target_seconds.items()},
+        by_judge=_pairs(stored.by_judge),
+        cost_usd=stored.cost_usd,
+        criteria=tuple(Checked(each.criterion, each.value, each.met, each.reachable) for each in stored.criteria),
+        notes=stored.notes,
+        errors=(),
+        missed=(),
+        link=link,
+        serve_command=serve_command,
+        read_rows=read,
+    )
+
+
+def _sound(name: str, stored: StoredSummary) -> bool:
+    """Whether a mean stands beside its count, and a share is one."""
+    return stored.counts.get(name, 0) > 0 and (name not in SHARES or 0 <= stored.metrics[name] <= 1)
+
+
+def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:
+    return {name: (each.mean, each.n) for name, each in means.items()}

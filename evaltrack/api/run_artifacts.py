@@ -1,0 +1,75 @@
+"""What a run holds besides its rows: reports, verdicts, pictures, its metrics and its description."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from evaltrack.evaluation.logged_metrics import logged_metrics
+from evaltrack.evaluation.plan import Plan
+from evaltrack.evaluation.result import RunResult
+from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.pictures import run_pictures
+from evaltrack.report.run.evaluation_json import evaluation_json
+from evaltrack.report.run.json_form import run_summary
+from evaltrack.report.run.markdown import run_note
+from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
+from evaltrack.tracking.history import PastRun, run_history
+from evaltrack.tracking.runs import OpenRun
+from evaltrack.tracking.store import Store
+from evaltrack.tracking.writer import REPORT, RunWriter
+
+
+def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: RunResult) -> None:
+    """Log all of it; after the rows, which it reads.
+
+    Raises:
+        TrackingError: the store refused.
+    """
+    golden_path = str(plan.golden.path)
+    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
+    _log_verdicts(plan, writer)
+    pictures = run_pictures(result, writer.rows(), plan.settings.pass_threshold)
+    for name, picture in pictures.items():
+        writer.log_text(f"pictures/{name}", [picture])
+    writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
+    metrics = logged_metrics(result, held=run.held)
+    late = {} if "model" in run.params else {"model": result.signature.model}
+    writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature), late)
+    if plan.command.evaluation_json is not None:
+        path = Path(plan.command.evaluation_json)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(evaluation_json(result, golden_path, writer.rows()))
+
+
+def _log_verdicts(plan: Plan, writer: RunWriter) -> None:
+    if not plan.judges:
+        return
+    for number, judge in enumerate(plan.judges, start=1):
+        one_of_many = f"-{number}" if len(plan.judges) > 1 else ""
+        writer.log_text(f"judge/verdicts{one_of_many}.jsonl", verdict_lines(writer.rows(), judge.name))
+    writer.log_text("judge/reasoning.md", reasoning_page(writer.rows()))
+
+
+def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: RunResult) -> Around:
+    """What the page shows besides; of the history, the run that is about to end is the newest part."""
+    now = PastRun(
+        run_id=run.run_id,
+        name=run.name,
+        started_at=int(time.time() * 1000),
+        status=result.status,
+        user="",
+        metrics=result.metrics,
+        num_questions=result.totals["num_questions"],
+        num_errors=result.totals["num_errors"],
+        signature=result.signature,
+        counts=result.counts,
+    )
+    earlier = run_history(store, run.experiment_id, result.signature.golden)
+    return Around(
+        name=run.name,
+        traces=writer.traced(plan.settings.traces),
+        trace_link=store.trace_link(run.experiment_id, run.run_id),
+        history=(now, *(each for each in earlier if each.run_id != run.run_id)),
+    )

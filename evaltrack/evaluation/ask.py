@@ -1,0 +1,212 @@
+"""One question from asking to its row: the target, the judges, the scores. A failure stays in the row."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal, TypeVar
+
+from evaltrack.errors import EvaltrackError
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import (
+    Failure,
+    FailureKind,
+    Judge,
+    Question,
+    Response,
+    Row,
+    Target,
+    Tokens,
+    Usage,
+    Verdict,
+    together,
+)
+from evaltrack.scoring.measure import Rules, measure
+from evaltrack.targets.responses import InvalidResponseError
+
+Outcome = TypeVar("Outcome", Response, Verdict)
+Counter = Callable[[Sequence[str]], Tokens]
+
+MESSAGE_LIMIT = 2000
+"""Characters kept of a failure's message."""
+
+READ_LIMIT = 100_000
+"""Characters looked at of it."""
+
+CHAIN_LIMIT = 100
+"""Errors looked at for what was being waited for."""
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """Why there is no response or verdict, in words that may still hold a secret."""
+
+    kind: FailureKind
+    message: str
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What every question of a run is asked with; `timeout` and `judge_timeout` are seconds for one question."""
+
+    target: Target
+    rules: Rules
+    judges: Sequence[Judge]
+    count: Counter | None
+    timeout: float
+    judge_timeout: float
+    redactor: Redactor | None = None
+
+    async def row(self, position: int, question: Question, trial: int) -> Row:
+        """Ask, judge and score one question, in one of its trials."""
+        started_at, start = time.time(), time.perf_counter()
+        outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
+        asked = Row(
+            position=position,
+            question=question,
+            trial=trial,
+            started_at=started_at,
+            seconds=time.perf_counter() - start,
+        )
+        if isinstance(outcome, Failure):
+            return asked.model_copy(update={"failure": outcome})
+        shown = self.redactor.response(outcome) if self.redactor else outcome
+        return asked.model_copy(update={"response": shown, **await self._judged(question, outcome, shown, trial)})
+
+    async def _judged(self, question: Question, response: Response, shown: Response, trial: int) -> dict[str, Any]:
+        """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
+        judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
+        judged = await _together([self._judge(on_trial(judge, trial), question, shown) for judge in judges])
+        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
+        failure = _first_of([each for each in judged if isinstance(each, Failure)])
+        tokens = _tokens(question, response, self.rules.k, self.count)
+        counted = () if failure else verdicts
+        measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
+        return {
+            "verdicts": verdicts,
+            "failure": failure,
+            "scores": measured.scores,
+            "unmeasured": measured.unmeasured,
+            "duplicates": measured.duplicates,
+            "passed": measured.passed,
+            "reasoned": measured.reasoned,
+            "tokens": tokens,
+        }
+
+    async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
+        outcome = await self._within(self.judge_timeout, lambda: judge(question, response), "judge")
+        if not isinstance(outcome, Verdict | Failure):
+            outcome = failure("judge_error", f"the judge returned {type(outcome).__name__}, which is no Verdict")
+        if isinstance(outcome, Failure):
+            several = len(self.judges) > 1
+            return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage) if several else outcome
+        return self.redactor.verdict(outcome) if self.redactor else outcome
+
+    async def _within(
+        self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+    ) -> Outcome | Failure:
+        """What was asked for, or why it did not come, with nothing secret in the reason."""
+        outcome = await _within(seconds, ask, who)
+        if not isinstance(outcome, _Broken):
+            return outcome
+        message = self.redactor.text(outcome.message) if self.redactor else outcome.message  # before it is cut
+        return failure(outcome.kind, message, outcome.usage)
+
+
+def on_trial(judge: Judge, trial: int) -> Judge:
+    """The judge for one trial: the same, unless it tells trials apart, as one with a cache must."""
+    own: Callable[[int], Judge] | None = getattr(judge, "on_trial", None)
+    return own(trial) if own and trial > 1 else judge
+
+
+def _first_of(failures: Sequence[Failure]) -> Failure | None:
+    """The first failure of a panel, with what all of them cost."""
+    usage = reduce(together, (each.usage for each in failures), None)
+    return failures[0].model_copy(update={"usage": usage}) if failures else None
+
+
+async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) -> list[Verdict | Failure]:
+    """What all of them give; where one raises, none is left behind."""
+    tasks = [asyncio.ensure_future(each) for each in asking]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
+    """What the target reports; else the count of question, the first k sources' text and answer."""
+    if response.usage is not None:
+        return Tokens(count=response.usage.total_tokens, known="reported")
+    if count is None:
+        return None
+    texts = [question.question, *(source.text or "" for source in (response.sources or ())[:k]), response.answer or ""]
+    return count(texts)
+
+
+async def _within(
+    seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+) -> Outcome | _Broken:
+    """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
+    outcome: Outcome | BaseException
+    try:
+        async with asyncio.timeout(seconds) as deadline:
+            outcome = await ask()
+    except EvaltrackError:
+        raise  # e.g. a key that the server refuses: no question could be answered
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # we are being stopped; otherwise it is the target's own
+        outcome = error
+    if deadline.expired():  # also where it was swallowed: late is late
+        kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
+        return _Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", _usage_of(outcome))
+    if not isinstance(outcome, BaseException):
+        return outcome
+    if isinstance(outcome, InvalidResponseError) and who == "target":
+        return _Broken("target_invalid", f"what the target returned {outcome}")
+    kind = "judge_error" if who == "judge" else "target_error"
+    return _Broken(kind, f"{type(outcome).__name__}: {_message(outcome)}", _usage_of(outcome))
+
+
+def _waited_for(outcome: object) -> str:
+    """What was being waited for when the time was up, as the notes of what was broken off tell."""
+    error = outcome if isinstance(outcome, BaseException) else None
+    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be a ring
+        if error is None:
+            break
+        if notes := getattr(error, "__notes__", ()):
+            return f"; {notes[0]}"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _usage_of(outcome: object) -> Usage | None:
+    """What a call that failed, or came late, has cost, as far as it tells."""
+    try:
+        usage = getattr(outcome, "usage", None)
+    except Exception:
+        return None
+    return usage if isinstance(usage, Usage) else None
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)[:READ_LIMIT]
+    except Exception:
+        return "(its message cannot be read)"
+
+
+def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:
+    """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
+    text = message.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return Failure(kind=kind, message=bounded, usage=usage)

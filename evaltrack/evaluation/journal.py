@@ -1,0 +1,274 @@
+"""Every finished row on disk before it counts, so that an evaluation can be killed and goes on where it was.
+
+One SQLite file for each evaluation, in `EVALTRACK_STATE_DIR` or `evaltrack` in the user's state folder; it is there
+before the MLflow run is, which carries its name as a tag, and is removed once MLflow holds everything. A row is found
+again by its question's id and digest and by its trial: an edited question is asked again. The file is data alone: JSON
+that is checked when read. A checksum tells damage, not forgery: against that nobody but the user may write the file.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from pydantic import ValidationError
+
+from evaltrack.errors import UsageError
+from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
+from evaltrack.privacy.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
+from evaltrack.records import Question, Row
+
+__all__ = ["BusyError", "Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
+
+ENDING = ".sqlite"
+BUSY_SECONDS = 2.0
+NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+TABLES = """
+create table if not exists rows (
+    id text not null, digest text not null, trial integer not null, failed integer not null, row text not null,
+    checksum integer not null, primary key (id, digest, trial)
+);
+create table if not exists command (number integer primary key check (number = 1), text text not null);
+"""
+INSERT = """
+insert into rows (id, digest, trial, failed, row, checksum) values (?, ?, ?, ?, ?, ?) on conflict do update
+set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum where excluded.failed = 0
+"""
+
+
+class BusyError(UsageError):
+    """Another process has the journal open."""
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What became of the `kept` rows of earlier: `reused`, `redone` (edited questions), `retried` (errors)."""
+
+    kept: int
+    reused: int
+    redone: int
+    retried: int
+
+    @property
+    def dropped(self) -> int:
+        """Rows whose question is not asked any more."""
+        return self.kept - self.reused - self.redone - self.retried
+
+
+class Journal:
+    """The rows of one evaluation. It belongs to one process at a time, and is released when that one dies.
+
+    A new one that cannot be written leaves the evaluation without a journal, not the user without an evaluation:
+    `problem` then says why. One that holds rows and cannot be written to any more still gives them.
+
+    Raises:
+        UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again;
+            or others may write to it.
+    """
+
+    def __init__(self, path: Path, command: Mapping[str, Any], *, retry_errors: bool = False) -> None:
+        self.path = path
+        self.problem: str | None = None
+        self._retry_errors = retry_errors
+        self._lock = threading.Lock()
+        self._command: dict[str, Any] = {}
+        self._known = self._reused = self._redone = self._retried = 0
+        used = _size(path) > 0
+        try:
+            private_folder(path.parent, STATE_VARIABLE)
+            private_file(path, STATE_VARIABLE)
+            self._take()
+        except NotPrivateError as error:
+            if used:
+                raise
+            self.problem = f"nothing can be resumed after a kill: {error}"
+        except (OSError, sqlite3.Error) as error:
+            self.close()
+            if used or _is(error, sqlite3.SQLITE_BUSY):
+                raise _unusable(path, error) from None
+            self.problem = _no_journal(path, error)
+        else:
+            self._say(command)
+
+    def _take(self) -> None:
+        """Lock the file while this process lives, however it dies, and look at what it holds."""
+        database = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._database = database
+        database.text_factory = bytes  # what is no UTF-8 is no row, and no error either
+        database.execute("pragma locking_mode=exclusive")
+        database.execute("pragma journal_mode=wal").fetchall()
+        database.execute("begin exclusive")
+        database.execute("commit")
+        # What is committed outlives the process; that paid verdicts outlive a power cut is up to the cache.
+        database.execute("pragma synchronous=normal")
+        ((found,),) = database.execute("pragma quick_check(1)").fetchall()
+        if found != b"ok":
+            raise sqlite3.DatabaseError(found.decode(errors="replace").splitlines()[-1])
+        database.executescript(TABLES)
+        database.execute("select failed, row, checksum from rows where id = '' and digest = '' and trial = 0")
+        self._known = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()[0]
+        self._command = _command_in(database) or {}
+
+    @property
+    def reuse(self) -> Reuse:
+        """What became of the rows kept earlier, so far."""
+        return Reuse(self._known, self._reused, self._redone, self._retried)
+
+    @property
+    def name(self) -> str:
+        """What the MLflow run is tagged with."""
+        return self.path.stem
+
+    def belongs_to(self, run_id: str) -> None:
+        """Keep which MLflow run this is."""
+        self._say({"run_id": run_id, "finished": False})
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        """The row of a question that was finished earlier; None where it is to be asked."""
+        if not self._known:
+            return None
+        found = self._find(question, trial)
+        if found is None:
+            return None
+        if self._retry_errors and found.failure is not None:
+            self._retried += 1
+            return None
+        self._reused += 1
+        return found
+
+    def _find(self, question: Question, trial: int) -> Row | None:
+        select = "select digest, row, checksum from rows where id = ? and trial = ?"
+        try:
+            with self._lock:
+                found = self._database.execute(select, [question.id, trial]).fetchall()
+        except sqlite3.Error as error:  # the disk went bad meanwhile
+            self.problem = f"{self.path}: cannot be read any more: {error}; what it held is asked again"
+            return None
+        for digest, text, checksum in found:
+            if digest == question.digest.encode() and (row := _read(text, checksum, question, trial)) is not None:
+                return row
+        self._redone += bool(found)
+        return None
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        """Make rows durable, all or none: a kill loses nothing of them. An error never replaces an earlier row."""
+        if self.problem:
+            return
+        lines = [_line(row) for row in rows]
+        try:
+            with self._lock, self._database:  # commits, or takes all of it back
+                self._database.execute("begin")
+                self._database.executemany(INSERT, lines)
+        except sqlite3.Error as error:
+            self.problem = f"{_no_journal(self.path, error)}; what follows is not kept"
+
+    def _say(self, more: Mapping[str, Any]) -> None:
+        self._command |= more
+        if self.problem:
+            return
+        try:
+            with self._lock:
+                self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
+        except sqlite3.Error as error:
+            self.problem = f"{_no_journal(self.path, error)}; what follows is not kept"
+
+    def close(self) -> None:
+        """Release the file."""
+        if hasattr(self, "_database"):
+            self._database.close()
+
+    def finish(self, *, errors: int) -> None:
+        """MLflow holds everything: delete it, unless there are errors that may be retried."""
+        if errors:
+            self._say({"finished": True})
+        else:
+            self.remove()
+
+    def remove(self) -> None:
+        """Close and delete it."""
+        self.close()
+        delete_journal(self.path)
+
+
+def _line(row: Row) -> tuple[str, str, int | None, bool, str, int]:
+    text = row.model_dump_json(exclude_defaults=True)
+    failed = row.failure is not None
+    return row.question.id, row.question.digest, row.trial, failed, text, crc32(text.encode())
+
+
+def _read(text: object, checksum: object, question: Question, trial: int) -> Row | None:
+    """The row of a question; None where its text is not as it was written, or of another version."""
+    if not isinstance(text, bytes) or crc32(text) != checksum:
+        return None
+    try:
+        row = Row.model_validate_json(text)
+    except ValidationError:
+        return None
+    asked = row.question
+    return row if (asked.id, asked.digest, row.trial) == (question.id, question.digest, trial) else None
+
+
+def read_command(path: Path) -> dict[str, Any]:
+    """What a journal says of its run; empty where it was killed before it could.
+
+    Raises:
+        UsageError: another process has it open, it is damaged, or others may write to it.
+    """
+    if not _size(path):
+        return {}
+    try:
+        check_file(path, STATE_VARIABLE)
+        with closing(sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=0)) as database:
+            database.text_factory = bytes
+            made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
+            return (_command_in(database) or {}) if made else {}
+    except (sqlite3.Error, OSError) as error:
+        raise _unusable(path, error) from None
+
+
+def delete_journal(path: Path) -> None:
+    """Remove a journal and the files beside it, as far as they can be."""
+    for each in sqlite_files(path):
+        with suppress(OSError):
+            each.unlink()
+
+
+def _command_in(database: sqlite3.Connection) -> dict[str, Any] | None:
+    found = database.execute("select text from command").fetchone()
+    try:
+        command = json.loads(found[0]) if found else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return command if isinstance(command, dict) else None
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size if path.is_file() else 0
+    return 0
+
+
+def _is(error: Exception, *codes: int) -> bool:
+    """Whether SQLite's error is of a kind; the higher bits of its code say more than that."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def _unusable(path: Path, error: Exception) -> UsageError:
+    if _is(error, sqlite3.SQLITE_BUSY):
+        return BusyError(f"{path}: another process is at work on this run; wait for it")
+    if isinstance(error, OSError) or _is(error, *NOT_WRITABLE):
+        return UsageError(
+            f"{path}: holds what was done, and cannot be written to: {error}; cure that, and resume again"
+        )
+    return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
+
+
+def _no_journal(path: Path, error: Exception) -> str:
+    return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"

@@ -1,0 +1,179 @@
+"""The run loop: ask the target every question, score what comes back, yield a row.
+
+It knows neither files nor MLflow; a `Memory`, where there is one, has each row before it is yielded. A failure stays
+in its row; only a fault of evaltrack itself, of the golden set or a Ctrl-C ends the loop early, and then no task is
+left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evaltrack.evaluation.ask import Asking, Counter
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import Judge, Question, Row, Target
+from evaltrack.scoring.measure import Rules
+
+CONCURRENCY = 16
+TIMEOUT = 60.0
+JUDGE_TIMEOUT = 600.0
+"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
+
+
+class Memory(Protocol):
+    """What was done before, and must not be done again: the journal."""
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        """The row of a question that was finished earlier; None where it is to be asked."""
+        ...
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        """Make rows durable, all or none."""
+        ...
+
+
+STOP_SECONDS = 5.0
+"""How long the questions in flight may take to stop."""
+
+
+async def evaluate(
+    questions: Iterable[Question],
+    target: Target,
+    *,
+    rules: Rules = Rules(),  # noqa: B008 - frozen
+    judges: Sequence[Judge] = (),
+    count: Counter | None = None,
+    trials: Sequence[int] = (1,),
+    memory: Memory | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    redactor: Redactor | None = None,
+    concurrency: int = CONCURRENCY,
+    timeout: float = TIMEOUT,
+    judge_timeout: float = JUDGE_TIMEOUT,
+) -> AsyncGenerator[Row]:
+    """Yield one row for each trial of each question, in the order in which they finish.
+
+    At most `concurrency` questions are in flight; the target has `timeout` seconds for each, the judges
+    `judge_timeout`. `redactor` takes secrets out of what comes back before a judge or anybody else sees it; scores
+    measure what came back. `count` counts the tokens of a response whose target reports none. What `memory` recalls is
+    not asked again, and what is new is kept there before it is yielded. The space needed does not grow with the
+    questions. Once `stop` says so no question is begun, and those in flight are finished; closing the generator breaks
+    them off.
+
+    Raises:
+        ValueError: `concurrency` is below 1.
+    """
+    if concurrency < 1:
+        raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
+    asking = Asking(target, rules, judges, count, timeout, judge_timeout, redactor)
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
+    loop = _Loop(asking, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
+    workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
+    whole = asyncio.create_task(loop.end_with(workers))
+    try:
+        while rows := await loop.finished_rows():
+            for row in rows:
+                yield row
+        for worker in workers:
+            if worker.done():
+                worker.result()  # raises what ended it: the golden set changed, or a fault of our own
+    finally:
+        loop.stopping = True
+        await _cancel({whole, *workers})
+
+
+@dataclass
+class _Loop:
+    """What the workers share: the questions still to ask, and the rows that are finished but not yet yielded."""
+
+    asking: Asking
+    memory: Memory | None
+    stop: Callable[[], bool]
+    numbered: Iterator[tuple[int, Question, int]]
+    finished: asyncio.Queue[Row | None]
+    stopping: bool = False
+
+    async def work(self) -> None:
+        for position, question, trial in self.numbered:
+            if self.stopping or self.stop():
+                return
+            await self.finished.put(await self._row(position, question, trial))
+
+    async def end_with(self, workers: Sequence[asyncio.Task[None]]) -> None:
+        """Mark the end once all workers are done, or one failed."""
+        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        await self.finished.put(None)
+
+    async def finished_rows(self) -> list[Row]:
+        """All rows finished by now, at least one; none once nothing more will come."""
+        batch = [await self.finished.get()]
+        while batch[-1] is not None and not self.finished.empty():
+            batch.append(self.finished.get_nowait())
+        if batch[-1] is None and len(batch) > 1:
+            self.finished.put_nowait(batch.pop())  # found again by the next call
+        return [row for row in batch if row is not None]
+
+    async def _row(self, position: int, question: Question, trial: int) -> Row:
+        """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
+        known = self.memory.recall(question, trial) if self.memory else None
+        if known is not None:  # under the place and the labels that its question has now
+            return known.model_copy(update={"position": position, "question": question})
+        row = await self.asking.row(position, question, trial)
+        if self.memory:
+            self.memory.keep([row])  # at once: nothing can come between a row and its safety
+        return row
+
+
+async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel until all have ended: a target may swallow a cancellation, and one that hangs for ever is left behind."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while tasks and time.monotonic() < deadline:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=0.1)
+
+
+def take_all(
+    asking: Callable[[], AsyncGenerator[Row]], take: Callable[[Row], object], opened: Iterable[object]
+) -> None:
+    """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may."""
+
+    async def work() -> None:
+        rows = asking()
+        try:
+            async for row in rows:
+                take(row)
+        finally:
+            await rows.aclose()
+            for each in opened:
+                if close := getattr(each, "aclose", None):
+                    await close()
+
+    run_to_end(work)
+
+
+def run_to_end(work: Callable[[], Any]) -> None:
+    """`asyncio.run`, also where a loop is already running (a notebook): then in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work())
+        return
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="evaltrack-run")
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]

@@ -1,0 +1,35 @@
+"""Verdicts whose grades their own counts do not allow: they count, and a note says so."""
+
+from __future__ import annotations
+
+from evaltrack.records import Row
+from evaltrack.scoring.anchors import misfits
+
+SHOWN = 3
+"""Verdicts that are named."""
+
+
+class Misfits:
+    """Looks at the verdicts as they come; an LLM's are never among them, as it is asked again."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._named: list[str] = []
+
+    def add(self, row: Row) -> None:
+        """Take one finished question."""
+        for verdict in row.verdicts:
+            found = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
+            if found:
+                self._count += 1
+                self._named.append(f"{row.question.id[:80]} ({found})")
+                del self._named[SHOWN:]
+
+    @property
+    def note(self) -> str | None:
+        """How many verdicts, which are the first, and what is wrong with them."""
+        if not self._count:
+            return None
+        verdicts = "1 verdict gives a grade" if self._count == 1 else f"{self._count:,} verdicts give a grade"
+        more = ", …" if self._count > SHOWN else ""
+        return f"{verdicts} that its own count does not allow, and counts as it is: {', '.join(self._named)}{more}"

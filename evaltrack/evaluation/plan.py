@@ -1,0 +1,258 @@
+"""What an evaluation will do, checked before anything is done: golden set, target, judges, and what shaped them.
+
+Everything that can be wrong is found here; `Plan.ask` then asks the questions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from evaltrack import __version__
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.ask import Counter
+from evaltrack.evaluation.loop import Memory, evaluate, take_all
+from evaltrack.evaluation.result import METRICS
+from evaltrack.evaluation.settings import Settings
+from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.judges import chosen, open_judge
+from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.privacy.masking import secrets_of
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
+from evaltrack.scoring.criteria import Criterion, parse_criteria
+from evaltrack.targets import default_target, open_target
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the user asked for, in a form that can be kept and done again: no secret is in it, no file's content."""
+
+    golden: str
+    target: str
+    settings: Settings
+    folder: str
+    evaluation_json: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The command as JSON."""
+        dumped: dict[str, Any] = TypeAdapter(Command).dump_python(self, mode="json")
+        return dumped
+
+    @classmethod
+    def of_json(cls, kept: Mapping[str, Any]) -> Command:
+        """The command that was kept.
+
+        Raises:
+            UsageError: it is of another version, or was given in another folder.
+        """
+        try:
+            command = TypeAdapter(cls).validate_python(dict(kept))
+        except ValidationError as error:
+            raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
+        if Path(command.folder) != Path.cwd():
+            raise UsageError(f"the run was started in {command.folder}; go there first")
+        return command
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One evaluation, checked and ready to be run."""
+
+    command: Command
+    golden: GoldenSet
+    target: Target
+    judges: tuple[Judge, ...]
+    criteria: tuple[Criterion, ...]
+    signature: Signature
+    cache: VerdictCache | None
+    redactor: Redactor
+
+    @property
+    def settings(self) -> Settings:
+        """The settings it was planned with."""
+        return self.command.settings
+
+    def notes(self) -> tuple[str, ...]:
+        """What target, judges and cache found worth saying."""
+        said = [note for asked in (self.target, *self.judges) for note in getattr(asked, "notes", ())]
+        return tuple(dict.fromkeys(said + ([self.cache.problem] if self.cache and self.cache.problem else [])))
+
+    def params(self) -> dict[str, str]:
+        """What MLflow's params hold: everything that shapes a number."""
+        named = {"golden": str(self.golden.path), "target": self.signature.target}
+        if self.signature.model:  # else it is what the responses say, at the end
+            named["model"] = self.signature.model
+        return named | self.settings.params() | {"judge": self.signature.judge}
+
+    def tags(self, signature: Signature | None = None) -> dict[str, str]:
+        """What MLflow's tags hold, which a comparison looks for; `signature` as it turned out at the end."""
+        signature = signature or self.signature
+        return {
+            "evaltrack.version": __version__,
+            "evaltrack.metrics_version": str(METRICS_VERSION),
+            "evaltrack.golden": signature.golden,
+            "evaltrack.golden_digest": signature.golden_digest,
+            "evaltrack.signature": signature.model_dump_json(),
+        }
+
+    def ask(
+        self,
+        take: Callable[[Row], object],
+        *,
+        questions: Iterable[Question] | None = None,
+        trials: Sequence[int] | None = None,
+        memory: Memory | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Ask all questions, or those given, and hand each row on; target and judges are closed at the end."""
+        settings = self.settings
+
+        def asking() -> AsyncGenerator[Row]:
+            return evaluate(
+                self.golden if questions is None else questions,
+                self.target,
+                rules=settings.rules,
+                judges=self.judges,
+                count=_counter(settings.model or getattr(self.target, "model", None)),
+                trials=trials or range(1, settings.trials + 1),
+                memory=memory,
+                stop=stop,
+                redactor=self.redactor,
+                concurrency=settings.concurrency,
+                timeout=settings.timeout,
+                judge_timeout=settings.judge_timeout,
+            )
+
+        take_all(asking, take, (self.target, *self.judges))
+
+
+@contextmanager
+def planned(
+    golden_path: str, settings: Settings, target: str | Callable[..., Any] | None, evaluation_json: str | None = None
+) -> Iterator[Plan]:
+    """Check everything, and open target and judges.
+
+    Raises:
+        UsageError: golden set, target, judge or a setting is wrong.
+    """
+    settings.check()
+    criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
+    Redactor(settings.redact)  # a wrong pattern is found before anything is opened
+    golden = open_golden(golden_path)
+    if evaluation_json:
+        _check_writable(Path(evaluation_json))
+    asked, named = _named_target(target, golden, settings)
+    names = _judges_of(settings, named)
+    if settings.rubric == "reasoning" and not names:
+        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: --judge recorded:FILE"
+        raise UsageError(f"--rubric reasoning: there is no judge to observe the reasoning; {cure}")
+    if golden.stats.judged_only == len(golden) and not names:
+        missing = "no question has expected_chunks or expected_sources, and there is no judge"
+        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+    cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
+    try:
+        judges = open_judges(names, settings, cache)
+        _check_names(judges)
+        signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
+        redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
+        command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
+        yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | None) -> tuple[Judge, ...]:
+    """The judges with these names, with the settings and the cache of an evaluation.
+
+    Raises:
+        UsageError: one cannot be opened.
+    """
+    return tuple(
+        open_judge(
+            name,
+            rubric=settings.rubric,
+            concurrency=settings.concurrency,
+            call_timeout=settings.call_timeout,
+            cache=cache,
+        )
+        for name in names
+    )
+
+
+def _judges_of(settings: Settings, target: str) -> list[str]:
+    """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
+    kind, _, place = target.partition(":")
+    beside = Path(place).with_suffix(".verdicts.jsonl")
+    if settings.judges == ("auto",) and kind == "recorded" and beside.is_file():
+        return [f"recorded:{beside}"]
+    return chosen(settings.judges)
+
+
+def _check_names(judges: Sequence[Judge]) -> None:
+    """Judges of a panel are told apart by their names."""
+    names = [judge.name for judge in judges]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--judge: two judges are called `{name}`; name each in the `judge` field of its lines")
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the questions are asked that a file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(f"--evaluation-json {path}: cannot be written: {error.strerror}") from None
+
+
+def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
+    if target is None or isinstance(target, str):
+        name = target or default_target(golden.path, golden.stats.by["domain"])
+        return open_target(name, settings.target_options), name
+    from evaltrack.targets.python import function_target
+
+    if not callable(target):
+        raise UsageError(f"target is {target!r}; name one, or give a function")
+    own = getattr(target, "__qualname__", type(target).__name__)
+    return function_target(target), f"python:{target.__module__}:{own}"
+
+
+def _model(target: Target, named: str, settings: Settings) -> str:
+    """The target's model as far as it is known before anything is asked."""
+    own: str | None = getattr(target, "model", None)
+    return settings.model or own or ("bm25" if named.startswith("bm25:") else "")
+
+
+def _signature(golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: Settings) -> Signature:
+    return Signature(
+        golden=golden.name,
+        golden_digest=golden.digest,
+        k=settings.k,
+        target=shown_text(target),
+        judge="+".join(judge.name for judge in judges) or "none",
+        judge_prompt="+".join(judge.digest for judge in judges),
+        weights=settings.weights_text,
+        pass_threshold=settings.pass_threshold,
+        rubric=settings.rubric,
+        model=model,
+    )
+
+
+def _counter(model: str | None) -> Counter:
+    """Counts tokens as the target's model would; without one, as `o200k_base` does."""
+    from evaltrack.scoring.tokens import count_tokens
+
+    def count(texts: Sequence[str]) -> Tokens:
+        counted = count_tokens(texts, model)
+        return Tokens(count=counted.tokens, known="estimated" if model and counted.estimated else "counted")
+
+    return count

@@ -1,0 +1,80 @@
+"""What an evaluation came to: one data object, which every rendering reads and none computes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from evaltrack.records import Row, Signature
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.aims import Measured, measured_aims
+from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.metrics import SCORES
+
+METRICS = frozenset(score.metric for score in SCORES)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One finished evaluation.
+
+    `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
+    and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
+    `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
+    rows that failed or did not pass. `link` is the run's page in MLflow's UI; where nobody said where that is,
+    `serve_command` starts one.
+    """
+
+    run_id: str
+    experiment_id: str
+    status: Literal["FINISHED", "FAILED", "KILLED"]
+    signature: Signature
+    metrics: Mapping[str, float]
+    counts: Mapping[str, int]
+    totals: Mapping[str, int]
+    groups: Mapping[str, Mapping[str, tuple[float, int]]]
+    seconds: Mapping[str, float]
+    by_judge: Mapping[str, tuple[float, int]]
+    cost_usd: Mapping[str, float]
+    criteria: tuple[Checked, ...]
+    notes: tuple[str, ...]
+    errors: tuple[Row, ...]
+    missed: tuple[Row, ...]
+    link: str | None
+    serve_command: str | None
+    read_rows: Callable[[], Iterable[FlatRow]] = field(repr=False, compare=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the run ended FINISHED."""
+        return self.status == "FINISHED"
+
+    @property
+    def data(self) -> dict[str, float]:
+        """Metrics and totals by name, as in ``result.data["recall_at_k"]``."""
+        return {**self.metrics, **self.totals}
+
+    @property
+    def aims(self) -> tuple[Measured, ...]:
+        """Of a run on reasoning what it measured beside its aims and the published baseline; of others nothing."""
+        return tuple(measured_aims(self.metrics)) if self.signature.rubric == "reasoning" else ()
+
+    @property
+    def coverage(self) -> float:
+        """Share of the questions that were answered without an error, in [0, 1]."""
+        return 1 - self.totals["num_errors"] / self.totals["num_questions"] if self.totals["num_questions"] else 0.0
+
+    @property
+    def why_nothing(self) -> str:
+        """For a run that measured nothing: why."""
+        failed, asked = self.totals["num_errors"], self.totals["num_questions"]
+        if failed == asked:
+            return f"{failed} of {asked} questions ended in errors"
+        return f"{failed} of {asked} questions ended in errors, and the target returned no sources for the others"
+
+    @cached_property
+    def rows(self) -> list[FlatRow]:
+        """Every row in the order of the golden set, read back from MLflow."""
+        return list(self.read_rows())

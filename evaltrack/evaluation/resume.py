@@ -1,0 +1,224 @@
+"""Which run an evaluation goes on with: a new one, or one that was broken off."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.journal import ENDING, BusyError, delete_journal, read_command, state_folder
+from evaltrack.evaluation.plan import Command, Plan
+from evaltrack.evaluation.settings import Settings
+from evaltrack.privacy.addresses import shown_text, shown_url
+from evaltrack.privacy.folders import STATE_VARIABLE
+from evaltrack.privacy.own_files import NotPrivateError, check_folder
+from evaltrack.tracking.naming import resolve_run
+from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
+from evaltrack.tracking.store import Store
+
+AUTO = "auto"
+KEPT_DAYS = 30
+"""Journals that nobody touched for so long are removed when a new one is begun."""
+
+MAY_DIFFER = frozenset(
+    {
+        "judges",
+        "concurrency",
+        "timeout",
+        "judge_timeout",
+        "call_timeout",
+        "traces",
+        "verdict_cache",
+        "require",
+        "prices",
+        "judge_prices",
+    }
+)
+"""Settings that shape no row, and the judges, which the signature names as they were chosen."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where the rows are kept, the run to go on with (None: a new one), and a hint for the user."""
+
+    journal: Path
+    run_id: str | None = None
+    hint: str | None = None
+
+
+def kept_of(plan: Plan, store: Store, experiment: str | None) -> dict[str, Any]:
+    """What a journal keeps of an evaluation besides its rows; no password."""
+    return {
+        "command": plan.command.as_json(),
+        "signature": plan.signature.model_dump(),
+        "store": store.shown,
+        "experiment": experiment,
+        "finished": False,
+    }
+
+
+def command_to_resume(run_id: str, store: Store) -> Command:
+    """What was evaluated by a run, from its journal.
+
+    Raises:
+        UsageError: this machine holds no journal of it, or it was started in another folder.
+    """
+    kept = _found(run_id, store)[1].get("command")
+    return Command.of_json(kept if isinstance(kept, dict) else {})
+
+
+def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
+    """The run to go on with, or a new one, for the evaluation of which a journal would keep `now`.
+
+    Raises:
+        UsageError: `resume` names a run that cannot be gone on with: nothing is kept of it, it is finished, or it was
+            another evaluation; the message names each difference. Or others may write where runs are kept.
+    """
+    if resume and os.environ.get("MLFLOW_RUN_ID"):
+        raise UsageError("--resume: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
+    if resume and resume != AUTO:
+        return _named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
+    if resume is None:
+        try:
+            remove_old()
+        except NotPrivateError:
+            return Choice(new_journal())  # there is nothing to take from that folder; the journal says why
+    passed_over: list[str] = []
+    left = next((found for found in journals(passed_over) if _same(found[1], now)), None)
+    if left is None:
+        return Choice(new_journal(), hint="; ".join(passed_over) or None)
+    path, run_id = left[0], left[1].get("run_id") or find_journaled(store, left[0].stem)
+    if run_id and not is_there(store, run_id):
+        return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
+    if resume:
+        return Choice(path, run_id)
+    hint = f"run {run_id} of the same command was broken off; --resume auto goes on with it" if run_id else None
+    return Choice(new_journal(), hint=hint)
+
+
+def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
+    """The run that the user named."""
+    path, before = _found(run_id, store)
+    try:
+        different = _differences(before, now)
+    except (KeyError, TypeError, AttributeError):
+        raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again") from None
+    if different:
+        raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
+    if before.get("finished") and not retry_errors:
+        raise UsageError(f"run {run_id} is finished; --retry-errors asks its failed questions again")
+    return Choice(path, run_id)
+
+
+def _found(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
+    for path, kept in journals():
+        if kept.get("run_id") == run_id:
+            return path, kept
+    tagged = journal_named(journal_tag(store, run_id) or "")
+    if tagged is not None and tagged.is_file() and (kept := read_command(tagged)) and not kept.get("run_id"):
+        return tagged, kept  # it was killed before it could say of which run it is; a tag alone does not decide
+    raise UsageError(f"run {run_id}: nothing is kept of it in {state_folder()}; it is finished, or ran elsewhere")
+
+
+def _same(kept: dict[str, Any], now: dict[str, Any]) -> bool:
+    try:
+        elsewhere = kept.get("experiment") != now["experiment"]
+        return not (elsewhere or kept.get("finished") or _differences(kept, now))
+    except (KeyError, TypeError, AttributeError):  # of another version
+        return False
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Each part that shapes rows and is another now; the golden set's own lines are looked at one by one."""
+    was, new = _shaping(before), _shaping(now)
+    return [
+        shown_text(f"{part} was {was.get(part)!r} and is {new[part]!r}") for part in new if was.get(part) != new[part]
+    ]
+
+
+def _shaping(kept: Mapping[str, Any]) -> dict[str, Any]:
+    signature = {name: value for name, value in kept["signature"].items() if name != "golden_digest"}
+    settings = {name: value for name, value in kept["command"]["settings"].items() if name not in MAY_DIFFER}
+    for each in (settings, signature):  # versions of before have no `model`
+        if not each.get("model"):
+            each.pop("model", None)
+    settings["redact"] = Settings(redact=tuple(settings["redact"])).redact_digest
+    command = kept["command"]  # its target is whole, that of the signature as it may be shown
+    return {
+        **settings,
+        **signature,
+        "target": command["target"],
+        "folder": command["folder"],
+        "store": shown_url(kept["store"]),
+    }
+
+
+def new_journal() -> Path:
+    """Where the journal of a new evaluation will be."""
+    return state_folder() / f"{uuid4().hex}{ENDING}"
+
+
+def journal_named(name: str) -> Path | None:
+    """Where the journal is whose name an MLflow run carries; None where that is no name of one: a tag is free text."""
+    return state_folder() / f"{name}{ENDING}" if re.fullmatch(r"[0-9a-f]{32}", name) else None
+
+
+def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every journal that no process has open and what it says of its run, the newest first.
+
+    `passed_over` is given what is wrong with those that are damaged.
+
+    Raises:
+        NotPrivateError: others may write to the folder.
+    """
+    for path in sorted(_paths(), key=_touched, reverse=True):
+        try:
+            kept = read_command(path)
+        except BusyError:
+            continue
+        except UsageError as error:
+            if passed_over is not None:
+                passed_over.append(f"not resumed: {error}")
+            continue
+        if kept:
+            yield path, kept
+
+
+def remove_old() -> None:
+    """Remove the journals that nobody touched for `KEPT_DAYS`, unless a process has them open.
+
+    Raises:
+        NotPrivateError: others may write to the folder.
+    """
+    for path in _paths():
+        if time.time() - _touched(path) > KEPT_DAYS * 86_400:
+            try:
+                read_command(path)
+            except BusyError:
+                continue
+            except UsageError:
+                pass  # damaged: it goes, too
+            delete_journal(path)
+
+
+def _paths() -> list[Path]:
+    with suppress(OSError):
+        check_folder(state_folder(), STATE_VARIABLE)
+        return [path for path in state_folder().glob(f"*{ENDING}") if journal_named(path.stem)]
+    return []
+
+
+def _touched(path: Path) -> float:
+    """When something was last written, in seconds since the epoch; another process may just be removing it."""
+    times = [0.0]
+    for each in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError):
+            times.append(each.stat().st_mtime)
+    return max(times)

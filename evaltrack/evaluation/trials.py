@@ -1,0 +1,96 @@
+"""Several trials of one question, merged into one row. Pure.
+
+A score is its mean over the trials that measured it; a question passes when more than half of its measured trials did.
+Beside them stand *pass@n* (did one of the n trials pass: Chen et al. 2021, section 2.1, with k = n), *pass^n* (did all
+of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from evaltrack.records import Row, Tally, Tokens
+from evaltrack.scoring.metrics import OF_TRIALS
+
+
+class Gathering:
+    """Collects the trials of each question and hands on one merged row when the last of them is in.
+
+    It holds only questions whose trials are under way.
+    """
+
+    def __init__(self, trials: int, take: Callable[[Row], None]) -> None:
+        self._trials, self._take = trials, take
+        self._waiting: dict[int, list[Row]] = {}
+
+    def add(self, row: Row) -> None:
+        """Take one trial."""
+        if self._trials == 1:
+            self._take(row)
+            return
+        gathered = self._waiting.setdefault(row.position, [])
+        gathered.append(row)
+        if len(gathered) == self._trials:
+            self._take(merge(self._waiting.pop(row.position)))
+
+    def close(self) -> None:
+        """Merge what there is of the questions that were broken off."""
+        for position in sorted(self._waiting):
+            self._take(merge(self._waiting.pop(position), self._trials))
+
+
+def merge(trials: Sequence[Row], asked: int | None = None) -> Row:
+    """One row for all trials of a question, of which `asked` were wanted.
+
+    Its answer, sources and verdicts are those of the first trial that ended as the question did. Where no trial could
+    be measured it is the first one's failure.
+    """
+    ordered = sorted(trials, key=lambda row: row.trial or 0)
+    measured = [row for row in ordered if row.passed is not None]
+    passed = sum(bool(row.passed) for row in measured)
+    tally = Tally(asked=asked or len(ordered), measured=len(measured), passed=passed)
+    outcome = 2 * passed > len(measured) if measured else None
+    alike = [row for row in ordered if row.passed is outcome]
+    shown = next((row for row in alike if row.response is not None), alike[0])
+    scores = _means(ordered)
+    known = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
+    unmeasured = dict(shown.unmeasured)
+    for name in OF_TRIALS:
+        if name not in known:
+            unmeasured[name] = f"{tally.measured} of {tally.asked} trials were measured"
+    return shown.model_copy(
+        update={
+            "trial": None,
+            "tally": tally,
+            "passed": outcome,
+            "scores": scores | known,
+            "unmeasured": {name: why for name, why in unmeasured.items() if name not in scores | known},
+            "tokens": _tokens(ordered),
+            "seconds": sum(row.seconds for row in ordered) / len(ordered),
+            "started_at": min(row.started_at for row in ordered),
+        }
+    )
+
+
+def _means(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean of each score over the trials that measured it, in the order of the first that did."""
+    names = dict.fromkeys(name for row in rows for name in row.scores)
+    values = {name: [row.scores[name] for row in rows if name in row.scores] for name in names}
+    return {name: float(sum(map(Fraction, each)) / len(each)) for name, each in values.items() if name != "pass"}
+
+
+def _of_trials(tally: Tally) -> dict[str, float]:
+    """`OF_TRIALS`, where every trial was measured: a question known by part of them would bias the means."""
+    if tally.measured < tally.asked:
+        return {}
+    some, all_of_them = tally.passed > 0, tally.passed == tally.asked
+    return {"pass_at_n": float(some), "pass_hat_n": float(all_of_them), "flaky": float(some and not all_of_them)}
+
+
+def _tokens(rows: Sequence[Row]) -> Tokens | None:
+    """Tokens of one trial: the mean, rounded to a whole number."""
+    counted = [row.tokens for row in rows if row.tokens is not None]
+    if not counted:
+        return None
+    return counted[0].model_copy(update={"count": round(sum(each.count for each in counted) / len(counted))})

@@ -1,0 +1,45 @@
+"""Whether what is expected ever comes back: ids of another form than the target's make every question a miss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evaltrack.records import Row
+from evaltrack.scoring.measure import relevant_keys, source_keys
+
+ENOUGH = 10
+"""Answerable questions after which it is said that nothing that they expect came back."""
+
+SHOWN = 80
+"""Characters of an id that are shown."""
+
+
+class Returned:
+    """Looks at the answerable questions as they are measured, until the first expected source comes back."""
+
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self._warn = warn
+        self._measured = 0
+        self._came_back = False
+        self._example = ""
+
+    def add(self, row: Row) -> None:
+        """Take one finished question; what came back beyond the first k counts, too."""
+        if self._came_back or row.response is None or "hit" not in row.scores:
+            return
+        expected, found = relevant_keys(row.question), source_keys(row.question, row.response)
+        self._came_back = not expected.isdisjoint(found)
+        self._measured += 1
+        shown = [key for key in found if not key.startswith("\0")]
+        if shown and not self._example:
+            self._example = f"expected {min(expected)[:SHOWN]}, returned e.g. {shown[0][:SHOWN]}"
+        if self._measured == ENOUGH and (note := self.note):
+            self._warn(note)
+
+    @property
+    def note(self) -> str | None:
+        """What is said of enough questions of which none ever got what it expects, where anything came back at all."""
+        if self._came_back or self._measured < ENOUGH or not self._example:
+            return None
+        asked = f"{self._measured:,} questions"
+        return f"no expected source of {asked} ever came back: {self._example}; are the ids those of the target?"

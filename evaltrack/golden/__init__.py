@@ -1,0 +1,1 @@
+"""Golden sets: read, checked, hashed; and the corpus that their chunks are in."""

@@ -1,0 +1,239 @@
+"""Read, check and digest golden sets.
+
+`open_golden` reads a file once to check *every* line, and returns a `GoldenSet` whose iteration streams the questions
+again, so that a set of a million lines needs no more memory than one of ten. All bad places are reported in one error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import stat
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from evaltrack.errors import GoldenError
+from evaltrack.golden.entries import array_entries, kind_of, line_entries
+from evaltrack.records import Question
+from evaltrack.records.base import Key
+
+MAX_DEPTH = 100
+FIELDS = tuple(Question.model_fields)
+KEY: TypeAdapter[str] = TypeAdapter(Key)
+
+Problem = tuple[int, str]
+"""A line number (from 1) and what is wrong there; what to do."""
+
+
+@dataclass(frozen=True)
+class GoldenStats:
+    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label."""
+
+    questions: int = 0
+    negatives: int = 0
+    judged_only: int = 0
+    with_answer: int = 0
+    by: dict[str, Counter[str]] = field(default_factory=dict)
+    negatives_by_domain: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class GoldenSet:
+    """A checked golden set. Iterating reads the file again and yields its `Question` records in order."""
+
+    path: Path
+    name: str
+    digest: str
+    stats: GoldenStats
+
+    def __len__(self) -> int:
+        return self.stats.questions
+
+    def __iter__(self) -> Iterator[Question]:
+        """Yield the questions.
+
+        Raises:
+            GoldenError: the file no longer holds what was checked.
+        """
+        digest = hashlib.sha256()
+        _check_file(self.path)
+        for _, question in _questions(self.path, []):
+            digest.update(_digest_line(question))
+            yield question
+        if digest.hexdigest() != self.digest:
+            raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
+
+
+def golden_name(golden: str) -> str:
+    """The name of a golden set, of which the path of its file may be given too."""
+    return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
+
+
+def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
+    """Check a golden set (`.jsonl`: one object a line; `.json`: one array of objects) from end to end.
+
+    Raises:
+        GoldenError: the file cannot be read or has bad lines; all of them are listed.
+    """
+    path = Path(path)
+    _check_file(path)
+    problems: list[Problem] = []
+    digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
+    for _, question in _questions(path, problems, id_hashes):
+        digest.update(_digest_line(question))
+        tally.add(question)
+    if _repeats(id_hashes):
+        problems.extend(_duplicate_ids(path))
+    if problems:
+        raise GoldenError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
+    if not tally.questions:
+        raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
+    return GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())
+
+
+def _check_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise GoldenError([f"{path}: is a directory; name a .jsonl or .json file in it"])
+        if not stat.S_ISREG(mode):
+            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise GoldenError([f"{path}: no such file{_nearest_file(path)}"]) from None
+    except (OSError, ValueError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    if path.suffix not in (".jsonl", ".json"):
+        raise GoldenError([f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"])
+
+
+def _nearest_file(path: Path) -> str:
+    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.json*")], n=1)
+    return f"; did you mean {path.parent / near[0]}?" if near else ""
+
+
+def _questions(
+    path: Path, problems: list[Problem], id_hashes: array[int] | None = None
+) -> Iterator[tuple[int, Question]]:
+    """The valid questions with their line numbers; what is wrong with the others is appended to `problems`.
+
+    The hashes of all ids that can be read, of bad lines too, are appended to `id_hashes`.
+    """
+    for line, value in _objects(path, problems):
+        if id_hashes is not None and (known := _id(value)) is not None:
+            id_hashes.append(hash(known))
+        try:
+            question = Question.model_validate(value)
+        except ValidationError as error:
+            problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
+        else:
+            if _too_deep(question.metadata):
+                problems.append((line, f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"))
+            else:
+                yield line, question
+
+
+def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, object]]]:
+    """The JSON objects of the file with their line numbers, and with the fields that may be left out."""
+    entries = array_entries(path) if path.suffix == ".json" else line_entries(path)
+    for position, (line, value) in enumerate(entries, start=1):
+        if isinstance(value, ValueError):
+            problems.append((line, str(value)))
+        elif not isinstance(value, dict):
+            problems.append((line, f"is {kind_of(value)}; a question is a JSON object"))
+        else:
+            value.setdefault("domain", path.stem)
+            if path.suffix == ".json":
+                value.setdefault("id", position)
+            yield line, value
+
+
+def _id(value: dict[str, object]) -> str | None:
+    """The id of an object that may be no question otherwise; None where it has none that can be read."""
+    try:
+        return KEY.validate_python(value.get("id"))
+    except ValidationError:
+        return None
+
+
+def _too_deep(value: object, depth: int = 0) -> bool:
+    """A row holds its question: what fills the 200 levels that JSON is read to would not come back from the journal."""
+    if not value or not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return depth >= MAX_DEPTH or any(_too_deep(item, depth + 1) for item in items)
+
+
+def _explain(detail: ErrorDetails) -> str:
+    """One pydantic finding as `field: what is wrong; what to do`."""
+    place, kind = detail["loc"], detail["type"]
+    name = str(place[0]) if place else ""
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(name, FIELDS, n=1) or [known for known in FIELDS if name and name in known]
+        cure = f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(FIELDS)}"
+        return f"unknown field `{name}`; {cure}"
+    if kind == "missing":
+        return f"`{name}` is missing; every question needs one"
+    if kind in ("string_too_short", "string_pattern_mismatch"):
+        return f"`{'.'.join(map(str, place))}` is empty; write some text"
+    if name in ("expected_chunks", "expected_sources", "expected_tools") and len(place) == 1:
+        example = "titles" if name == "expected_sources" else "names" if name == "expected_tools" else "chunk ids"
+        return f'`{name}` is {kind_of(detail["input"])}; write a list of {example}, like ["a", "b"]'
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"`{'.'.join(map(str, place))}`: {message}" if place else message
+
+
+def _repeats(hashes: array[int]) -> bool:
+    """Whether any two ids may be equal, in 8 bytes an id; `_duplicate_ids` then looks at the ids themselves."""
+    import numpy as np
+
+    return bool(hashes) and np.unique(np.frombuffer(hashes, dtype=np.int64)).size < len(hashes)
+
+
+def _duplicate_ids(path: Path) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for line, value in _objects(path, []):
+        if (known := _id(value)) is None:
+            continue
+        if known in first:
+            yield line, f"id `{known}` is already on line {first[known]}; ids must be unique"
+        else:
+            first[known] = line
+
+
+def _digest_line(question: Question) -> bytes:
+    return f"{question.id}\t{question.digest}\n".encode()
+
+
+class _Tally:
+    """Counts questions as they stream by."""
+
+    def __init__(self) -> None:
+        self.questions = self.negatives = self.judged_only = self.with_answer = 0
+        self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
+        self.negatives_by_domain: Counter[str] = Counter()
+
+    def add(self, question: Question) -> None:
+        self.questions += 1
+        self.negatives += question.negative
+        self.judged_only += question.expected is None
+        self.with_answer += question.expected_answer is not None
+        for label, counter in self.by.items():
+            value = getattr(question, label)
+            if value is not None:
+                counter[value] += 1
+        if question.negative:
+            self.negatives_by_domain[question.domain] += 1
+
+    def stats(self) -> GoldenStats:
+        return GoldenStats(
+            self.questions, self.negatives, self.judged_only, self.with_answer, self.by, self.negatives_by_domain
+        )

@@ -1,0 +1,213 @@
+"""Verdicts already paid for, on disk: the same question, answer, sources, model and prompt are never paid for twice.
+
+Each is signed with a secret that is kept elsewhere: one that was edited, or put there by somebody else, is paid for
+again and not believed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import sqlite3
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evaltrack.errors import UsageError
+from evaltrack.privacy.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
+from evaltrack.privacy.own_files import (
+    NotPrivateError,
+    check_file,
+    check_folder,
+    is_own,
+    private_file,
+    private_folder,
+    private_secret,
+    sqlite_files,
+)
+from evaltrack.records import Verdict
+
+__all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_cache"]
+
+FILE = "verdicts.sqlite"
+SECRET_FILE = "verdicts.key"  # noqa: S105 - the name of a file
+"""In the state folder: who can write the cache, as a CI that restores it, cannot sign a verdict."""
+
+BUSY_SECONDS = 30.0
+"""How long another process is waited for."""
+
+TABLE = "create table if not exists verdicts (key text primary key, verdict text not null, signature text)"
+
+
+class VerdictCache:
+    """A table of verdicts by key in one SQLite file, safe for several processes at once.
+
+    A folder that cannot be written to, or that others may write to, makes the cache empty, not the run fail; `problem`
+    then says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.problem: str | None = None
+        self._lock = threading.Lock()
+        self._path = folder / FILE
+        self._refused = 0
+        try:
+            self._secret = private_secret(state_folder() / SECRET_FILE, STATE_VARIABLE)
+            private_folder(folder, CACHE_VARIABLE)
+            private_file(self._path, CACHE_VARIABLE)
+            self._database = sqlite3.connect(
+                self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            _write_ahead(self._database)
+            self._database.execute("pragma synchronous=full")  # paid verdicts outlive a power cut
+            self._database.execute(TABLE)
+            _check_kind(self._database)
+            _add_signatures(self._database)
+        except NotPrivateError as error:
+            self.problem = f"verdicts are not cached: {error}"
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+            self.problem = f"verdicts are not cached: {self._path}: {error}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What it held and did not give."""
+        what = "verdicts of the cache were edited, or are not by this user or this version, and are asked for again"
+        return [f"{self._refused:,} {what}"] if self._refused else []
+
+    def get(self, key: str) -> Verdict | None:
+        """The verdict under a key; None where there is none, or none that can be read and is signed by the user."""
+        if self.problem:
+            return None
+        try:
+            with self._lock:
+                row = self._database.execute("select verdict, signature from verdicts where key = ?", [key]).fetchone()
+                if row is None:
+                    return None
+                if not self._is_signed(key, *row):
+                    self._refused += 1
+                    return None
+            return Verdict.model_validate_json(row[0])
+        except (sqlite3.Error, UnicodeDecodeError, ValidationError):
+            return None
+
+    def put(self, key: str, verdict: Verdict) -> None:
+        """Keep a verdict; it is on disk when this returns."""
+        if self.problem:
+            return
+        try:
+            with self._lock:
+                text = verdict.model_dump_json(exclude={"cached"})
+                self._database.execute(
+                    "insert or replace into verdicts (key, verdict, signature) values (?, ?, ?)",
+                    [key, text, self._signature(key, text)],
+                )
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self.problem = f"verdicts are not cached any more: {self._path}: {error}"
+
+    def close(self) -> None:
+        """Close the file."""
+        if hasattr(self, "_database"):
+            self._database.close()
+
+    def _signature(self, key: str, text: str) -> str:
+        return hmac.digest(self._secret, f"{key}\n{text}".encode(), "sha256").hex()
+
+    def _is_signed(self, key: str, text: object, signature: object) -> bool:
+        if not isinstance(text, str) or not isinstance(signature, str):
+            return False
+        return hmac.compare_digest(self._signature(key, text).encode(), signature.encode())
+
+
+@dataclass(frozen=True)
+class CacheSize:
+    """How much a cache holds. `verdicts` is None where that cannot be told, `problem` says why it is not used."""
+
+    path: Path
+    bytes: int
+    verdicts: int | None
+    problem: str | None = None
+
+
+def measure_cache(folder: Path) -> CacheSize:
+    """How much the cache in a folder holds."""
+    path, size = folder / FILE, 0
+    for each in sqlite_files(path):
+        with suppress(OSError):
+            size += each.lstat().st_size
+    try:
+        check_folder(folder, CACHE_VARIABLE)
+        check_file(path, CACHE_VARIABLE)
+        return CacheSize(path, size, _count(path))
+    except (NotPrivateError, OSError, sqlite3.Error) as error:
+        return CacheSize(path, size, None, str(error))
+
+
+def clear_cache(folder: Path) -> CacheSize:
+    """Remove the cache in a folder, a damaged one too, and tell what it held.
+
+    Raises:
+        UsageError: it belongs to another user, or another process has it open.
+    """
+    held = measure_cache(folder)
+    try:
+        _check_removable(held)
+        for each in sqlite_files(held.path):
+            each.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{held.path}: cannot be removed: {error.strerror}") from None
+    return held
+
+
+def _count(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute("select count(*) from verdicts").fetchone()[0])
+
+
+def _check_removable(held: CacheSize) -> None:
+    """Raise where a file belongs to another user, or is in use: SQLite would go on in what has no name any more."""
+    for each in sqlite_files(held.path):
+        with suppress(FileNotFoundError):
+            if not is_own(each.lstat()):
+                raise UsageError(f"{each}: belongs to another user, and is left alone")
+    if held.problem or not held.path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(held.path, timeout=0, isolation_level=None)) as database:
+            database.execute("pragma locking_mode=exclusive")
+            database.execute("begin exclusive")
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            raise UsageError(f"{held.path}: another process is using it; wait for it to end") from None
+
+
+def _check_kind(database: sqlite3.Connection) -> None:
+    """A view of this name could ask for a query without an end."""
+    if database.execute("select type from sqlite_master where name = 'verdicts'").fetchone() != ("table",):
+        raise sqlite3.DatabaseError("it holds no table of verdicts; evaltrack cache clear makes a new one")
+
+
+def _add_signatures(database: sqlite3.Connection) -> None:
+    """Give the table of an earlier version, whose verdicts are not signed, the column for it."""
+    columns = [name for _, name, *_ in database.execute("pragma table_info(verdicts)")]
+    if columns == ["key", "verdict"]:
+        with suppress(sqlite3.OperationalError):  # another process has just done so
+            database.execute("alter table verdicts add column signature text")
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on, which SQLite refuses at once, whatever its timeout, while another does so."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            database.execute("pragma journal_mode=wal").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return

@@ -1,0 +1,59 @@
+"""A comparison as annotations of a GitHub job: workflow commands, one a line."""
+
+from collections.abc import Iterator
+
+from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison.words import (
+    cause_summary,
+    cause_words,
+    change_words,
+    clip,
+    count,
+    reason_words,
+    verdict_sentence,
+)
+
+SHOWN = 10
+"""GitHub shows ten errors and ten warnings of a step, and drops what comes after without a word."""
+
+
+def annotations(comparison: Comparison) -> Iterator[str]:
+    """Lines to print: the verdict with its reasons, and the first questions that flipped or were lost.
+
+    A regression is an ``::error``, as are its flips; that it could not be told, lost questions, and flips that the gate
+    tolerates are each a ``::warning``. Nothing where nothing is wrong. At most ten of each.
+    """
+    failed = comparison.verdict == "regression"
+    verdict = [] if comparison.verdict == "ok" else [_verdict(comparison)]
+    blocking = [change for change in comparison.flips if change.counts and failed]
+    others = [change for change in comparison.flips if not (change.counts and failed)]
+    errors = [*verdict, *map(_question, blocking[:SHOWN])] if failed else []
+    warnings = [*([] if failed else verdict), *map(_question, (*others[:SHOWN], *comparison.lost[:SHOWN]))]
+    yield from _commands("error", errors, len(verdict) + len(blocking) if failed else 0)
+    yield from _commands("warning", warnings, len(others) + len(comparison.lost) + (0 if failed else len(verdict)))
+
+
+def _verdict(comparison: Comparison) -> tuple[str, str]:
+    told = (*reason_words(comparison), cause_summary(comparison))
+    return verdict_sentence(comparison), "\n".join(filter(None, told))
+
+
+def _question(change: Change) -> tuple[str, str]:
+    return change_words(change), f"{cause_words(change)}\nasked: {clip(change.question)}"
+
+
+def _commands(level: str, messages: list[tuple[str, str]], found: int) -> Iterator[str]:
+    """The first messages; where there are more, the last one says how many."""
+    shown = messages if found <= SHOWN else messages[: SHOWN - 1]
+    for title, message in shown:
+        yield f"::{level} title={_property(title)}::{_data(message)}"
+    if found > len(shown):
+        yield f"::{level} title=evaltrack::and {count(found - len(shown), 'question')} more"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

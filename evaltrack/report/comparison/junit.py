@@ -1,0 +1,110 @@
+"""A comparison as JUnit XML: the gate's rules as one suite, the questions as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree as ET
+
+from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.verdict_words import reasons
+from evaltrack.report.comparison.words import (
+    cause_words,
+    change_words,
+    clip,
+    dropped_words,
+    group_words,
+    metric_words,
+    verdict_sentence,
+)
+from evaltrack.report.words import metric_title
+
+
+def comparison_junit(comparison: Comparison) -> str:
+    """The XML document, one test case for each rule of the gate and for each question.
+
+    A flip that counts is a failure with its cause, another one is skipped; a lost question an error; an edited, added
+    or removed one is skipped, as it was not compared. A question that fails on both sides is skipped too: it is no
+    regression. Names of cases are the questions' ids and their classes the domains, so that a test history follows a
+    question from run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
+    """
+    golden = clip(comparison.candidate.signature.golden, 80)
+    root = ET.Element("testsuites", name=f"evaltrack {golden}")
+    _suite(root, "gate", _rules(comparison))
+    _suite(root, golden, _questions(comparison))
+    totals = [suite.attrib for suite in root]
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(total[name]) for total in totals)))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
+    suite = ET.SubElement(root, "testsuite", name=name)
+    suite.extend(list(cases))
+    ended = [case[0].tag for case in suite if len(case)]
+    suite.set("tests", str(len(suite)))
+    for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(total, str(ended.count(tag)))
+
+
+def _rules(comparison: Comparison) -> Iterator[ET.Element]:
+    """The verdict as a whole, with all its reasons and numbers, and each tolerated drop."""
+    k = comparison.candidate.signature.k
+    lines = [clip(reason, 300) for reason in reasons(comparison)]
+    lines += [clip(line, 600) for line in (verdict_sentence(comparison), counts_words(comparison))]
+    lines += [flips_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
+    lines += [clip(note, 600) for note in note_words(comparison)]
+    tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
+    yield _case("gate", "verdict", tag, verdict_sentence(comparison), lines)
+    for metric in comparison.metrics:
+        if metric.threshold:
+            yield _rule(metric, "", k)
+    for group in comparison.groups:
+        for metric in group.metrics:
+            if metric.threshold:
+                yield _rule(metric, f" in {group_words(group)}", k)
+
+
+def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
+    name = f"{metric_title(metric.name, k)}{where}"
+    return _case("gate", name, "failure" if metric.regressed else "", metric_words(metric, k), ())
+
+
+def _questions(comparison: Comparison) -> Iterator[ET.Element]:
+    golden = clip(comparison.candidate.signature.golden, 80)
+    for change in comparison.flips:  # one that does not block must not turn a green gate red
+        yield _changed(change, "failure" if change.counts and comparison.verdict == "regression" else "skipped")
+    for change in comparison.lost:
+        yield _changed(change, "error")
+    for change in comparison.fixes:
+        yield _changed(change, "")
+    for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
+        yield _changed(change, "" if change.now in ("pass", "not compared") else "skipped")
+    for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
+        for each in ids:
+            yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
+    for each, domain, outcome in comparison.unchanged:
+        tag = "" if outcome in ("pass", "not compared") else "skipped"
+        yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
+
+
+def _changed(change: Change, tag: str) -> ET.Element:
+    lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
+    if moved := dropped_words(change):
+        lines.append(f"scores: {moved}")
+    if change.cause.link:
+        lines.append(f"see: {clip(change.cause.link, 500)}")
+    return _case(clip(change.domain), clip(change.id), tag, f"{change_words(change)}: {cause_words(change)}", lines)
+
+
+def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:
+    """One test case. `tag` says how it ended, "" that it passed; a passed one tells its lines as its output."""
+    case = ET.Element("testcase", classname=classname or "-", name=name or "-")
+    text = "\n".join(lines)
+    if tag:
+        ET.SubElement(case, tag, message=message).text = text or None
+    elif text:
+        ET.SubElement(case, "system-out").text = text
+    return case

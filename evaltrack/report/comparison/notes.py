@@ -1,0 +1,83 @@
+"""What a comparison says besides its numbers: what is in none of them, and what so many questions can show at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.report.comparison.counts import error_words
+from evaltrack.report.comparison.words import both_words, count
+from evaltrack.report.words import aim_limit, change_words, metric_title, number, one_line
+from evaltrack.scoring.aims import TARGETS
+
+SMALL = 30
+"""Questions below which the normal approximation behind `detectable` promises too much."""
+
+
+def note_words(comparison: Comparison) -> Iterator[str]:
+    """All of them, in the order in which every rendering shows them."""
+    yield from left_out_words(comparison)
+    yield from detectable_words(comparison)
+
+
+def detectable_words(comparison: Comparison) -> Iterator[str]:
+    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof."""
+    k = comparison.candidate.signature.k
+    for metric in comparison.metrics:
+        if metric.noise is not None:
+            beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
+            yield f"{metric_title(metric.name, k)}: {beyond} the noise of the judge, which is {number(metric.noise)}"
+    ruled = [metric for metric in comparison.metrics if metric.threshold]
+    for metric in ruled:
+        title, asked = metric_title(metric.name, k), count(metric.n, "question")
+        if metric.detectable is None:
+            yield f"{title}: how small a drop {asked} would show cannot be told, as all changed alike"
+            continue
+        few = f"; below {SMALL} questions, likely only a larger one" if metric.n < SMALL else ""
+        smallest = f"{asked} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
+        yield f"{title}: {smallest}, a smaller one less often{few}"
+
+
+def aim_words(comparison: Comparison) -> Iterator[str]:
+    """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
+    for aim in comparison.aims:
+        change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
+        limit = aim_limit(TARGETS[aim.metric])
+        title = metric_title(aim.metric, comparison.candidate.signature.k)
+        said = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+        against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
+        yield f"{said}; against the published naive baseline of {aim.published:g}: {against}"
+
+
+def left_out_words(comparison: Comparison) -> Iterator[str]:
+    """What is in no number here, and why."""
+    titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
+    if titles or comparison.ignored:
+        allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
+        yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+    models = [side.signature.model for side in (comparison.baseline, comparison.candidate)]
+    if models[0] != models[1] and all(models):
+        yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
+    yield from comparison.notes
+    yield from aim_words(comparison)
+    apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
+    if any(apart.values()):
+        yield f"questions not compared: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
+    yield from error_words(comparison)
+    yield from partial_words(comparison)
+
+
+def partial_words(comparison: Comparison) -> Iterator[str]:
+    """Which means are not over all that each side measured, those of the same questions in one sentence."""
+    alike: dict[tuple[int, int, int], list[MetricDelta]] = {}
+    for metric in comparison.metrics:
+        if metric.partial and metric.measured:
+            alike.setdefault((metric.n, *metric.measured), []).append(metric)
+    for (_, was, now), metrics in alike.items():
+        names = ", ".join(metric_title(metric.name, comparison.candidate.signature.k) for metric in metrics)
+        why = (
+            ""
+            if all(metric.shows_change for metric in metrics)
+            else "; no change is shown where what was lost may lift it"
+        )
+        yield f"{names}: {both_words(metrics[0])} (baseline {was:,}, candidate {now:,}){why}"

@@ -1,0 +1,1 @@
+"""What is said of a judge: agreement, repeatability, and the rubric it goes by."""

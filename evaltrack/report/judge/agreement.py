@@ -1,0 +1,138 @@
+"""How well two judges agree: as JSON for machines, and as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.report.comparison.words import count
+from evaltrack.report.words import number, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evaltrack.api.judge_agreement import JudgesAgreement
+    from evaltrack.stats.agreement import Agreement, Figure
+
+AGREEMENT_SCHEMA = "evaltrack.agreement/1"
+SHOWN = 10
+
+TITLES = {
+    "mean_absolute_difference": "diff",
+    "share_within": "within",
+    "bias": "bias",
+    "quadratic_kappa": "kappa (quadratic)",
+    "alpha_interval": "alpha",
+    "spearman": "rho",
+    "accuracy": "equal",
+    "cohen_kappa": "kappa",
+    "alpha_nominal": "alpha",
+}
+
+
+def agreement_json(agreement: JudgesAgreement) -> dict[str, Any]:
+    """All figures with their intervals and counts, confusions, and every disagreement."""
+    return {
+        "schema": AGREEMENT_SCHEMA,
+        "run_id": agreement.run_id,
+        "judge": agreement.judge,
+        "other": agreement.other,
+        "rubric": agreement.rubric,
+        "kappa": agreement.kappa,
+        "within": {**asdict(agreement.within), "agree": agreement.within.agree},
+        "tolerances": dict(agreement.tolerances),
+        "numbers": {name: _one(each) for name, each in agreement.numbers.items()},
+        "labels": {name: _one(each) for name, each in agreement.labels.items()},
+        "disagreements": [
+            {"id": d.id, "score": d.score, "other": d.other, "gap": d.gap} for d in agreement.disagreements
+        ],
+    }
+
+
+def _one(agreement: Agreement) -> dict[str, Any]:
+    confusion = agreement.confusion
+    return {
+        "n": agreement.n,
+        "without_judge": agreement.without_a,
+        "without_other": agreement.without_b,
+        "figures": {name: asdict(figure) for name, figure in agreement.figures.items()},
+        "confusion": None if confusion is None else {"labels": list(confusion.labels), "counts": confusion.counts},
+    }
+
+
+def print_agreement(agreement: JudgesAgreement, console: Console) -> None:
+    """One table of numbers, one of labels, and the responses on which the two lie furthest apart."""
+    from rich.text import Text
+
+    console.print(Text(one_line(f"{agreement.judge} against {agreement.other}", 200), style="bold"), soft_wrap=True)
+    for measures in (agreement.numbers, agreement.labels):
+        console.print(_table(measures))
+    for line in within_lines(agreement):
+        console.print(Text(line, style="bold"), soft_wrap=True)
+    for note in _notes(agreement):
+        console.print(Text(note, style="yellow"), soft_wrap=True)
+    if agreement.disagreements:
+        console.print(Text(f"further apart than the tolerance: {len(agreement.disagreements)}", style="dim"))
+    for each in agreement.disagreements[:SHOWN]:
+        console.print(
+            Text(f"  {one_line(each.id, 60)}: {number(each.score)}, the other {number(each.other)}"), soft_wrap=True
+        )
+    if len(agreement.disagreements) > SHOWN:
+        console.print(
+            Text(f"  … and {len(agreement.disagreements) - SHOWN} more; the JSON holds them all", style="dim")
+        )
+
+
+def within_lines(agreement: JudgesAgreement) -> Iterator[str]:
+    """Whether both agree within the tolerance, and which that is for each number."""
+    within = agreement.within
+    if within.share is None:
+        yield "within the tolerance: not known, as no response has both scores"
+    else:
+        near = f"{round(within.share * within.n):,} of {count(within.n, 'response')} ({100 * within.share:.1f} %)"
+        needed = "all have to" if within.needed == 1 else f"{100 * within.needed:g} % have to"
+        answer = "yes" if within.agree else "no"
+        yield f"agree within the tolerance of {within.tolerance:g}: {answer}; {near} lie within it, {needed}"
+    alike: dict[float, list[str]] = {}
+    for name, tolerance in agreement.tolerances.items():
+        alike.setdefault(tolerance, []).append(name)
+    yield "tolerated: " + "; ".join(f"{', '.join(names)} {tolerance:g}" for tolerance, names in alike.items())
+
+
+def _table(measures: Any) -> Any:
+    from rich.table import Table
+
+    names = list(next(iter(measures.values())).figures)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("measure", no_wrap=True)
+    for title in ("n", *(TITLES[name] for name in names)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, agreement in measures.items():
+        if agreement.n:
+            table.add_row(name, str(agreement.n), *(_cell(agreement.figures[each], each) for each in names))
+    return table
+
+
+def _cell(figure: Figure, name: str) -> str:
+    """The figure; kappa with its interval, for which the others have no room: the JSON holds them all."""
+    if figure.value is None:
+        return "–"
+    if "kappa" not in name or figure.low is None or figure.high is None:
+        return f"{figure.value:.2f}"
+    return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+
+
+def _notes(agreement: JudgesAgreement) -> Iterator[str]:
+    """Who is missing, and which figure is not defined and why."""
+    first = next(iter(agreement.numbers.values()))
+    for whose, missing in ((agreement.judge, first.without_a), (agreement.other, first.without_b)):
+        if missing:
+            yield f"{missing} responses without a verdict of {one_line(whose, 80)}: in no figure"
+    reasons: dict[str, list[str]] = {}
+    for name, each in {**agreement.numbers, **agreement.labels}.items():
+        for title, figure in each.figures.items():
+            if each.n and figure.value is None and figure.reason:
+                reasons.setdefault(figure.reason, []).append(f"{name} {TITLES[title]}")
+    for reason, names in reasons.items():
+        yield f"not defined ({reason}): {', '.join(names)}"

@@ -1,0 +1,1 @@
+"""A run as text, JSON and Markdown, and what it stores of itself."""

@@ -1,0 +1,219 @@
+"""A run as Markdown: the description that MLflow shows on the run's page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.words import clip, count, reason_words
+from evaltrack.report.words import (
+    AIM_TITLES,
+    GROUP_METRICS,
+    aim_cells,
+    cost_words,
+    criterion_words,
+    errors_words,
+    first_errors,
+    first_errors_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    missed_words,
+    model_words,
+    number,
+    one_line,
+)
+from evaltrack.report.worst import worst_domains
+from evaltrack.scoring.aggregate import LEVELS
+from evaltrack.tracking.writer import ROWS, TABLE, TABLE_ROWS
+
+SHOWN = 10
+"""Questions of a kind, and domains."""
+
+NOTE_LIMIT = 7000
+"""Characters; MLflow holds 8,000 of a tag, and a line cut in two may be anything. The rest is for a comparison."""
+
+COMPARISON_LIMIT = 900
+"""Characters of what a comparison adds."""
+
+
+def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
+    """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
+    worst domains, the first misses and errors.
+
+    Args:
+        result: The run.
+        pictures: File names of those that the run's folder `pictures` holds.
+    """
+    lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_aims(result)]
+    lines += _groups(result)
+    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT)
+
+
+def _within(lines: Iterable[str], limit: int) -> str:
+    """The lines that fit, whole, and a last one that says so where some do not."""
+    note, rest = "", "\n… more stands in the report\n"
+    for line in lines:
+        if len(note) + len(line) + 1 > limit - len(rest):
+            return note + rest
+        note += f"{line}\n"
+    return note
+
+
+def plain(text: str, limit: int = 160) -> str:
+    """Foreign text as text: on one line, bounded, with everything Markdown or HTML would read escaped."""
+    line = one_line(text, limit).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = re.sub(r"([\\`*_{}\[\]()#+!|~:@-])", r"\\\1", line)
+    return re.sub(r"^(\d+)\.", r"\1\\.", line)
+
+
+def _text(text: str, limit: int = 160) -> str:
+    """As `plain`, for MLflow's descriptions, which show a backslash before a colon or an at sign, and make a link of
+    what begins with ``www``.
+    """
+    line = re.sub(r"\\:(?=\s|$)", ":", plain(text, limit)).replace("\\:", "&#58;").replace("\\@", "&#64;")
+    return re.sub(r"(?i)\b(www)\.", r"\1&#46;", line)
+
+
+def _title(result: RunResult) -> Iterator[str]:
+    signature = result.signature
+    yield f"### {_text(signature.golden)}: {_passed(result)}, k = {signature.k}"
+    if result.status == "KILLED":
+        yield "\n**Stopped before the end: these are the questions that were done.**"
+
+
+def _head(result: RunResult) -> Iterator[str]:
+    """Who was asked, who judged, and what is worth knowing."""
+    totals, signature = result.totals, result.signature
+    yield ""
+    asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
+    model = _text(model_words(signature))
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {asked}."
+    if totals["num_errors"]:
+        yield f"**{errors_words(totals['num_errors'])}.**"
+    yield ""
+    yield _text(judge_words(result), 400)
+    if cost := cost_words(result):
+        yield f"\nCost: {cost}."
+    for note in result.notes:
+        yield f"\n{_text(note, 400)}"
+    for checked in result.criteria:
+        yield f"\n- {_text(criterion_words(checked))}"
+
+
+def _passed(result: RunResult) -> str:
+    """How many questions passed, of how many that could."""
+    asked = result.totals["num_questions"]
+    if "pass_rate" not in result.metrics:
+        return f"none of {asked:,} questions could pass or fail"
+    measured = result.counts["pass_rate"]
+    passed = round(result.metrics["pass_rate"] * measured)
+    missing = f" ({asked - measured:,} more could not be measured)" if asked > measured else ""
+    return f"{passed:,} of {measured:,} questions passed{missing}"
+
+
+def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
+    """Where to read on, relative to MLflow's UI, so that it is right under whatever address that is read."""
+    here = f"#/experiments/{result.experiment_id}"
+    files = f"{here}/runs/{result.run_id}/artifacts"
+    yield ""
+    yield " · ".join(
+        (
+            f"[Report]({files}/report.html)",
+            f"[All questions]({files}/{_table(result)})",
+            f"[Compare with other runs]({here}/evaluation-runs?selectedRunUuid={result.run_id})",
+        )
+    )
+    titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
+    if titles:
+        drawn = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
+        yield f"\nPictures: {drawn}"
+
+
+def _table(result: RunResult) -> str:
+    """The artifact that holds every question: MLflow's table, or above its limit the file."""
+    return TABLE if result.totals["num_questions"] <= TABLE_ROWS else ROWS
+
+
+def _metrics(result: RunResult) -> Iterator[str]:
+    k = result.signature.k
+    yield "| metric | value | questions |"
+    yield "| --- | ---: | ---: |"
+    for name, value in result.metrics.items():
+        if name not in METRICS and name != "combined_score_best":
+            continue
+        best = result.metrics.get(f"{name}.max")
+        reach = f" (at most {number(best)})" if best is not None else ""
+        yield f"| {metric_title(name, k)} | {number(value)}{reach} | {result.counts[name]} |"
+    for hint in low_metrics(result.metrics, result.signature):
+        yield f"\n{hint}"
+
+
+def _aims(result: RunResult) -> Iterator[str]:
+    """What reasoning should reach over naive single-shot answers."""
+    if rows := list(aim_cells(result)):
+        yield from ("", f"| {' | '.join(AIM_TITLES)} |", "| --- |" + " ---: |" * (len(AIM_TITLES) - 1))
+        yield from (f"| {' | '.join(cells)} |" for cells in rows)
+
+
+def _groups(result: RunResult) -> Iterator[str]:
+    """The worst domains, and the difficulties."""
+    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
+    if not names:
+        return
+    yield ""
+    yield "| group | " + " | ".join(metric_title(n, result.signature.k) for n in names) + " |"
+    yield "| --- |" + " ---: |" * len(names)
+    domains = worst_domains(result.groups)
+    levels = [(name, means) for name, means in result.groups.items() if name in LEVELS]
+    for group, metrics in (*domains[:SHOWN], *levels):
+        cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
+        yield f"| {_text(clip(group))} | " + " | ".join(cells) + " |"
+    if len(domains) > SHOWN:
+        yield f"\nThe {SHOWN} worst of {len(domains):,} domains; `summary.json` holds them all."
+
+
+def _misses(result: RunResult) -> Iterator[str]:
+    if result.missed:
+        yield from ("", "**Did not pass**", "")
+    for row in result.missed[:SHOWN]:
+        why = _text(missed_words(row, result.signature.k))
+        yield f"- {_text(row.question.id)}: {_text(row.question.question)} ({why})"
+    yield from _more(result, len(result.missed))
+
+
+def _errors(result: RunResult) -> Iterator[str]:
+    if result.errors:
+        yield from ("", f"**Errors**{first_errors_words(result)}", "")
+    for line in first_errors(result)[:SHOWN]:
+        yield f"- {_text(line, 400)}"
+    yield from _more(result, len(result.errors))
+
+
+def _more(result: RunResult, found: int) -> Iterator[str]:
+    if found > SHOWN:
+        kind = "table" if _table(result) == TABLE else "file"
+        yield f"- … the {kind} `{_table(result)}` holds them all"
+
+
+def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side: bool) -> str:
+    """What the description of the candidate's run says of its last comparison: verdict, reasons, and where to read on.
+
+    Args:
+        comparison: What was found.
+        experiment_id: The experiment of the candidate; its links are relative to MLflow's UI.
+        side_by_side: Whether MLflow's own view shows both runs.
+    """
+    now, was = comparison.candidate, comparison.baseline
+    here = f"#/experiments/{experiment_id}"
+    links = [f"[Comparison]({here}/runs/{now.run_id}/artifacts/comparison.html)"]
+    if side_by_side:
+        query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
+        links.append(f"[Side by side]({here}/evaluation-runs?{query})")
+    against = f"against {_text(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
+    lines = [f"**{verdict_words(comparison)}** {against} · {' · '.join(links)}"]
+    lines += [f"\n- {_text(reason, 200)}" for reason in reason_words(comparison)]
+    return _within(lines, COMPARISON_LIMIT)

@@ -1,0 +1,121 @@
+"""A run as text for a terminal. Rich leaves out colours where the output is not one.
+
+No line begins with ``::`` out of foreign text: a CI runner would take it as a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.report.words import (
+    AIM_TITLES,
+    GROUP_METRICS,
+    aim_cells,
+    cost_words,
+    criterion_words,
+    errors_words,
+    first_errors,
+    first_errors_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    missed_words,
+    model_words,
+    number,
+    one_line,
+)
+
+SHOWN = 10
+
+
+def print_run(result: RunResult, console: Console) -> None:
+    """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow."""
+    signature, totals = result.signature, result.totals
+    asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
+    head = f"{signature.golden}: {asked}, target {signature.target}{model_words(signature)}"
+    console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
+    for table in _tables(result):
+        console.print(table)
+    console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
+    if cost := cost_words(result):
+        console.print(Text(f"cost: {cost}", style="dim"), soft_wrap=True)
+    for checked in result.criteria:
+        style = {True: "green", False: "bold red", None: "yellow"}[checked.met]
+        console.print(Text(criterion_words(checked), style=style))
+    for note in result.notes:
+        console.print(Text(_begun(one_line(note, 300)), style="yellow"), soft_wrap=True)
+    for hint in low_metrics(result.metrics, signature):
+        console.print(Text(hint, style="yellow"), soft_wrap=True)
+    _print_rows(result, console)
+    console.print(Text(f"MLflow run {result.run_id} {result.status}"), soft_wrap=True)
+    if result.serve_command:
+        console.print(Text(f"to see it: {result.serve_command}"), soft_wrap=True)
+    if result.link:
+        console.print(Text(result.link), soft_wrap=True)
+
+
+def _begun(line: str) -> str:
+    """The line, with a mark before what would make it a command."""
+    return f"· {line}" if line.startswith((":", "#")) else line
+
+
+def _tables(result: RunResult) -> Iterator[Table]:
+    """The metrics, the aims of a run on reasoning, and the groups."""
+    if result.metrics:
+        yield _metrics(result)
+    if result.aims:
+        aims = _table(*AIM_TITLES)
+        for cells in aim_cells(result):
+            aims.add_row(*cells)
+        yield aims
+    if len(result.groups) > 1:
+        yield _groups(result)
+
+
+def _metrics(result: RunResult) -> Table:
+    table = _table("metric", "value", "questions")
+    for name, value in result.metrics.items():
+        if name not in METRICS and name != "combined_score_best":
+            continue
+        best = result.metrics.get(f"{name}.max")
+        reach = f" of {number(best)}" if best is not None else ""
+        table.add_row(metric_title(name, result.signature.k), number(value) + reach, str(result.counts[name]))
+    return table
+
+
+def _groups(result: RunResult) -> Table:
+    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
+    table = _table("group", *(metric_title(n, result.signature.k) for n in names))
+    for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
+        cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
+        table.add_row(Text(_begun(one_line(group, 40))), *cells)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column(first, no_wrap=True, overflow="ellipsis")  # a second line of a cell would begin with its text
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _print_rows(result: RunResult, console: Console) -> None:
+    if result.missed:
+        console.print(Text("did not pass:", style="dim"))
+    for row in result.missed[:SHOWN]:
+        words = f"{row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
+        console.print(Text(f"  {_begun(one_line(words, 300))}"), soft_wrap=True)
+    if len(result.missed) > SHOWN:
+        console.print(Text("  … the run's per_question table holds them all", style="dim"))
+    if result.errors:
+        title = f"{errors_words(result.totals['num_errors'])}, of {result.totals['num_questions']:,} questions"
+        title += f"{first_errors_words(result)}:"
+        console.print(Text(title, style="bold red"))
+    for line in first_errors(result)[:SHOWN]:
+        console.print(Text(f"  {line}"), soft_wrap=True)

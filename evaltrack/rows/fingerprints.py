@@ -1,0 +1,124 @@
+"""What a target gave and what a judge said, as one number a row, so that a million rows are held against each other
+without being read whole.
+
+Two rows with the same number hold the same: of a million pairs that differ one looks alike with odds of 1 in 10^10. A
+part that a file lacks has no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.scoring.retrieval import title_key
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_SOURCE = "sources.list.element."
+PARTS = {
+    "answer_print": ("answer", "abstained", "tool_calls", "error"),
+    "sources_print": (f"{_SOURCE}chunk_id", f"{_SOURCE}title"),
+    "texts_print": (f"{_SOURCE}text_digest",),
+    "verdict_print": tuple(
+        f"verdicts.list.element.{name}"
+        for name in ("reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined", "observed")
+    ),
+}
+"""Each part and the columns it stands for: the answer, which sources in which order, their texts, the verdicts."""
+
+PRINTED = ["by_title", "expected", *(column for columns in PARTS.values() for column in columns)]
+"""The columns that are read for them."""
+
+NUM_EXPECTED = "num_expected"
+"""Column of how many sources are expected, by the key they are compared by; none where there is no expectation."""
+
+_FACTOR = 6364136223846793005
+
+
+def fingerprints(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    """A row of numbers for each row of the tables, which come one after the other; columns as in `PARTS`."""
+    import pandas as pd
+
+    parts = [_of_table(table) for table in tables]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _of_table(table: pa.Table) -> pd.DataFrame:
+    import pandas as pd
+
+    table = table.combine_chunks()
+    found: dict[str, Any] = {}
+    for name, paths in PARTS.items():
+        hashes = [made for path in paths if (made := _of_path(table, path)) is not None]
+        if hashes:
+            found[name] = (_mixed(hashes) >> 11).astype(float)  # what a float holds exactly
+    if "expected" in table.column_names:
+        found[NUM_EXPECTED] = _num_expected(table)
+    return pd.DataFrame(found)
+
+
+def _of_path(table: pa.Table, path: str) -> Any:
+    """The hashes of one column, or of one field of the structs in a list; None where the table lacks it."""
+    column, _, field = path.partition(".list.element.")
+    if column not in table.column_names:
+        return None
+    array = _one_chunk(table[column])
+    if not field:
+        return _hashes(array)
+    if array.type.value_type.get_field_index(field) < 0:
+        return None
+    return _of_lists(array, _hashes(array.values.field(field)))
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
+
+
+def _hashes(array: pa.Array) -> Any:
+    """A hash for each value; null has its own."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(array.type):
+        return _of_lists(array, _hashes(array.values))
+    if not pa.types.is_string(array.type):
+        array = pc.cast(array, pa.string())
+    texts = pc.fill_null(array, "\0").to_numpy(zero_copy_only=False)
+    return pd.util.hash_array(texts, categorize=True)
+
+
+def _of_lists(array: pa.Array, values: Any) -> Any:
+    """One hash for each list out of those of its values in their order; overflow is meant."""
+    import numpy as np
+
+    offsets = np.asarray(array.offsets)
+    lengths = np.diff(offsets)
+    places = np.arange(offsets[0], offsets[-1]) - np.repeat(offsets[:-1], lengths)
+    powers = np.power(np.uint64(_FACTOR), places.astype(np.uint64) + np.uint64(1))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values[offsets[0] : offsets[-1]] * powers)])
+    ends = offsets - offsets[0]
+    hashes = sums[ends[1:]] - sums[ends[:-1]] + lengths.astype(np.uint64)
+    hashes[np.asarray(array.is_null())] = np.uint64(_FACTOR)
+    return hashes
+
+
+def _mixed(hashes: list[Any]) -> Any:
+    import numpy as np
+
+    mixed = hashes[0].copy()
+    for each in hashes[1:]:
+        mixed = mixed * np.uint64(_FACTOR) + each
+    return mixed
+
+
+def _num_expected(table: pa.Table) -> list[float | None]:
+    titled = table["by_title"].to_pylist() if "by_title" in table.column_names else [False] * table.num_rows
+    return [
+        None if names is None else float(len({title_key(name) if by_title else name for name in names}))
+        for names, by_title in zip(table["expected"].to_pylist(), titled, strict=True)
+    ]

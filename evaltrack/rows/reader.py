@@ -1,0 +1,296 @@
+"""Rows back from a Parquet file that anybody may have written: bounded in rows, values, bytes and length of texts.
+
+A file of a few kilobytes can stand for gigabytes. What its pages claim is looked at first; then one row group is read
+at a time, its texts as dictionaries (a text that stands in every row is held once), and measured before any of it
+becomes Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.errors import TrackingError
+from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
+from evaltrack.rows.table import GROUP_BYTES, FlatRow, schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+MAX_ROWS = 20_000_000
+GROUP_ROWS = 50_000
+"""Rows of one row group; `evaltrack.rows.table` writes 2,000."""
+
+GROUP_VALUES = 5_000_000
+"""Values of one column in one row group, those inside of lists included."""
+
+LIMIT = 8 * GROUP_BYTES
+"""Bytes of one row group, as its pages claim them and as they then are."""
+
+TEXT_LIMIT = 200_000
+"""Characters kept of any one text."""
+
+LARGEST = 1e15
+"""Above this no score of evaltrack can be."""
+
+NEVER_EMPTY = ("id", "question", "domain", "digest")
+
+AT_ONCE = 200
+"""Rows that become Python together."""
+
+
+def count_rows(path: Path) -> int:
+    """How many rows a Parquet file holds, from its footer.
+
+    Raises:
+        TrackingError: the file is damaged, or larger than an evaluation can be.
+    """
+    return sum(group.rows for group in _claimed(path))
+
+
+def read_table(path: Path, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
+    """The rows of a Parquet file as dicts, streamed; with `ids` those rows alone, which costs little for the others.
+
+    A column that the file lacks, as one of an older version does, is null in every row; numbers that are not finite
+    are null, and texts longer than `TEXT_LIMIT` are cut.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = None if ids is None else pa.array(list(ids), pa.string())
+    missing = dict.fromkeys(schema().names) if columns is None else {}
+    with _Table(path) as table:
+        for number in range(len(table.groups)):
+            chosen = None
+            if wanted is not None:
+                chosen = pc.is_in(table.group(number, ["id"])["id"], wanted)
+                if not pc.any(chosen).as_py():
+                    continue
+            group = table.group(number, columns)
+            group = group if chosen is None else group.filter(chosen)
+            for start in range(0, group.num_rows, AT_ONCE):
+                for row in group.slice(start, AT_ONCE).to_pylist():
+                    yield missing | row
+
+
+def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
+    """Some columns of all rows, as a table; those that hold no value at all are left out, but for some `always` there.
+
+    A file that lacks one of these is none of ours.
+
+    Raises:
+        TrackingError: the file is damaged, or holds more than an evaluation can.
+    """
+    import pyarrow as pa
+
+    with _Table(path) as table:
+        filled = [name for name in columns if name in table.filled or name in always]
+        if missing := sorted(set(always) - table.names):
+            raise _damaged(path, f"it has no column `{missing[0]}`")
+        groups = [table.group(number, filled) for number in range(len(table.groups))]
+        return pa.concat_tables(groups) if groups else pa.schema(map(schema().field, columns)).empty_table()
+
+
+def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Some columns, those of them that the file has, part by part; raises as `read_columns` does."""
+    with _Table(path) as table:
+        yield from (table.group(number, columns) for number in range(len(table.groups)))
+
+
+def _claimed(path: Path) -> tuple[RowGroup, ...]:
+    """What the footer claims, within bounds."""
+    try:
+        groups = row_groups(path)
+    except (OSError, DamagedError) as error:
+        raise _damaged(path, str(error)) from None
+    rows = sum(group.rows for group in groups)
+    if rows > MAX_ROWS or any(not 0 <= group.rows <= GROUP_ROWS for group in groups):
+        raise _damaged(path, f"it claims {rows:,} rows in {len(groups):,} parts")
+    return groups
+
+
+class _Table:
+    """An open file, each part of which is looked at before it is read.
+
+    Raises:
+        TrackingError: it is damaged, or of other types than `schema`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.groups = path, _claimed(path)
+        self._columns = {chunk.path for group in self.groups for chunk in group.chunks}
+        self.filled = {
+            chunk.path.partition(".")[0]
+            for group in self.groups
+            for chunk in group.chunks
+            if chunk.nulls is None or chunk.nulls < chunk.values
+        }
+        self._file = self._opened()
+        try:
+            self._check_types()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> _Table:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._file.close()
+
+    def _opened(self) -> pq.ParquetFile:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.ParquetFile(self._path, read_dictionary=[p for p in _text_paths() if p in self._columns])
+        except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+            raise _damaged(self._path, type(error).__name__) from None
+
+    def _check_types(self) -> None:
+        there = self._file.schema_arrow
+        if len(set(there.names)) < len(there.names):
+            raise _damaged(self._path, "two of its columns have one name")
+        if self._file.num_row_groups != len(self.groups) or "id" not in there.names:
+            raise _damaged(self._path, "it has no column `id`")
+        for field in there:
+            if field.name in schema().names and not _same_type(field.type, schema().field(field.name).type):
+                raise _damaged(self._path, f"column `{field.name[:80]}` is of another type: {field.type!s:.80}")
+
+    @property
+    def names(self) -> set[str]:
+        """The columns."""
+        return set(self._file.schema_arrow.names)
+
+    def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
+        """One row group, measured, with plain texts and finite numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        there = self._file.schema_arrow.names
+        wanted = [name for name in columns or schema().names if name.partition(".")[0] in there]
+        self._check_pages(number, wanted)
+        try:
+            table = self._file.read_row_group(number, columns=wanted, use_threads=False)
+            size = sum(_size(chunk) for column in table.columns for chunk in column.chunks)
+            if size > LIMIT:
+                raise _damaged(self._path, f"{table.num_rows:,} of its rows hold {size:,} bytes")
+            sound = pa.table({name: _sound(table[name]) for name in table.column_names})
+            sound.validate(full=True)  # texts that are no UTF-8
+            for name in set(NEVER_EMPTY).intersection(sound.column_names):
+                if sound[name].null_count or pc.any(pc.equal(sound[name], "")).as_py():
+                    raise _damaged(self._path, f"column `{name}` is empty in some rows")
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise _damaged(self._path, type(error).__name__) from None
+        return sound
+
+    def _check_pages(self, number: int, columns: Sequence[str]) -> None:
+        """What the pages of these columns claim, which is what reading them takes."""
+        group = self.groups[number]
+        inside = tuple(f"{name}." for name in columns)
+        chunks = [chunk for chunk in group.chunks if chunk.path in columns or chunk.path.startswith(inside)]
+        try:
+            with self._path.open("rb") as file:
+                claimed = [pages(file, chunk) for chunk in chunks]
+        except (OSError, DamagedError) as error:
+            raise _damaged(self._path, str(error)) from None
+        for chunk, claim in zip(chunks, claimed, strict=True):
+            if claim.values != chunk.values or claim.values > GROUP_VALUES:
+                raise _damaged(self._path, f"column `{chunk.path[:80]}` claims {claim.values:,} values")
+        if (size := sum(claim.size for claim in claimed)) > LIMIT:
+            raise _damaged(self._path, f"{group.rows:,} of its rows claim {size:,} bytes")
+
+
+@cache
+def _text_paths() -> list[str]:
+    """The columns of texts, inside of lists too, by their paths in a Parquet file."""
+    import pyarrow as pa
+
+    paths = []
+
+    def look(path: str, kind: pa.DataType) -> None:
+        if pa.types.is_string(kind):
+            paths.append(path)
+        elif pa.types.is_list(kind):
+            look(f"{path}.list.element", kind.value_type)
+        elif pa.types.is_struct(kind):
+            for index in range(kind.num_fields):
+                look(f"{path}.{kind.field(index).name}", kind.field(index).type)
+
+    for field in schema():
+        look(field.name, field.type)
+    return paths
+
+
+def _same_type(there: pa.DataType, expected: pa.DataType) -> bool:
+    """Whether a column is of its type; texts are read as dictionaries, and a struct of before may lack a field."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(there):
+        there = there.value_type
+    if pa.types.is_list(expected):
+        return pa.types.is_list(there) and _same_type(there.value_type, expected.value_type)
+    if pa.types.is_struct(expected):
+        if not pa.types.is_struct(there):
+            return False
+        fields = {field.name: field.type for field in map(expected.field, range(expected.num_fields))}
+        others = map(there.field, range(there.num_fields))
+        return all(_same_type(field.type, fields[field.name]) for field in others if field.name in fields)
+    return bool(there == expected)
+
+
+def _size(array: pa.Array) -> int:
+    """Bytes of an array once each text stands in it, cut."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.min_element_wise(pc.binary_length(array.dictionary), 4 * TEXT_LIMIT)
+        texts = pc.sum(pc.cast(lengths.take(array.indices), pa.int64())).as_py() or 0
+        return int(texts) + int(array.indices.nbytes)
+    if pa.types.is_list(array.type):
+        return _size(array.flatten()) + int(array.offsets.nbytes)
+    if pa.types.is_struct(array.type):
+        return sum(_size(child) for child in array.flatten())
+    return int(array.nbytes)
+
+
+def _sound(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    chunks = [_plain(chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks, type=chunks[0].type if chunks else column.type)
+
+
+def _plain(array: pa.Array) -> Any:
+    """The array with plain texts of at most `TEXT_LIMIT` characters, and null for numbers that none of ours can be."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        texts = array.dictionary
+        if (pc.max(pc.binary_length(texts)).as_py() or 0) > TEXT_LIMIT:
+            texts.validate(full=True)
+            texts = pc.utf8_slice_codeunits(texts, 0, TEXT_LIMIT)
+        return texts.take(array.indices)
+    if pa.types.is_list(array.type):
+        if array.flatten().null_count:
+            raise ValueError("a list holds nothing where something belongs")
+        return pa.ListArray.from_arrays(array.offsets, _plain(array.values), mask=array.is_null())
+    if pa.types.is_struct(array.type):
+        fields = [_plain(array.field(index)) for index in range(array.type.num_fields)]
+        names = [array.type.field(index).name for index in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(fields, names, mask=array.is_null())
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.less_equal(pc.abs(array), LARGEST), array, None)
+    return array
+
+
+def _damaged(path: Path, what: str) -> TrackingError:
+    return TrackingError(f"{path.name} is damaged, or was not written by evaltrack: {what}; evaluate again")

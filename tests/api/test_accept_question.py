@@ -1,0 +1,262 @@
+"""Accepting what did not pass: what it takes, what is recorded, and what a comparison makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.api.accept_question import MAX_WHY, accept_question
+from evaltrack.errors import UsageError
+from evaltrack.records import Dimensions
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.tracking.judge_notes import ACCEPTED, judge_notes
+from evaltrack.tracking.store import connect
+from tests.judging import cli, golden_set, labels_file
+
+POINTS = {"hard": 90, "nothing": 0, "soft": 49, "warning": 69, "pass": 70}
+"""What the questions score; `hard` would, but for a hard fail."""
+
+
+def verdict(key: str, points: float, **changes: Any) -> dict[str, Any]:
+    """A verdict that makes of a response this many points."""
+    return {
+        "id": key,
+        "dimensions": dict.fromkeys(Dimensions.model_fields, points / 10),
+        "hypotheses": 0,
+        "shifts": 0,
+        "crux_treatment": "none",
+        "uncertainty_treatment": "none",
+        "mode": "converge",
+        "hard_fails": ["HF1"] if key == "hard" else [],
+        **changes,
+    }
+
+
+def reasoning_run(folder: Path, uri: str, points: Mapping[str, float] = POINTS, answer: str = "Yes.") -> RunResult:
+    """A run whose questions score these points; one more is asked and not answered."""
+    golden, target = golden_set(folder, {**dict.fromkeys(points, answer), "silent": None})
+    rows = [verdict(key, score) for key, score in points.items()]
+    judge = f"recorded:{labels_file(folder / 'verdicts.jsonl', rows)}"
+    return run_eval(golden, target=target, judge=judge, rubric="reasoning", tracking_uri=uri, traces="off")
+
+
+def test_a_soft_fail_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
+    """Without one it is refused and nothing is recorded; a score of 0 without a hard fail is such a one too."""
+    run = reasoning_run(tmp_path, store_uri)
+    for key in ("soft", "nothing"):
+        for why in ("", "  \n"):
+            with pytest.raises(UsageError) as refused:
+                accept_question(run.run_id, key, why, tracking_uri=store_uri)
+            assert str(refused.value) == f"question `{key}` failed; to accept it write a justification: --why '...'"
+    assert judge_notes(connect(store_uri), run.run_id).accepted == {}
+    made = accept_question(run.run_id, "soft", " The pilot answered it. ", tracking_uri=store_uri)
+    assert (made.id, made.tier, made.why) == ("soft", 1, "The pilot answered it.")
+    assert accept_question(run.run_id, "nothing", "Known.", tracking_uri=store_uri).tier == 0
+
+
+def test_a_warning_is_acknowledged_without_one(store_uri: str, tmp_path: Path) -> None:
+    """And may have one."""
+    run = reasoning_run(tmp_path, store_uri)
+    assert accept_question(run.run_id, "warning", tracking_uri=store_uri).why == ""
+    assert accept_question(run.run_id, "warning", "Read.", tracking_uri=store_uri).why == "Read."
+
+
+def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, tmp_path: Path) -> None:
+    """And nothing is recorded."""
+    run = reasoning_run(tmp_path, store_uri)
+    refusals = {
+        "hard": "question `hard` is a hard fail (HF1): reject, escalate; nothing bypasses one",
+        "pass": "question `pass` passed; there is nothing to accept",
+        "silent": "question `silent` was not measured; there is nothing to accept",
+        "unknown": f"run {run.run_id} has no question `unknown`",
+    }
+    for key, message in refusals.items():
+        with pytest.raises(UsageError) as refused:
+            accept_question(run.run_id, key, "I say so.", tracking_uri=store_uri)
+        assert str(refused.value) == message
+    assert judge_notes(connect(store_uri), run.run_id).accepted == {}
+
+
+def test_an_overconfident_response_is_a_hard_fail_too(store_uri: str, tmp_path: Path) -> None:
+    """HF5 is of the rubric itself."""
+    golden, target = golden_set(tmp_path, {"sure": "Certainly."})
+    judge = labels_file(tmp_path / "verdicts.jsonl", [verdict("sure", 90, confidence=95)])
+    run = run_eval(
+        golden, target=target, judge=f"recorded:{judge}", rubric="reasoning", tracking_uri=store_uri, traces="off"
+    )
+    with pytest.raises(UsageError, match=r"is a hard fail \(HF5\): reject, escalate; nothing bypasses one"):
+        accept_question(run.run_id, "sure", "I say so.", tracking_uri=store_uri)
+
+
+def test_runs_that_are_not_there_are_refused(store_uri: str) -> None:
+    """Or are none of evaltrack's."""
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
+        accept_question("nothing", "a", tracking_uri=store_uri)
+    with mlflow.start_run() as foreign:
+        pass
+    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
+        accept_question(foreign.info.run_id, "a", tracking_uri=store_uri)
+
+
+def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
+    """The answer rubric has no warnings."""
+    golden, target = golden_set(tmp_path, {"a": "Yes."})
+    judge = labels_file(tmp_path / "verdicts.jsonl", [{"id": "a", "overall_score": 0.74}])
+    run = run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=store_uri, traces="off")
+    with pytest.raises(UsageError, match="question `a` failed; to accept it write a justification"):
+        accept_question(run.run_id, "a", tracking_uri=store_uri)
+    assert accept_question(run.run_id, "a", "Right, but short.", tracking_uri=store_uri).tier is None
+
+
+def test_it_is_recorded_with_who_when_and_why(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the run, in UTC; no score and no row changes, and a second word on the same question replaces the first."""
+    monkeypatch.setenv("LOGNAME", "ada")
+    run = reasoning_run(tmp_path, store_uri)
+    before, rows = mlflow.get_run(run.run_id).data, list(run.rows)
+    accept_question(run.run_id, "soft", "First.", tracking_uri=store_uri)
+    made = accept_question(run.run_id, "soft", 'Ünïcode, "quotes"\nand lines.', tracking_uri=store_uri)
+    accept_question(run.run_id, "warning", tracking_uri=store_uri)
+    kept = judge_notes(connect(store_uri), run.run_id).accepted
+    assert set(kept) == {"soft", "warning"}
+    assert kept["soft"] == made
+    assert (made.by, made.why) == ("ada", 'Ünïcode, "quotes"\nand lines.')
+    at = datetime.fromisoformat(made.at)
+    assert at.tzinfo == UTC
+    assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    after = mlflow.get_run(run.run_id).data
+    assert (after.metrics, after.params) == (before.metrics, before.params)
+    new = {name for name in after.tags if name not in before.tags}
+    assert len(new) == 2
+    assert all(name.startswith(ACCEPTED) for name in new)
+    assert list(run.rows) == rows
+
+
+def test_a_justification_is_kept_whole_or_refused(store_uri: str, tmp_path: Path) -> None:
+    """Never cut in silence, whatever stands in it."""
+    run = reasoning_run(tmp_path, store_uri)
+    long = "\n\x01" * (MAX_WHY // 2 - 1) + "ab"
+    assert accept_question(run.run_id, "soft", f"x{long}"[:MAX_WHY], tracking_uri=store_uri).why == f"x{long}"[:MAX_WHY]
+    assert judge_notes(connect(store_uri), run.run_id).accepted["soft"].why == f"x{long}"[:MAX_WHY]
+    with pytest.raises(UsageError, match="the justification has 1,001 characters; write at most 1,000"):
+        accept_question(run.run_id, "soft", "y" * (MAX_WHY + 1), tracking_uri=store_uri)
+
+
+def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_path: Path) -> None:
+    """Half of the points are no bypass."""
+    golden, target = golden_set(tmp_path, {"a": "Yes."})
+    files = [
+        labels_file(tmp_path / f"{judge}.jsonl", [verdict("a", 90, hard_fails=fails)], judge=judge)
+        for judge, fails in (("one", ["HF4"]), ("two", []))
+    ]
+    run = run_eval(
+        golden,
+        target=target,
+        judge=[f"recorded:{file}" for file in files],
+        rubric="reasoning",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    with pytest.raises(UsageError, match=r"hard fail \(HF4\)"):
+        accept_question(run.run_id, "a", "One is enough.", tracking_uri=store_uri)
+
+
+# What a comparison makes of it
+
+
+@pytest.fixture
+def fell(store_uri: str, tmp_path: Path) -> tuple[RunResult, RunResult]:
+    """A baseline in which all pass, and a candidate in which two do not, one a soft fail and one a warning."""
+    before = reasoning_run(tmp_path / "before", store_uri, dict.fromkeys(("a", "b", "c"), 80), "Before.")
+    after = reasoning_run(tmp_path / "after", store_uri, {"a": 40, "b": 60, "c": 80}, "After.")
+    return before, after
+
+
+def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
+    store_uri: str, fell: tuple[RunResult, RunResult]
+) -> None:
+    """It stays among the flips, in the means and in McNemar's p; the verdict is about the others."""
+    before, after = fell
+    fixed = "scatter was not ruled out: recorded responses cannot be asked again"
+    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri).reasons == (
+        f"2 questions went from pass to fail; {fixed}",
+    )
+    accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri)
+    one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
+    assert (one.verdict, one.reasons) == ("regression", (f"1 question went from pass to fail; {fixed}",))
+    accept_question(after.run_id, "b", tracking_uri=store_uri)
+    both = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
+    assert (both.verdict, both.exit_code, both.reasons) == ("ok", 0, ("no regression",))
+    assert [(flip.id, flip.was, flip.now, flip.counts) for flip in both.flips] == [
+        ("a", "pass", "fail", False),
+        ("b", "pass", "fail", False),
+    ]
+    assert both.mcnemar_p == one.mcnemar_p == 0.5
+    rate = {metric.name: metric for metric in both.metrics}["pass_rate"]
+    assert (rate.baseline, rate.candidate) == (1, pytest.approx(1 / 3))
+    strict = compare_runs(after.run_id, before.run_id, max_drop=["pass_rate=0"], tracking_uri=store_uri)
+    assert strict.verdict == "regression"
+
+
+def test_every_rendering_says_who_accepted_it_and_why(
+    store_uri: str, fell: tuple[RunResult, RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Terminal, Markdown and JSON; an acknowledgement has no reason."""
+    before, after = fell
+    monkeypatch.setenv("LOGNAME", "ada")
+    day = accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri).at[:10]
+    accept_question(after.run_id, "b", tracking_uri=store_uri)
+    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
+    said = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
+    shown = comparison_text(made, 200)
+    assert f"- a (small): pass to fail, answer_changed [{said['a']}]" in shown
+    assert f"[{said['b']}]" in shown
+    page = comparison_markdown(made).replace("\\", "")
+    assert said["a"] in page
+    flips = {flip["id"]: flip for flip in comparison_json(made)["flips"]}
+    assert {key: flip["accepted"] for key, flip in flips.items()} == said
+    assert {flip["counts"] for flip in flips.values()} == {False}
+    kept = mlflow.artifacts.load_dict(f"runs:/{after.run_id}/comparison.json")
+    assert kept["flips"][0]["accepted"] == said["a"]
+
+
+def test_what_was_accepted_of_the_baseline_says_nothing_of_the_candidate(
+    store_uri: str, fell: tuple[RunResult, RunResult]
+) -> None:
+    """A response is accepted, not a question for all time."""
+    _, after = fell
+    accept_question(after.run_id, "a", "Known.", tracking_uri=store_uri)
+    worse = reasoning_run(Path("worse"), store_uri, {"a": 40, "b": 60, "c": 10}, "Worse.")
+    again = compare_runs(worse.run_id, after.run_id, tracking_uri=store_uri)
+    assert [(flip.id, flip.accepted, flip.counts) for flip in again.flips] == [("c", None, True)]
+
+
+def test_the_command_line(
+    store_uri: str,
+    fell: tuple[RunResult, RunResult],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`judge accept`, and `compare`, which then exits 0; what is refused exits 2."""
+    before, after = fell
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert cli("judge", "accept", after.run_id, "a") == 2
+    assert "to accept it write a justification: --why '...'" in capsys.readouterr().err
+    assert cli("compare", after.run_id, "--baseline-run", before.run_id, "--no-log") == 1
+    capsys.readouterr()
+    assert cli("judge", "accept", after.run_id, "a", "--why", "The pilot answered it.") == 0
+    assert cli("judge", "accept", after.run_id, "b") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"a of run {after.run_id} is accepted by ada: The pilot answered it.",
+        f"b of run {after.run_id} is accepted by ada",
+    ]
+    assert cli("compare", after.run_id, "--baseline-run", before.run_id, "--no-log", "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "ok"

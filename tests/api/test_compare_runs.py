@@ -1,0 +1,121 @@
+"""Two evaluations and their comparison, on a real store: verdicts that must not be a pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import mlflow
+import pyarrow.parquet as pq
+import pytest
+
+from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.report.comparison.files import write_comparison
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.tracking.history import past_runs
+from evaltrack.tracking.store import connect
+from tests.judging import cli
+
+
+def golden(folder: Path) -> Path:
+    """Four questions, each with one expected chunk of its own."""
+    path = folder / "four.jsonl"
+    lines = [{"id": n, "question": f"q {n}", "expected_chunks": [f"c{n}"]} for n in range(4)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def evaluated(folder: Path, uri: str, k: int = 5, **lost: object) -> RunResult:
+    """A run in which question 0 is answered by what `lost` says instead: sources, or nothing of them."""
+
+    def target(question: str, k: int) -> Response:
+        number = question.removeprefix("q ")
+        if lost and number == "0":
+            return Response.model_validate({"answer": "x", **lost})
+        return Response(answer="x", sources=(Source(chunk_id=f"c{number}"),))
+
+    return run_eval(golden(folder), k, target=target, traces="off", tracking_uri=uri)
+
+
+def compared(store_uri: str, good: RunResult, bad: RunResult, **options: object) -> Comparison:
+    """The comparison of two runs."""
+    made: Comparison = compare_runs(bad.run_id, good.run_id, tracking_uri=store_uri, **options)  # type: ignore[arg-type]
+    return made
+
+
+def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -> None:
+    """A target that stops reporting sources loses its questions: never a pass, in no rendering a crash."""
+    good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=None)
+    made = compared(store_uri, good, bad)
+    assert (made.verdict, [change.now for change in made.lost]) == ("unknown", ["not measured"])
+    assert "pass to not measured" in comparison_text(made)
+
+
+def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
+    """To ignore another k leaves nothing that the default rules are about."""
+    good, other = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, k=3)
+    made = compared(store_uri, good, other, ignore=["k"])
+    assert made.verdict == "unknown"
+    assert made.reasons == ("no rule of the gate could be applied: what they are about is not compared",)
+    newest = past_runs(connect(store_uri), other.experiment_id, "four")[0]
+    assert (newest.verdict, newest.headline) == ("unknown", "Could not tell; retrieval and pass not compared")
+    assert newest.counts["mrr"] == 4
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("judge_score=5%", "judge_score has a rule and was not measured on both sides"),
+        ("four:judge_score=5%", "judge_score has a rule for four and was not measured there on both sides"),
+    ],
+)
+def test_a_rule_that_cannot_be_applied_is_no_pass(store_uri: str, tmp_path: Path, rule: str, said: str) -> None:
+    """Who asks for a bound on the judge's score and has no judge is told so."""
+    good = evaluated(tmp_path, store_uri)
+    made = compared(store_uri, good, evaluated(tmp_path, store_uri), max_drop=[rule])
+    assert (made.verdict, made.reasons) == ("unknown", (said,))
+
+
+def test_a_green_gate_has_no_failed_test_case(store_uri: str, tmp_path: Path) -> None:
+    """A flip that is allowed is a skipped case; all questions are cases, the unchanged ones too."""
+    good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
+    rules = ["recall_at_k=off", "mrr=off"]
+    made = compared(store_uri, good, bad, allow_flips=1, max_drop=rules)
+    write_comparison(made, tmp_path / "out.xml")
+    written = (tmp_path / "out.xml").read_text()
+    assert made.verdict == "ok"
+    assert 'failures="0"' in written.splitlines()[1]
+    assert all(f'name="{number}"' in written for number in range(4))
+    blocked = compared(store_uri, good, bad, max_drop=rules)
+    write_comparison(blocked, tmp_path / "out.xml")
+    assert 'failures="2"' in (tmp_path / "out.xml").read_text().splitlines()[1]
+
+
+def test_the_newest_run_of_the_set_that_is_named(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where several golden sets wait to be compared none is chosen; one that is named is."""
+    for name in ("first", "second"):
+        golden = tmp_path / f"{name}.jsonl"
+        golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
+        runs = [run_eval(golden, target=lambda q, k: ["a"], tracking_uri=store_uri, traces="off") for _ in range(2)]
+        assert cli("baseline", "set", runs[0].run_id) == 0
+    capsys.readouterr()
+    assert cli("compare", "--no-log") == 2
+    refused = capsys.readouterr().err
+    assert "2 golden sets have runs newer than their baselines (first, second); name one: evaltrack compare" in refused
+    for name in ("first", "second"):
+        assert cli("compare", str(tmp_path / f"{name}.jsonl"), "--no-log", "--output", "table") == 0
+        assert f", {name}, 1 common question" in capsys.readouterr().out
+
+
+def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> None:
+    """Whoever takes the failing rows out of a run's table makes it no better run."""
+    good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=[{"chunk_id": "other"}])
+    client = mlflow.MlflowClient(store_uri)
+    path = Path(client.download_artifacts(bad.run_id, "per_question.parquet", str(tmp_path)))
+    pq.write_table(pq.read_table(path).slice(1), path)
+    client.log_artifact(bad.run_id, str(path))
+    with pytest.raises(TrackingError, match=r"per_question\.parquet of run .* is damaged: it holds 3 rows"):
+        compared(store_uri, good, bad)

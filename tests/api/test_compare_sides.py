@@ -1,0 +1,84 @@
+"""Saved runs as one side of a comparison: what is read, and what is refused with its reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.api.compare_sides import side_of_file
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Row, Source
+from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
+from evaltrack.rows.table import flatten
+
+
+def saved(**other: Any) -> dict[str, Any]:
+    """A saved run of two questions, with other fields where they are given."""
+    rows = [
+        Row(
+            position=number,
+            question=Question(id=str(number), question="Why?", domain="d", expected_chunks=("a",)),
+            response=Response(answer="x", sources=(Source(chunk_id="a"),)),
+            scores={"recall_at_k": 1.0, "reciprocal_rank": 1.0},
+            passed=True,
+            started_at=0,
+            seconds=1,
+        )
+        for number in range(2)
+    ]
+    signature = {"golden": "g", "golden_digest": "d", "k": 5, "target": "t"}
+    whole = {"schema": RUN_SCHEMA, "signature": signature, "rows": [machine_row(flatten(row, 5)) for row in rows]}
+    return {**whole, **other}
+
+
+def write(folder: Path, content: object) -> Path:
+    path = folder / "baseline.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_a_saved_run(tmp_path: Path) -> None:
+    """Its rows, and what it says of them; without totals the rows are counted."""
+    side = side_of_file(write(tmp_path, saved()))
+    assert (side.info.num_questions, side.info.num_errors) == (2, 0)
+    assert side.rows(["1", "7"]).keys() == {"1"}
+    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 3, "num_errors": 1, "more": "x"})))
+    assert (side.info.num_questions, side.info.num_errors) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+        {},
+        {"schema": RUN_SCHEMA},
+        saved(rows=5),
+        saved(rows={"id": 1}),
+        saved(rows=[5]),
+        saved(rows=[{}]),
+        saved(rows=[{"id": []}]),
+        saved(rows=[{"id": 10**400}]),
+        saved(rows=[{"id": "1", "position": 10**400}]),
+        saved(rows=[{"id": "1", "unmeasured": 5, "position": "x"}]),
+        saved(totals=[]),
+        saved(totals={"num_questions": "5"}),
+        saved(totals={"num_errors": [1]}),
+        saved(totals={"num_errors": -1}),
+        saved(signature=[]),
+    ],
+    ids=lambda content: str(content)[:40],
+)
+def test_what_is_no_saved_run(tmp_path: Path, content: object) -> None:
+    """Whatever is damaged is one error that names the file; nothing of it reaches the comparison."""
+    path = write(tmp_path, content)
+    with pytest.raises(UsageError) as caught:
+        side_of_file(path)
+    assert str(caught.value).startswith(f"{path}: is ")

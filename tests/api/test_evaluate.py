@@ -1,0 +1,259 @@
+"""`run_eval` from end to end on a real SQLite store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Question, Response, Source, run_eval
+from evaltrack.errors import GoldenError, TrackingError, UsageError
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import count_traces
+from tests.conftest import REPO
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": "007", "question": "first?", "expected_chunks": ["a"], "expected_answer": "A", "difficulty": "easy"},
+    {"id": "b", "question": "second?", "expected_chunks": ["b", "c"], "domain": "other", "difficulty": "hard"},
+    {"id": "c", "question": "unknowable?", "expected_chunks": []},
+]
+
+
+def golden(folder: Path, questions: list[dict[str, Any]] = QUESTIONS) -> Path:
+    """Write a golden set."""
+    path = folder / "small.jsonl"
+    path.write_text("".join(json.dumps(question) + "\n" for question in questions))
+    return path
+
+
+def answers(question: Question, k: int) -> Response:
+    """Finds the first, half of the second, and declines the negative."""
+    if question.negative:
+        return Response(answer="I do not know.", sources=())
+    return Response(
+        answer="an answer", sources=(Source(chunk_id="x"), Source(chunk_id=(question.expected or ("",))[0]))
+    )
+
+
+def run_of(uri: str, run_id: str) -> mlflow.entities.Run:
+    """The run as MLflow holds it."""
+    return mlflow.MlflowClient(uri).get_run(run_id)
+
+
+def test_one_evaluation_is_one_run_with_everything_in_it(store_uri: str, tmp_path: Path) -> None:
+    """Params, metrics beside their counts, tags, dataset, tables, traces and description all stand in one run."""
+    result = run_eval(golden(tmp_path), k=2, target=answers, tracking_uri=store_uri, run_name="mine")
+
+    run = run_of(store_uri, result.run_id)
+    assert (run.info.status, run.info.run_name) == ("FINISHED", "mine")
+    assert run.data.params["k"] == "2"
+    assert run.data.params["target"] == "python:tests.api.test_evaluate:answers"
+    metrics = run.data.metrics
+    assert (metrics["recall_at_k"], metrics["n/recall_at_k"]) == (0.75, 2)
+    assert (metrics["precision_at_k"], metrics["reachable/precision_at_k"]) == (0.5, 0.75)
+    assert (metrics["mrr"], metrics["n/mrr"]) == (0.5, 2)
+    assert (metrics["hit_rate"], metrics["n/hit_rate"]) == (1, 2)
+    assert metrics["n/ndcg_at_k"] == 2
+    assert (metrics["negative_pass_rate"], metrics["n/negative_pass_rate"]) == (1, 1)
+    assert (metrics["num_questions"], metrics["num_measured"], metrics["num_errors"]) == (3, 3, 0)
+    assert (metrics["domain/other/recall_at_k"], metrics["n/domain/other/recall_at_k"]) == (0.5, 1)
+    assert metrics["difficulty/easy/recall_at_k"] == 1
+    assert run.data.tags["evaltrack.golden"] == "small"
+    assert json.loads(run.data.tags["evaltrack.signature"])["k"] == 2
+    assert "| Recall@2 | 0.750 | 2 |" in run.data.tags["mlflow.note.content"]
+    dataset = run.inputs.dataset_inputs[0].dataset
+    assert (dataset.name, len(dataset.digest)) == ("small", 36)
+    table = mlflow.MlflowClient(store_uri).load_table(run.info.experiment_id, "per_question.json", [result.run_id])
+    assert list(table.columns[:3]) == ["question", "answer", "id"]
+    assert list(table["result"]) == ["pass", "pass", "pass"]
+
+
+def test_the_result_is_what_seed_users_read(store_uri: str, tmp_path: Path) -> None:
+    """`.success`, `.data`, `.rows` and `.run_id` are there; ids stay strings and unmeasured scores have reasons."""
+    result = run_eval(golden_path=golden(tmp_path), k=5, target=answers, tracking_uri=store_uri)
+
+    assert result.success
+    assert {"recall_at_k", "precision_at_k", "mrr"} <= set(result.data)
+    assert [row["id"] for row in result.rows] == ["007", "b", "c"]
+    assert result.rows[2]["recall_at_k"] is None
+    assert json.loads(result.rows[2]["unmeasured"])["recall_at_k"] == "the question is a negative"
+
+
+def test_each_question_has_a_trace_that_pairs_by_its_text(store_uri: str, tmp_path: Path) -> None:
+    """A trace's input is the question alone; where a text is asked twice the id stands with it."""
+    questions = [*QUESTIONS, {**QUESTIONS[0], "id": "again"}]
+    result = run_eval(golden(tmp_path, questions), target=answers, tracking_uri=store_uri)
+
+    mlflow.set_tracking_uri(store_uri)
+    traces = mlflow.search_traces(locations=[result.experiment_id], run_id=result.run_id, return_type="list")
+    inputs = {t.info.client_request_id: t.data.spans[0].inputs for t in traces}
+    assert inputs == {
+        "007": {"question": "first?", "id": "007"},
+        "again": {"question": "first?", "id": "again"},
+        "b": {"question": "second?"},
+        "c": {"question": "unknowable?"},
+    }
+    trace = next(t for t in traces if t.info.client_request_id == "b")
+    assert [span.name for span in trace.data.spans] == ["question", "retrieve"]
+    assessed = {a.name: a.value for a in trace.info.assessments}
+    assert assessed["recall_at_k"] == 0.5
+    assert assessed["passed"] == "yes"
+    assert assessed["expected_chunks"] == ["b", "c"]
+
+
+@pytest.mark.parametrize(("choice", "expected"), [("off", 0), ("failed", 1), ("all", 3)])
+def test_traces_are_written_for_the_chosen_questions(
+    store_uri: str, tmp_path: Path, choice: Any, expected: int
+) -> None:
+    """`traces` chooses none, those that failed or did not pass, or all."""
+
+    def fails_on_the_second(question: str) -> list[str]:
+        if question == "second?":
+            raise RuntimeError("down")
+        return [] if "unknowable" in question else ["a"]
+
+    result = run_eval(golden(tmp_path), target=fails_on_the_second, tracking_uri=store_uri, traces=choice)
+
+    assert count_traces(connect(store_uri), result.experiment_id, result.run_id) == expected
+
+
+def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Path) -> None:
+    """A target's exception leaves an error row; the run is FINISHED and its means are over the others."""
+
+    async def fails_on_the_second(question: str, k: int) -> list[str]:
+        await asyncio.sleep(0)
+        if question == "second?":
+            raise ConnectionError("no route")
+        return ["a"]
+
+    result = run_eval(golden(tmp_path), target=fails_on_the_second, tracking_uri=store_uri)
+
+    assert result.status == "FINISHED"
+    assert (result.metrics["recall_at_k"], result.counts["recall_at_k"]) == (1, 1)
+    assert result.totals["num_errors"] == 1
+    assert result.coverage == pytest.approx(2 / 3)
+    failed = result.rows[1]
+    assert failed["error"] == "target_error: ConnectionError: no route"
+    assert failed["passed"] is None
+    assert failed["recall_at_k"] is None
+
+
+def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path: Path) -> None:
+    """If every question fails the run ends FAILED, with its rows and without a single mean."""
+
+    def down(question: str) -> str:
+        raise ConnectionError
+
+    result = run_eval(golden(tmp_path), target=down, tracking_uri=store_uri)
+
+    run = run_of(store_uri, result.run_id)
+    assert (result.success, run.info.status) == (False, "FAILED")
+    assert result.metrics == {}
+    assert run.data.metrics["num_errors"] == 3
+    assert len(result.rows) == 3
+
+
+def test_ctrl_c_leaves_a_killed_run_with_what_was_done(store_uri: str, tmp_path: Path) -> None:
+    """An interrupt ends the run as KILLED; the questions that finished are in its table."""
+    questions = [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(50)]
+
+    async def stops_at_twenty(question: str, k: int) -> list[str]:
+        if question == "number 20?":
+            raise KeyboardInterrupt
+        return ["a"]
+
+    with pytest.raises(KeyboardInterrupt):
+        run_eval(golden(tmp_path, questions), target=stops_at_twenty, tracking_uri=store_uri, concurrency=1)
+
+    client = mlflow.MlflowClient(store_uri)
+    (run,) = client.search_runs(["0"])
+    assert run.info.status == "KILLED"
+    assert 1 <= run.data.metrics["num_questions"] <= 20
+    assert "Stopped before the end" in run.data.tags["mlflow.note.content"]
+
+
+def test_a_golden_set_that_changes_under_way_ends_the_run_as_failed(store_uri: str, tmp_path: Path) -> None:
+    """The rows then belong to no golden set that was checked, so the run says FAILED."""
+    path = golden(tmp_path, [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(2000)])
+
+    def edits(question: str) -> list[str]:
+        if question == "number 0?":
+            path.write_text(path.read_text().replace("number 1999?", "number zero?"))
+        return ["a"]
+
+    with pytest.raises(GoldenError, match="changed while it was read"):
+        run_eval(path, target=edits, tracking_uri=store_uri, concurrency=1)
+
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert run.info.status == "FAILED"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": 0}, "k is 0; write a whole number from 1 to 1000"),
+        ({"concurrency": 0}, "concurrency is 0; write a whole number from 1 to 1024"),
+        ({"timeout": float("nan")}, "timeout is nan; write a number of seconds above 0"),
+    ],
+)
+def test_settings_that_cannot_be_run_are_refused_first(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
+    """A wrong setting is found before anything is read or opened."""
+    with pytest.raises(UsageError) as error:
+        run_eval(tmp_path / "not there.jsonl", **settings)
+    assert str(error.value) == message
+
+
+def test_a_run_that_could_measure_nothing_is_refused(tmp_path: Path) -> None:
+    """Questions without any expectation, and no judge: there would be no number."""
+    with pytest.raises(UsageError, match="nothing could be measured"):
+        run_eval(golden(tmp_path, [{"id": 1, "question": "why?"}]), target=answers)
+
+
+def test_without_target_and_corpus_the_message_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    """The default target needs `corpus/NAME` beside the golden set."""
+    with pytest.raises(UsageError, match=r"there is no corpus at .*corpus/small; name one with -t"):
+        run_eval(golden(tmp_path))
+
+
+def test_a_store_that_is_down_is_found_before_a_run_is_opened(tmp_path: Path) -> None:
+    """The message names the store, and no minutes are spent on retries."""
+    with pytest.raises(
+        TrackingError, match=r"MLflow store http://127.0.0.1:9 does not answer: .*; check MLFLOW_TRACKING_URI"
+    ):
+        run_eval(golden(tmp_path), target=answers, tracking_uri="http://user:secret@127.0.0.1:9")
+
+
+def test_an_experiment_is_made_where_there_is_none(store_uri: str, tmp_path: Path) -> None:
+    """`experiment` names it; the second run goes into the same one."""
+    first = run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri, experiment="mine")
+    second = run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri, experiment="mine")
+
+    assert first.experiment_id == second.experiment_id != "0"
+
+
+def test_it_runs_inside_a_running_event_loop(store_uri: str, tmp_path: Path) -> None:
+    """A notebook already runs a loop; the evaluation then runs beside it."""
+
+    async def notebook() -> str:
+        return run_eval(golden(tmp_path), target=answers, tracking_uri=store_uri).status
+
+    assert asyncio.run(notebook()) == "FINISHED"
+
+
+@pytest.mark.parametrize(
+    "name", ["food.jsonl", "travel.jsonl", "cdc.jsonl", "construction.jsonl", "business.jsonl", "wikipedia.json"]
+)
+def test_the_showcase_sets_are_good_but_not_perfect_for_bm25(store_uri: str, name: str) -> None:
+    """Each of our sets runs without an error; a good retriever finds most of it, and not all."""
+    result = run_eval(REPO / "golden" / name, tracking_uri=store_uri, traces="off")
+
+    assert result.totals["num_errors"] == 0
+    assert result.totals["num_questions"] >= 20
+    assert 2 <= result.totals["num_negatives"] <= 3
+    assert 0.7 <= result.metrics["recall_at_k"] <= 0.95
+    assert 0.65 <= result.metrics["mrr"] <= 0.9
+    assert result.metrics["negative_pass_rate"] >= 0.25

@@ -1,0 +1,391 @@
+"""A run's judge against people, another judge, or another run: the figures, what is left out, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, run_eval
+from evaltrack.api.judge_agreement import COUNTED, LABELS, SCALES, JudgesAgreement, judges_agreement
+from evaltrack.errors import UsageError
+from evaltrack.report.judge.agreement import agreement_json
+from evaltrack.scoring.rubric import RubricWeights, grade
+from evaltrack.stats.agreement import label_agreement, numeric_agreement
+from evaltrack.tracking.judge_notes import AGREEMENT, judge_notes
+from evaltrack.tracking.store import connect
+from tests.judging import RESPONSES, SHOWCASE, cli, golden_set, labels_file, lines, observed, store_in
+
+RESAMPLES = 100
+SECOND = RESPONSES / "middling.second.jsonl"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The middling answers of the showcase as a run judged by the reference, and as one judged by the second reader."""
+
+    uri: str
+    reference: RunResult
+    second: RunResult
+
+
+@pytest.fixture(scope="module")
+def judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    """Both runs, made once for all that only read them."""
+    with store_in(tmp_path_factory.mktemp("agreeing"), empty_database) as uri:
+        yield Judged(uri, showcase_run(uri, "auto"), showcase_run(uri, f"recorded:{SECOND}"))
+
+
+def showcase_run(uri: str, judge: str, **settings: Any) -> RunResult:
+    asked = {"target": f"recorded:{RESPONSES / 'middling.jsonl'}", "rubric": "reasoning", "traces": "off"}
+    return run_eval(SHOWCASE, judge=judge, tracking_uri=uri, **{**asked, **settings})
+
+
+def agreed(judged: Judged, **options: Any) -> JudgesAgreement:
+    return judges_agreement(judged.reference.run_id, resamples=RESAMPLES, tracking_uri=judged.uri, **options)
+
+
+def values(row: dict[str, Any], weights: RubricWeights | None = None) -> dict[str, Any]:
+    """Everything comparable in a reference verdict, by the rubric itself."""
+    seen = observed(row)
+    graded = grade(seen, weights or RubricWeights())
+    return {
+        **seen.dimensions.model_dump(),
+        "reasoning_score": graded.score,
+        "hypotheses": seen.hypotheses,
+        "shifts": seen.shifts,
+        "tier": graded.tier,
+        "hard_fails": "+".join(graded.hard_fails) or "none",
+        "crux_treatment": seen.crux_treatment,
+        "uncertainty_treatment": seen.uncertainty_treatment,
+        "mode": seen.mode,
+    }
+
+
+def by_hand(kind: str = "middling", weights: RubricWeights | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What both readers say of each answer."""
+    return tuple(  # type: ignore[return-value]
+        {row["id"]: values(row, weights) for row in lines(f"{kind}.{part}.jsonl")} for part in ("verdicts", "second")
+    )
+
+
+# Figures
+
+
+def test_the_figures_are_those_of_the_coefficients_called_by_hand(judged: Judged) -> None:
+    """Every number and every label of the rubric, with intervals and confusions."""
+    made = agreed(judged, labels=SECOND)
+    own, other = by_hand()
+    ids = sorted(own)
+    assert (made.judge, made.other, made.rubric) == ("evaltrack-reference", "second-reader", "reasoning")
+    assert set(made.numbers) == {
+        "reasoning_score",
+        "hypotheses",
+        "shifts",
+        *observed(lines("strong.verdicts.jsonl")[0]).dimensions.model_dump(),
+    }
+    for name, found in made.numbers.items():
+        sides = [[side[key][name] for key in ids] for side in (own, other)]
+        tolerance = 5 if name == "reasoning_score" else 1
+        assert found == numeric_agreement(*sides, tolerance=tolerance, resamples=RESAMPLES), name
+    assert set(made.labels) == {"tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"}
+    for name, found in made.labels.items():
+        sides = [[side[key][name] for key in ids] for side in (own, other)]
+        assert found == label_agreement(*sides, resamples=RESAMPLES), name
+    assert made.kappa == made.numbers["reasoning_score"].figures["quadratic_kappa"].value
+    assert made.kappa is not None
+    assert 0.5 < made.kappa < 1
+
+
+def test_disagreements_come_largest_first(judged: Judged) -> None:
+    """Those further apart than 5 points, and no others."""
+    made = agreed(judged, labels=SECOND)
+    own, other = by_hand()
+    gaps = {key: abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own}
+    assert {each.id: each.gap for each in made.disagreements} == {key: gap for key, gap in gaps.items() if gap > 5}
+    assert [each.gap for each in made.disagreements] == sorted((gap for gap in gaps.values() if gap > 5), reverse=True)
+    for each in made.disagreements:
+        assert (each.score, each.other) == (own[each.id]["reasoning_score"], other[each.id]["reasoning_score"])
+
+
+def test_two_judges_agree_where_enough_responses_lie_within_the_tolerance(judged: Judged) -> None:
+    """All of them, unless a smaller share is enough; the tolerance is a share of each grade's scale."""
+    own, other = by_hand()
+    gaps = [abs(own[key]["reasoning_score"] - other[key]["reasoning_score"]) for key in own]
+    for tolerance in (None, 0.02, 0.05, 0.5):
+        made = agreed(judged, labels=SECOND, tolerance=tolerance)
+        limit = 100 * (0.05 if tolerance is None else tolerance)
+        share = sum(gap <= limit for gap in gaps) / len(gaps)
+        assert (made.within.tolerance, made.within.n, made.within.agree) == (limit / 100, 30, share == 1)
+        assert made.within.share == pytest.approx(share)
+        assert made.tolerances["crux"] == (1 if tolerance is None else 10 * tolerance)
+        assert made.tolerances["shifts"] == 1
+    near = sum(gap <= 2 for gap in gaps) / len(gaps)
+    assert 0 < near < 1
+    assert agreed(judged, labels=SECOND, tolerance=0.02, needed=near).within.agree
+    assert not agreed(judged, labels=SECOND, tolerance=0.02, needed=near + 0.01).within.agree
+
+
+@pytest.mark.parametrize(("option", "named"), [("tolerance", "tolerance"), ("needed", "share")])
+def test_a_share_is_from_zero_to_one(judged: Judged, option: str, named: str) -> None:
+    """5 % is 0.05."""
+    with pytest.raises(UsageError, match=f"{named} is 5; write a number from 0 to 1"):
+        agreed(judged, labels=SECOND, **{option: 5})
+
+
+def test_the_tolerance_and_the_answer_are_printed(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the table as in the JSON; the command exits 0 whatever the answer is."""
+    asked = ("judge", "agree", judged.reference.run_id, "--labels", str(SECOND), "--tolerance", "0.02")
+    assert cli(*asked) == 0
+    shown = capsys.readouterr().out
+    within = agreed(judged, labels=SECOND, tolerance=0.02).within
+    assert within.share is not None
+    said = f"{round(30 * within.share)} of 30 responses ({100 * within.share:.1f} %) lie within it, all have to"
+    assert f"agree within the tolerance of 0.02: no; {said}" in shown
+    assert "tolerated: reasoning_score 2; " in shown
+    assert cli(*asked, "--share", "0.1", "--output", "json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["within"] == {"tolerance": 0.02, "needed": 0.1, "share": within.share, "n": 30, "agree": True}
+    assert printed["tolerances"]["reasoning_score"] == 2
+
+
+def test_the_agreement_is_kept_with_the_run(judged: Judged) -> None:
+    """Kappa, over how many, with whom; and of which judge under which prompt."""
+    made = agreed(judged, labels=SECOND)
+    kept = judge_notes(connect(judged.uri), judged.reference.run_id).agreement
+    assert kept is not None
+    assert (kept.kappa, kept.n, kept.other) == (made.kappa, 30, "second-reader")
+    assert kept.low == made.numbers["reasoning_score"].figures["quadratic_kappa"].low
+    assert kept.low is not None
+    assert kept.low < kept.kappa
+    assert (kept.judge, kept.judge_prompt) == ("evaltrack-reference", "")
+
+
+def test_part_of_the_labels_and_labels_of_other_questions(judged: Judged, tmp_path: Path) -> None:
+    """What only one side judged is counted, and in no figure."""
+    rows = lines("middling.second.jsonl")
+    extra = [{**rows[0], "id": f"extra-{n}"} for n in range(3)]
+    made = agreed(judged, labels=labels_file(tmp_path / "labels.jsonl", [*rows[:12], *extra]))
+    own, other = by_hand()
+    sides = [
+        [side[row["id"]]["reasoning_score"] for row in sorted(rows[:12], key=lambda row: row["id"])]
+        for side in (own, other)
+    ]
+    score = made.numbers["reasoning_score"]
+    assert (score.n, score.without_a, score.without_b) == (12, 3, 18)
+    alone = numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
+    assert {name: figure.value for name, figure in score.figures.items()} == {
+        name: figure.value for name, figure in alone.figures.items()
+    }
+    assert {each.id for each in made.disagreements} <= {row["id"] for row in rows[:12]}
+
+
+def test_another_run_says_what_its_labels_would(judged: Judged) -> None:
+    """The same figures; the other side is named with its run."""
+    labelled, other = agreed(judged, labels=SECOND), agreed(judged, other_run=judged.second.run_id)
+    assert (other.numbers, other.labels, other.disagreements) == (
+        labelled.numbers,
+        labelled.labels,
+        labelled.disagreements,
+    )
+    assert other.other == f"second-reader (run {judged.second.run_id[:8]})"
+
+
+def test_only_the_same_answers_are_held_against_each_other(judged: Judged, tmp_path: Path) -> None:
+    """Two readers of different texts do not disagree; a run of other answers has nothing to say."""
+    kept, others = lines("middling.jsonl")[:20], lines("flawed.jsonl")[20:]
+    given = tmp_path / "mixed.jsonl"
+    given.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *others]))
+    mixed = showcase_run(judged.uri, f"recorded:{SECOND}", target=f"recorded:{given}")
+    score = agreed(judged, other_run=mixed.run_id).numbers["reasoning_score"]
+    assert (score.n, score.without_b) == (20, 10)
+    flawed = showcase_run(judged.uri, "auto", target=f"recorded:{RESPONSES / 'flawed.jsonl'}")
+    with pytest.raises(UsageError, match="judged no answer that the other has; judge the same responses"):
+        agreed(judged, other_run=flawed.run_id)
+
+
+def test_both_sides_are_scored_by_the_weights_of_the_run(judged: Judged) -> None:
+    """Also where the other run had others: it is judges that are compared."""
+    text = "crux=0.05,brevity=0.15"
+    heavy = showcase_run(judged.uri, "auto", rubric_weights=text)
+    made = judges_agreement(heavy.run_id, labels=SECOND, resamples=RESAMPLES, tracking_uri=judged.uri)
+    through_a_run = judges_agreement(
+        heavy.run_id, other_run=judged.second.run_id, resamples=RESAMPLES, tracking_uri=judged.uri
+    )
+    own, other = by_hand(weights=RubricWeights.parse(text))
+    sides = [[side[key]["reasoning_score"] for key in sorted(own)] for side in (own, other)]
+    assert made.numbers["reasoning_score"] == numeric_agreement(*sides, tolerance=5, resamples=RESAMPLES)
+    assert through_a_run.numbers == made.numbers
+
+
+def test_a_judge_agrees_with_itself(judged: Judged) -> None:
+    """Kappa 1, and nothing to list."""
+    made = agreed(judged, other_run=judged.reference.run_id)
+    assert (made.kappa, made.disagreements) == (pytest.approx(1), ())
+    assert all(found.figures["accuracy"].value == 1 for found in made.labels.values())
+
+
+# The answer rubric
+
+
+ANSWERS = {key: f"Answer {key}." for key in "abcdef"}
+OWN = {"a": 0.9, "b": 0.8, "c": 0.3, "d": 0.75, "e": 1.0, "f": 0.1}
+PEOPLE = {"a": 0.8, "b": 0.3, "c": 0.4, "d": 0.7, "e": 1.0, "f": 0.0}
+
+
+def scores(given: dict[str, float], parts: bool = False) -> list[dict[str, Any]]:
+    names = ("overall_score", "accuracy", "completeness", "relevance") if parts else ("overall_score",)
+    return [{"id": key, **dict.fromkeys(names, score)} for key, score in given.items()]
+
+
+def answer_run(uri: str, folder: Path, rows: list[dict[str, Any]], **fields: Any) -> RunResult:
+    """A run of six answers with these verdicts."""
+    golden, target = golden_set(folder, ANSWERS, **fields)
+    judge = labels_file(folder / "verdicts.jsonl", rows, judge="model")
+    return run_eval(golden, target=target, judge=f"recorded:{judge}", tracking_uri=uri, traces="off")
+
+
+def test_judges_of_answers_are_compared_too(store_uri: str, tmp_path: Path) -> None:
+    """By overall score within 0.1 and its parts, and by whether the answer passes at the run's threshold."""
+    run = answer_run(store_uri, tmp_path, scores(OWN, parts=True))
+    labels = labels_file(tmp_path / "people.jsonl", scores(PEOPLE))
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    sides = [list(side.values()) for side in (OWN, PEOPLE)]
+    assert set(made.numbers) == set(SCALES["answer"])
+    found = made.numbers["overall_score"]
+    assert found == numeric_agreement(*sides, tolerance=0.1, resamples=RESAMPLES)
+    assert found.figures["share_within"].value == 5 / 6
+    assert [(each.id, each.score, each.other) for each in made.disagreements] == [("b", 0.8, 0.3)]
+    assert set(made.labels) == set(LABELS["answer"])
+    outcomes = [["pass" if score >= 0.75 else "fail" for score in side] for side in sides]
+    assert made.labels["outcome"] == label_agreement(*outcomes, resamples=RESAMPLES)
+    assert (made.numbers["accuracy"].n, made.numbers["accuracy"].without_b) == (0, 6)
+    assert made.labels["declined"].n == 0
+    json.dumps(agreement_json(made), allow_nan=False)
+
+
+def test_negatives_are_compared_by_whether_they_were_seen_to_decline(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They have no score that could agree, so nothing is kept for a gate."""
+    run = answer_run(
+        store_uri, tmp_path, [{"id": key, "declined": key in "abcd"} for key in ANSWERS], expected_chunks=[]
+    )
+    people = [{"id": key, "declined": key in "abc", "overall_score": 0.5} for key in ANSWERS]
+    labels = labels_file(tmp_path / "people.jsonl", people)
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    sides = [[key in seen for key in ANSWERS] for seen in ("abcd", "abc")]
+    assert made.labels["declined"] == label_agreement(*sides, resamples=RESAMPLES)
+    assert (made.numbers["overall_score"].n, made.kappa, made.disagreements) == (0, None, ())
+    assert AGREEMENT not in mlflow.get_run(run.run_id).data.tags
+    assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
+    assert re.search(r"\ndeclined +6 ", capsys.readouterr().out)
+
+
+def test_a_row_whose_panel_failed_has_no_verdict(store_uri: str, tmp_path: Path) -> None:
+    """What one of two said is not what the panel said."""
+    golden, target = golden_set(tmp_path, ANSWERS)
+    files = [
+        labels_file(tmp_path / "one.jsonl", scores(OWN), judge="one"),
+        labels_file(tmp_path / "two.jsonl", scores({key: OWN[key] for key in "abcde"}), judge="two"),
+    ]
+    judges = [f"recorded:{file}" for file in files]
+    run = run_eval(golden, target=target, judge=judges, tracking_uri=store_uri, traces="off")
+    labels = labels_file(tmp_path / "people.jsonl", scores(PEOPLE))
+    made = judges_agreement(run.run_id, labels=labels, resamples=RESAMPLES, tracking_uri=store_uri)
+    assert made.judge == "one+two"
+    assert (made.numbers["overall_score"].n, made.numbers["overall_score"].without_a) == (5, 1)
+
+
+def test_where_kappa_is_not_defined_nothing_is_kept(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All alike on both sides: the reason is said, and no gate can take it for agreement."""
+    run = answer_run(store_uri, tmp_path, scores(dict.fromkeys(ANSWERS, 0.9)))
+    labels = labels_file(tmp_path / "people.jsonl", scores(dict.fromkeys(ANSWERS, 0.9)))
+    assert cli("judge", "agree", run.run_id, "--labels", labels) == 0
+    shown = capsys.readouterr().out
+    assert "not defined (" in shown
+    assert "overall_score kappa (quadratic)" in shown
+    assert AGREEMENT not in mlflow.get_run(run.run_id).data.tags
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": SECOND, "other_run": "x"}])
+def test_labels_or_another_run_and_not_both(options: dict[str, Any]) -> None:
+    """Said before the store is asked."""
+    with pytest.raises(UsageError, match="name the labels, or another run, to hold the judge against"):
+        judges_agreement("none", **options)
+
+
+def test_nothing_in_common_is_refused(judged: Judged, tmp_path: Path) -> None:
+    """Labels of other questions alone, or of another rubric."""
+    rows = lines("middling.second.jsonl")
+    other = labels_file(tmp_path / "other.jsonl", [{**row, "id": f"x-{row['id']}"} for row in rows])
+    answers = labels_file(tmp_path / "answers.jsonl", [{"id": row["id"], "overall_score": 0.5} for row in rows])
+    for labels in (other, answers):
+        with pytest.raises(UsageError, match="no question was judged on both sides: evaltrack-reference and"):
+            agreed(judged, labels=labels)
+
+
+def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged, tmp_path: Path) -> None:
+    """Each by what is wrong with it."""
+    answer = answer_run(judged.uri, tmp_path, scores(OWN))
+    with pytest.raises(UsageError, match="was judged by the rubric answer, the other by reasoning"):
+        agreed(judged, other_run=answer.run_id)
+    golden, target = golden_set(tmp_path, ANSWERS, expected_chunks=["x"])
+    unjudged = run_eval(golden, target=target, judge="none", tracking_uri=judged.uri, traces="off")
+    with pytest.raises(UsageError, match="holds no verdict; evaluate with --judge first"):
+        agreed(judged, other_run=unjudged.run_id)
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
+        agreed(judged, other_run="nothing")
+
+
+def test_bad_labels_are_named_by_their_line(judged: Judged, tmp_path: Path) -> None:
+    """As a recorded judge reads them."""
+    rows = lines("middling.second.jsonl")
+    rows[1]["dimensions"]["crux"] = 11
+    labels = labels_file(tmp_path / "labels.jsonl", rows)
+    with pytest.raises(UsageError, match=r"labels.jsonl:2: observed.dimensions.crux: Input should be less than or eq"):
+        agreed(judged, labels=labels)
+
+
+# The command line
+
+
+def test_the_command_line(judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of numbers, one of labels, the disagreements; or JSON with all of them."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", judged.uri)
+    monkeypatch.setenv("COLUMNS", "200")
+    run = judged.reference.run_id
+    assert cli("judge", "agree", run, "--labels", SECOND, "--output", "json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["schema"], printed["judge"], printed["other"]) == (
+        "evaltrack.agreement/1",
+        "evaltrack-reference",
+        "second-reader",
+    )
+    assert set(printed["numbers"]) == {*SCALES["reasoning"], *COUNTED["reasoning"]}
+    assert printed["kappa"] == printed["numbers"]["reasoning_score"]["figures"]["quadratic_kappa"]["value"]
+    confusion = printed["labels"]["tier"]["confusion"]
+    assert confusion["labels"] == [1, 2, 3]
+    assert sum(map(sum, confusion["counts"])) == 30
+    gaps = [each["gap"] for each in printed["disagreements"]]
+    assert gaps == sorted(gaps, reverse=True)
+
+    assert cli("judge", "agree", run, "--run", judged.second.run_id) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"evaltrack-reference against second-reader (run {judged.second.run_id[:8]})\n")
+    for name in (*SCALES["reasoning"], *COUNTED["reasoning"], *LABELS["reasoning"]):
+        assert f"\n{name} " in shown
+    assert f"further apart than the tolerance: {len(gaps)}" in shown or not gaps
+    assert cli("judge", "agree", run) == 2
+    assert "Error: name the labels, or another run" in capsys.readouterr().err

@@ -1,0 +1,458 @@
+"""Judging the stored responses of a run again: against a real judge server and a real store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.entities import Run
+
+from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.api.replay_judge import replay_judge
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.records import Question, Response
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.stats.repeatability import Replay
+from evaltrack.tracking.judge_notes import judge_notes
+from evaltrack.tracking.store import connect
+from tests.judging import (
+    JUDGE,
+    OPTIONS,
+    RESPONSES,
+    SHOWCASE,
+    by_text,
+    cli,
+    golden_set,
+    graded_reply,
+    labels_file,
+    scored_reply,
+    serving,
+)
+from tests.openai_behaviours import Behaviour, quota
+
+Z = 1.959963984540054
+GRADES = {"Answer a.": [7, 7.2, 7.4, 7], "Answer b.": [5, 5, 5.6, 5.5]}
+"""What the judge gives each response, one time after the other: in the run, then in the replay."""
+
+
+def graded(grades: Mapping[str, Sequence[float | str]] = GRADES) -> Behaviour:
+    """A judge of reasoning that gives these grades in turn; a text is written as it stands."""
+    return by_text(
+        {text: [one if isinstance(one, str) else graded_reply(one) for one in each] for text, each in grades.items()}
+    )
+
+
+def scored(scores: Mapping[str, Sequence[float]]) -> Behaviour:
+    """A judge of answers that gives these overall scores in turn."""
+    return by_text({text: [scored_reply(one) for one in each] for text, each in scores.items()})
+
+
+def judged_run(folder: Path, uri: str, answers: Sequence[str] = tuple(GRADES), **settings: Any) -> RunResult:
+    """A run whose answers one judge looked at, one after the other."""
+    golden, target = golden_set(folder, {answer[7]: f"{answer} {OPTIONS}" for answer in answers})
+    asked = {"target": target, "judge": JUDGE, "rubric": "reasoning", "concurrency": 1, "traces": "off"}
+    return run_eval(golden, tracking_uri=uri, **{**asked, **settings})
+
+
+def children(uri: str, run_id: str) -> list[Run]:
+    """The runs below a run."""
+    found = mlflow.MlflowClient(uri).search_runs(["0"])
+    return [run for run in found if run.data.tags.get("mlflow.parentRunId") == run_id]
+
+
+# What a replay measures
+
+
+def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path) -> None:
+    """By hand: 70, 72, 74 and 50, 50, 56. Variances 4 and 12, of the mean 4, of a difference 8."""
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert server.calls == 6
+    assert (made.run_id, made.judge, made.score, made.times) == (run.run_id, JUDGE, "reasoning_score", 2)
+    assert made.judge_prompt == run.signature.judge_prompt != ""
+    assert {row.id: (row.score, row.again, row.spread) for row in made.rows} == {
+        "a": (70, (72, 74), 4),
+        "b": (50, (50, 56), 6),
+    }
+    assert [(row.tier, row.tiers_again) for row in made.rows] == [(3, (3, 3)), (2, (2, 2))]
+    assert [(row.passed, row.passed_again) for row in made.rows] == [(True, (True, True)), (False, (False, False))]
+    assert (made.share_within, made.mean_spread, made.num_changed) == (3 / 4, 5, 0)
+    assert made.noise == pytest.approx(Z * sqrt(2 * (4 + 12) / 2**2))
+    assert (made.asked, made.failed, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
+
+
+def test_it_is_logged_as_a_run_below(store_uri: str, tmp_path: Path) -> None:
+    """FINISHED, with params, metrics and every response; the run itself gets a tag and nothing else."""
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+        before = mlflow.get_run(run.run_id)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    (child,) = children(store_uri, run.run_id)
+    assert (child.info.status, child.info.run_name) == ("FINISHED", "judge replay")
+    assert child.data.params == {"judge": JUDGE, "times": "2", "replayed_run": run.run_id}
+    assert child.data.metrics == pytest.approx(dict(made.metrics))
+    kept = mlflow.artifacts.load_dict(f"runs:/{child.info.run_id}/replay.json")
+    assert [row["again"] for row in kept["rows"]] == [[72, 74], [50, 56]]
+    assert kept["noise"] == made.noise
+
+    after = mlflow.get_run(run.run_id)
+    assert (after.data.metrics, after.data.params) == (before.data.metrics, before.data.params)
+    assert set(after.data.tags) - set(before.data.tags) == {"evaltrack.judge_noise"}
+    noise = judge_notes(connect(store_uri), run.run_id).noise
+    assert noise is not None
+    assert (noise.metric, noise.half_width, noise.times) == ("reasoning_score", made.noise, 2)
+    assert (noise.judge, noise.judge_prompt) == (JUDGE, run.signature.judge_prompt)
+
+
+def test_the_target_is_never_asked(store_uri: str, tmp_path: Path) -> None:
+    """The responses are those that the run holds."""
+    asked: list[str] = []
+
+    def target(question: Question, k: int) -> Response:
+        asked.append(question.id)
+        return Response(answer=f"Answer {question.id}. {OPTIONS}")
+
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri, target=target)
+        assert sorted(asked) == ["a", "b"]
+        replay_judge(run.run_id, times=3, tracking_uri=store_uri)
+    assert sorted(asked) == ["a", "b"]
+
+
+def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
+    """Its verdicts come from the cache; asked for more times, only those are paid."""
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri)
+        first = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+        second = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+        assert server.calls == 6
+        third = replay_judge(run.run_id, times=3, tracking_uri=store_uri)
+        assert server.calls == 8
+    assert second.rows == first.rows
+    assert (first.usage_tokens, second.usage_tokens, third.usage_tokens) == (120, 0, 60)
+    assert [row.again for row in third.rows] == [(72, 74, 70), (50, 56, 55)]
+    assert len(children(store_uri, run.run_id)) == 3
+
+
+def test_without_a_cache_every_verdict_is_paid_for(store_uri: str, tmp_path: Path) -> None:
+    """As the run was: it is its settings that count."""
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri, verdict_cache=False)
+        for _ in range(2):
+            replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert server.calls == 6
+
+
+def test_a_change_of_tier_is_counted(store_uri: str, tmp_path: Path) -> None:
+    """Pass to warning, and warning to soft fail, which fails on both sides."""
+    with serving(behaviour=graded({"Answer a.": [7, 6.9], "Answer b.": [5, 4.9], "Answer c.": [9, 9.1]})):
+        run = judged_run(tmp_path, store_uri, ("Answer a.", "Answer b.", "Answer c."))
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert [(row.tier, row.tiers_again, row.changed) for row in made.rows] == [
+        (3, (2,), True),
+        (2, (1,), True),
+        (3, (3,), False),
+    ]
+    assert made.num_changed == 2
+
+
+def test_a_verdict_that_failed_is_counted_and_in_no_number(store_uri: str, tmp_path: Path) -> None:
+    """Two calls in vain; the tokens of both are in what it cost."""
+    with serving(behaviour=graded({"Answer a.": [7, "no", "no", 7.2], "Answer b.": [5, 5, 5, 5]})) as server:
+        run = judged_run(tmp_path, store_uri)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert server.calls == 2 + 3 + 2
+    assert {row.id: row.again for row in made.rows} == {"a": (None, 72), "b": (50, 50)}
+    assert (made.failed, made.asked, made.share_within, made.usage_tokens) == (1, 4, 1, 5 * 30)
+    assert made.noise == pytest.approx(Z * sqrt(2 * 2 / 2**2))
+    (child,) = children(store_uri, run.run_id)
+    assert child.data.metrics["replay.num_errors"] == 1
+
+
+def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path: Path) -> None:
+    """It says why the last one failed; no noise is made up, and no run is left behind."""
+    with serving(behaviour=graded({"Answer a.": [7, "no"], "Answer b.": [5, "no"]})):
+        run = judged_run(tmp_path, store_uri)
+        with pytest.raises(InconclusiveError) as error:
+            replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert str(error.value).startswith("none of 4 verdicts could be had; the last: judge_error: UnreadableVerdictError")
+    assert children(store_uri, run.run_id) == []
+    assert judge_notes(connect(store_uri), run.run_id).noise is None
+
+
+def test_a_judge_without_credit_ends_it(store_uri: str, tmp_path: Path) -> None:
+    """As in a run: no further question could be judged."""
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+    with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
+        replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert children(store_uri, run.run_id) == []
+
+
+def test_told_hears_of_every_verdict(store_uri: str, tmp_path: Path) -> None:
+    """In order, of how many."""
+    told: list[tuple[int, int]] = []
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+        replay_judge(run.run_id, times=2, tracking_uri=store_uri, told=lambda *each: told.append(each))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
+    """Rounded up, always the same ones, in their order; the noise is that of a run of them all."""
+    answers = [f"Answer {key}." for key in "abcdefghij"]
+    with serving(behaviour=graded({answer: [7, 7.2, 7.2] for answer in answers})) as server:
+        run = judged_run(tmp_path, store_uri, answers)
+        some = replay_judge(run.run_id, times=1, share=0.3, tracking_uri=store_uri)
+        assert server.calls == 10 + 3
+        more = replay_judge(run.run_id, times=1, share=0.31, tracking_uri=store_uri)
+        every = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    ids = [[row.id for row in made.rows] for made in (some, more, every)]
+    assert [len(each) for each in ids] == [3, 4, 10]
+    assert set(ids[0]) < set(ids[1]) < set(ids[2])
+    assert [each == sorted(each) for each in ids] == [True, True, True]
+    assert (some.population, some.left_out) == (10, 0)
+    assert some.noise == every.noise == pytest.approx(Z * sqrt(2 * 2 / 10))
+
+
+@pytest.mark.parametrize("share", [0, -0.1, 1.01])
+def test_a_share_has_bounds(store_uri: str, share: float) -> None:
+    """Above 0, up to 1."""
+    with pytest.raises(UsageError, match=f"share is {share}; write a number above 0, up to 1"):
+        replay_judge("nothing", share=share, tracking_uri=store_uri)
+
+
+def test_run_can_check_its_judge_at_once(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`run --replay-check 50` judges half of the responses once more, and says how far the scores lay apart."""
+    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": f"Answer b. {OPTIONS}"})
+    asked = ("run", golden, "-t", target, "--judge", JUDGE, "--rubric", "reasoning", "--traces", "off")
+    with serving(behaviour=graded({"Answer": [7, 7, 7.2]})) as server:
+        assert cli(*asked, "--replay-check", "50") == 0
+    assert server.calls == 3
+    shown = capsys.readouterr().out
+    assert "openai:gpt-4o-mini: 1 response judged once again, 30 tokens" in shown
+    assert "mean spread of a response: 2.000" in shown
+
+
+# Other judges, rubrics and settings
+
+
+def test_rows_without_a_score_are_left_out(store_uri: str, tmp_path: Path) -> None:
+    """A response that could not be judged, and one that was never there."""
+    golden, target = golden_set(tmp_path, {"a": f"Answer a. {OPTIONS}", "b": "Answer b.", "c": None})
+    with serving(behaviour=graded({"Answer a.": [7, 7], "Answer b.": ["no"]})):
+        run = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert ([row.id for row in made.rows], made.left_out) == (["a"], 2)
+
+
+def test_answers_are_judged_again_too(store_uri: str, tmp_path: Path) -> None:
+    """By their overall score, within 0.05; the noise is of the judge's mean score."""
+    with serving(behaviour=scored({"Answer a.": [0.8, 0.85, 0.7], "Answer b.": [0.5, 0.5, 0.5]})):
+        run = judged_run(tmp_path, store_uri, rubric="answer")
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert (made.score, made.share_within, made.num_changed) == ("overall_score", 3 / 4, 1)
+    assert [row.tier for row in made.rows] == [None, None]
+    assert made.noise == pytest.approx(Z * sqrt(2 * 0.0175 / 3 / 2**2))
+    noise = judge_notes(connect(store_uri), run.run_id).noise
+    assert noise is not None
+    assert noise.metric == "judge_score"
+
+
+def test_what_the_judge_does_not_decide_is_no_change(store_uri: str, tmp_path: Path) -> None:
+    """A question that failed for a tool that was not called has not changed when its answer is judged again."""
+    golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_tools=["search"])
+    with serving(behaviour=scored({"Answer a.": [0.9]})):
+        run = run_eval(golden, target=target, judge=JUDGE, tracking_uri=store_uri, traces="off")
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert [row["passed"] for row in run.rows] == [False]
+    assert (made.num_changed, made.noise) == (0, 0)
+
+
+def test_of_trials_the_one_response_that_is_kept_is_judged(store_uri: str, tmp_path: Path) -> None:
+    """Against its own verdict and not the mean of them all; no trial's verdict is used again."""
+    with serving(behaviour=graded({"Answer a.": [8, 8.6, 8.2, 8.1, 8.3]})) as server:
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), trials=3)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert server.calls == 5
+    assert [row["reasoning_score"] for row in run.rows] == [pytest.approx((80 + 86 + 82) / 3)]
+    assert [(row.score, row.again) for row in made.rows] == [(80, (81, 83))]
+
+
+def test_the_weights_of_the_run_make_the_scores(store_uri: str, tmp_path: Path) -> None:
+    """Again as they did before."""
+    replies = [json.loads(graded_reply(0)) for _ in range(2)]
+    replies[0]["dimensions"]["crux"], replies[1]["dimensions"]["crux"] = 8, 9
+    weights = (
+        "h_count=0,oscillation=0,crux=1,epistemic_honesty=0,process_integrity=0,actionability=0,brevity=0,format=0"
+    )
+    with serving(*map(json.dumps, replies)):
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), rubric_weights=weights)
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert [(row.score, row.again) for row in made.rows] == [(80, (90,))]
+
+
+def test_a_panel_is_asked_again_as_a_panel(store_uri: str, tmp_path: Path) -> None:
+    """The score is the mean of both, each time."""
+    with serving(behaviour=graded({"Answer a.": [7, 7.4, 7.2, 7.8]})) as server:
+        run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=[JUDGE, "openai:gpt-4o"])
+        made = replay_judge(run.run_id, times=1, tracking_uri=store_uri)
+    assert server.calls == 4
+    assert made.judge == "openai:gpt-4o-mini+openai:gpt-4o"
+    assert [(row.score, row.again) for row in made.rows] == [(72, (75,))]
+
+
+OWN = "given = iter([0.5, 0.9, 0.7])\ndef judge(question, response):\n    return {'overall_score': next(given)}\n"
+
+
+def test_a_function_of_ones_own_can_be_asked_again(store_uri: str, tmp_path: Path) -> None:
+    """It has no prompt that could have changed."""
+    Path("replayed_judge.py").write_text(OWN)
+    run = judged_run(tmp_path, store_uri, ("Answer a.",), judge="replayed_judge:judge", rubric="answer")
+    made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert [(row.score, row.again) for row in made.rows] == [(0.5, (0.9, 0.7))]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("asked", [{}, {"judge": f"recorded:{RESPONSES / 'strong.second.jsonl'}"}])
+def test_recorded_verdicts_are_refused(store_uri: str, asked: dict[str, Any]) -> None:
+    """A file says the same again, which measures nothing; also where `auto` found it."""
+    run = run_eval(SHOWCASE, rubric="reasoning", tracking_uri=store_uri, traces="off", **asked)
+    with pytest.raises(UsageError) as refused:
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    said = f"judge `{run.signature.judge}`: verdicts that were recorded cannot be given again"
+    assert str(refused.value) == said
+    assert children(store_uri, run.run_id) == []
+
+
+def test_recorded_verdicts_of_a_model_are_refused_too(store_uri: str, tmp_path: Path) -> None:
+    """Though they count as that model's, and it could be asked: its prompt is not known."""
+    labels = labels_file(tmp_path / "labels.jsonl", [{"id": "a", "overall_score": 0.5}], judge="openai:gpt-4o")
+    run = judged_run(tmp_path, store_uri, ("Answer a.",), judge=f"recorded:{labels}", rubric="answer")
+    with serving(scored_reply(1)) as server, pytest.raises(UsageError, match="verdicts that were recorded"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    assert server.calls == 0
+
+
+def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
+    """Its scatter would be that of another judge; nothing is asked."""
+    with serving(behaviour=graded()) as server:
+        run = judged_run(tmp_path, store_uri)
+        older = run.signature.model_copy(update={"judge_prompt": "0123456789abcdef"})
+        mlflow.MlflowClient(store_uri).set_tag(run.run_id, "evaltrack.signature", older.model_dump_json())
+        with pytest.raises(UsageError) as refused:
+            replay_judge(run.run_id, tracking_uri=store_uri)
+    assert server.calls == 2
+    prompt = run.signature.judge_prompt
+    assert str(refused.value) == f"the judge's prompt was 0123456789abcdef and is {prompt}; evaluate again"
+
+
+def test_a_judge_that_cannot_be_reached_is_refused(store_uri: str, tmp_path: Path) -> None:
+    """With what to set."""
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+
+
+def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> None:
+    """There is nothing to judge again; and a run that is not there is said to be so."""
+    golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
+    run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
+    with pytest.raises(UsageError, match="holds no judged response; evaluate with --judge first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
+        replay_judge("nothing", tracking_uri=store_uri)
+    with mlflow.start_run() as foreign:
+        pass
+    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
+        replay_judge(foreign.info.run_id, tracking_uri=store_uri)
+
+
+@pytest.mark.parametrize("times", [0, -1, 101])
+def test_times_have_bounds(store_uri: str, times: int) -> None:
+    """From 1 to 100, said before the store is asked."""
+    with pytest.raises(UsageError, match=f"times is {times}; write a number from 1 to 100"):
+        replay_judge("nothing", times=times, tracking_uri=store_uri)
+
+
+def test_a_run_of_another_folder_is_refused(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says where to go."""
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+        here = Path.cwd()
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
+            replay_judge(run.run_id, tracking_uri=store_uri)
+
+
+# Where it is shown
+
+
+@pytest.fixture
+def replayed(store_uri: str, tmp_path: Path) -> tuple[RunResult, RunResult, Replay]:
+    """A baseline with 70 and 50, a candidate with 72 and 54, of which the replay gives 76, 72 and 50, 54."""
+    later = {"Answer a!": [7.2, 7.6, 7.2], "Answer b!": [5.4, 5, 5.4]}
+    with serving(behaviour=graded({**GRADES, **later})):
+        before = judged_run(tmp_path, store_uri)
+        after = judged_run(tmp_path, store_uri, tuple(later))
+        return before, after, replay_judge(after.run_id, times=2, tracking_uri=store_uri)
+
+
+def test_a_comparison_shows_the_noise_beside_the_difference(
+    store_uri: str, replayed: tuple[RunResult, RunResult, Replay]
+) -> None:
+    """Terminal, Markdown and JSON: the mean rose by 3, which the judge alone could have done."""
+    before, after, replay = replayed
+    assert replay.noise == pytest.approx(Z * sqrt(2 * (16 / 3 + 16 / 3) / 2**2))
+    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
+    metric = next(metric for metric in made.metrics if metric.name == "reasoning_score")
+    assert (metric.delta, metric.noise) == (3, replay.noise)
+    assert {m.noise for m in made.metrics if m.name != "reasoning_score"} == {None}
+    said = f"Reasoning score: within the noise of the judge, which is {replay.noise:.3f}"
+    assert said in comparison_text(made)
+    assert said.replace(":", "\\:") in comparison_markdown(made)
+    found = comparison_json(made)["metrics"]
+    assert (found["reasoning_score"]["judge_noise"], found["h_count"]["judge_noise"]) == (replay.noise, None)
+    kept = mlflow.artifacts.load_dict(f"runs:/{after.run_id}/comparison.json")
+    assert kept["metrics"]["reasoning_score"]["judge_noise"] == replay.noise
+
+
+def test_a_difference_beyond_the_noise_is_said_to_be(store_uri: str, tmp_path: Path) -> None:
+    """A judge that never wavers has a noise of 0, and any difference is beyond it."""
+    with serving(behaviour=graded({"Answer a.": [7], "Answer a!": [7.1]})):
+        before, after = (judged_run(tmp_path, store_uri, (text,)) for text in ("Answer a.", "Answer a!"))
+        replay_judge(before.run_id, times=2, tracking_uri=store_uri)
+    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False)
+    assert "Reasoning score: beyond the noise of the judge, which is 0.000" in comparison_text(made)
+
+
+def test_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table for people, JSON for machines on a clean stdout, and the exit code of what is refused."""
+    with serving(behaviour=graded()):
+        run = judged_run(tmp_path, store_uri)
+        assert cli("judge", "replay", run.run_id, "--times", "2") == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert shown[0] == "openai:gpt-4o-mini: 2 responses judged 2 times again, 120 tokens"
+        assert shown[1] == "within 5 % of the run's score: 75.0 %"
+        assert shown[3:] == [
+            "changed tier or outcome: 0 of 2",
+            "noise of the judge: two runs' means differ by up to 5.544 by it alone (95 %)",
+            "  b: 50.000, again 50.000, 56.000",
+            "  a: 70.000, again 72.000, 74.000",
+        ]
+        assert cli("judge", "replay", run.run_id, "--times", "2", "--output", "json") == 0
+        printed = json.loads(capsys.readouterr().out)
+        assert (printed["schema"], printed["judge_tokens"], printed["times"]) == ("evaltrack.replay/1", 0, 2)
+        assert cli("judge", "replay", run.run_id, "--times", "0") == 2
+        assert "Error: times is 0; write a number from 1 to 100" in capsys.readouterr().err

@@ -1,0 +1,493 @@
+"""The pages that `run` and `compare` log and that `evaltrack report` writes, from a real MLflow store."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, report_html, resume_run, run_eval
+from evaltrack.api.accept_question import accept_question
+from evaltrack.api.report_html import stored_result
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.evaluation.result import RunResult as Result
+from evaltrack.records import Question, Response, Source
+from evaltrack.report.run.json_form import run_json
+from evaltrack.rows.reader import read_table
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
+from tests.api.test_evaluate import QUESTIONS, golden
+from tests.conftest import REPO, evaltrack
+from tests.judging import cli, store_in
+from tests.report.test_html import Page, assert_inert
+from tests.tracking.test_baselines import broken, good, worse
+
+MINE = """
+import os
+
+def ask(question, k):
+    if os.path.exists("broken") and "2" in question:
+        raise ValueError("down")
+    return ["a"]
+"""
+
+
+def artifact(uri: str, run_id: str, name: str) -> str:
+    """A file that the run holds."""
+    return Path(mlflow.MlflowClient(uri).download_artifacts(run_id, name)).read_text(encoding="utf-8")
+
+
+def logged(uri: str, run_id: str, name: str = "report.html") -> Page:
+    """A page that the run holds, which is inert."""
+    page = Page(artifact(uri, run_id, name))
+    assert_inert(page)
+    return page
+
+
+def written(*arguments: Any, **options: Any) -> Page:
+    """The page as `report_html` makes it, which is inert."""
+    page = Page(report_html(*arguments, **options))
+    assert_inert(page)
+    return page
+
+
+def figures(page: Page) -> list[str]:
+    """Every number that is read on the page."""
+    return re.findall(r"\d[\d,.]*", page.words)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A store with a run, which has traces, and one that is worse, of which one question has one."""
+
+    uri: str
+    first: RunResult
+    second: RunResult
+
+    @property
+    def client(self) -> mlflow.MlflowClient:
+        return mlflow.MlflowClient(self.uri)
+
+
+def two_runs(folder: Path, uri: str) -> Kept:
+    path = golden(folder)
+    first = run_eval(path, target=good, tracking_uri=uri, run_name="first", traces="all")
+    return Kept(uri, first, run_eval(path, target=worse, tracking_uri=uri, run_name="second", traces="failed"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def user_interface() -> Iterator[None]:
+    """Where MLflow's UI is, so that the pages link to it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALTRACK_UI_URL", "http://mlflow.example")
+        yield
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Kept]:
+    """Two runs that no test changes."""
+    folder = tmp_path_factory.mktemp("kept")
+    with store_in(folder, empty_database) as uri:
+        yield two_runs(folder, uri)
+
+
+@pytest.fixture
+def here(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    """The same, as the command line finds them, and an empty working directory."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", kept.uri)
+    monkeypatch.chdir(tmp_path)
+    return kept
+
+
+# The page of a run
+
+
+def test_the_page_that_a_run_logged_is_the_one_that_is_written_later(store_uri: str, tmp_path: Path) -> None:
+    """The same numbers, questions, groups, notes and links: all of it stands in the run."""
+    made = run_eval(golden(tmp_path), target=broken, tracking_uri=store_uri, require="recall_at_k>=0.9", k=3)
+    then, now = logged(store_uri, made.run_id), written(made.run_id, tracking_uri=store_uri)
+    assert now.words == then.words
+    assert now.data == then.data
+    assert now.elements == then.elements
+    assert [each["group"] for each in now.questions] == ["error", "pass", "pass"]
+    assert "target_error" in now.questions[0]["detail"]
+    assert "1 error is in no mean." in now.words
+    assert "met recall_at_k >= 0.9" in now.words
+    assert f"Recall@3 {made.metrics['recall_at_k']:.3f} n {made.counts['recall_at_k']}" in now.words
+    assert made.link in now.links
+
+
+def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Path) -> None:
+    """Every field of the result but the rows that a terminal shows."""
+    made = run_eval(
+        golden(tmp_path),
+        target=broken,
+        tracking_uri=store_uri,
+        traces="off",
+        require="mrr>0.5",
+        price_in=1,
+        price_out=2,
+    )
+    store = connect(store_uri)
+    back = stored_result(store, find_evaluation(store, made.run_id))
+    for name in sorted(set(Result.__dataclass_fields__) - {"errors", "missed", "read_rows"}):
+        assert getattr(back, name) == getattr(made, name), name
+    assert back.rows == made.rows
+
+
+def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, tmp_path: Path) -> None:
+    """In MLflow's own experiment, or another one by name; one that did not finish is none."""
+    runs = two_runs(tmp_path, store_uri)
+    runs.client.update_run(like(runs, status="FAILED"), status="FAILED")
+    assert "second: 3 questions of small" in written(tracking_uri=store_uri).words
+    with pytest.raises(UsageError, match="no finished run"):
+        report_html(experiment="empty", tracking_uri=store_uri)
+
+
+@pytest.mark.parametrize(("traces", "traced"), [("all", {"007", "b", "c"}), ("failed", {"b"}), ("off", set())])
+def test_links_lead_to_traces_that_are_there(store_uri: str, tmp_path: Path, traces: Any, traced: set[str]) -> None:
+    """Of each question that has one, by its id, in the logged page and in the written one."""
+    made = run_eval(golden(tmp_path), target=worse, tracking_uri=store_uri, traces=traces)
+    mlflow.set_tracking_uri(store_uri)
+    there = mlflow.search_traces(locations=[made.experiment_id], run_id=made.run_id, return_type="list")
+    ids = {trace.info.client_request_id: trace.info.trace_id for trace in there}
+    assert set(ids) == traced
+    for page in (logged(store_uri, made.run_id), written(made.run_id, tracking_uri=store_uri)):
+        links = {each["id"]: each["sides"][0]["trace"] for each in page.questions if "trace" in each["sides"][0]}
+        assert links == ids
+        assert page.data["traces"][0].startswith("http")
+
+
+def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_path: Path) -> None:
+    """The one that is logged is the newest of them; a run of another k is not one.
+
+    The page of the first of them ends in that run, and shows no later one.
+    """
+    runs = two_runs(tmp_path, store_uri)
+    first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
+    assert "The last runs" not in first.words
+    line = "Recall@5 1.000 → 0.500 2 runs, this one last"
+    assert line in second.words
+    assert line in written(runs.second.run_id, tracking_uri=store_uri).words
+    run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, k=2, traces="off")
+    assert line in written(runs.second.run_id, tracking_uri=store_uri).words
+    assert "The last runs" not in written(runs.first.run_id, tracking_uri=store_uri).words
+    assert "The last runs" not in written(tracking_uri=store_uri).words
+
+
+def test_a_golden_set_with_a_quote_in_its_name_runs_and_reports(store_uri: str, tmp_path: Path) -> None:
+    """MLflow cannot search for it, so that there is no history; all else is as ever."""
+    path = golden(tmp_path).rename(tmp_path / "it's.jsonl")
+    runs = [run_eval(path, target=ask, tracking_uri=store_uri, traces="off") for ask in (good, worse)]
+    assert "3 questions of it's" in logged(store_uri, runs[1].run_id).words
+    assert written(tracking_uri=store_uri).words == written(runs[1].run_id, tracking_uri=store_uri).words
+    made = compare_runs(runs[1].run_id, runs[0].run_id, tracking_uri=store_uri)
+    assert (made.verdict, made.history) == ("regression", ())
+    assert "The last runs" not in logged(store_uri, runs[1].run_id, "comparison.html").words
+
+
+def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that of the time before; it stands once in its own history."""
+    (tmp_path / "reported.py").write_text(MINE)
+    asked = [{"id": str(n), "question": f"number {n}?", "expected_chunks": ["a"]} for n in range(3)]
+    path = golden(tmp_path, asked)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("broken").touch()
+    options: dict[str, Any] = {"target": "python:reported:ask", "tracking_uri": store_uri, "traces": "failed"}
+    made = run_eval(path, **options)
+    before = logged(store_uri, made.run_id)
+    assert [each["group"] for each in before.questions] == ["error", "pass", "pass"]
+    assert "trace" in before.questions[0]["sides"][0]
+    Path("broken").unlink()
+    resume_run(made.run_id, retry_errors=True, tracking_uri=store_uri)
+
+    page = logged(store_uri, made.run_id)
+
+    assert [each["group"] for each in page.questions] == ["pass"] * 3
+    assert not any("trace" in each["sides"][0] for each in page.questions)
+    assert page.words.startswith("3 of 3 questions passed")
+    assert "The last runs" not in page.words
+    again = written(made.run_id, tracking_uri=store_uri)
+    assert (again.words, again.data) == (page.words, page.data)
+
+
+def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
+    """Of 100, with what the judge said; a question without sources lists none."""
+    flawed = REPO / "golden" / "reasoning_responses" / "flawed.jsonl"
+    made = run_eval(
+        REPO / "golden" / "reasoning.jsonl",
+        target=f"recorded:{flawed}",
+        rubric="reasoning",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    page = logged(store_uri, made.run_id)
+    passed = round(made.metrics["pass_rate"] * 30)
+    assert page.words.startswith(f"{passed} of 30 questions passed: reasoning")
+    assert f"Reasoning score {made.metrics['reasoning_score']:.3f} n 30" in page.words
+    assert [each["group"] for each in page.questions] == ["fail"] * (30 - passed) + ["pass"] * passed
+    row = next(row for row in made.rows if row["id"] == page.questions[0]["id"])
+    (side,) = page.questions[0]["sides"]
+    assert ["Reasoning score", f"{row['reasoning_score']:.3f}"] in side["scores"]
+    assert side["verdicts"] == [[row["verdicts"][0]["judge"], row["verdicts"][0]["reasoning"]]]
+    assert (side["sources"], "missing" in side) == (None, False)
+    assert page.questions[0]["detail"].startswith("scored 0, ")
+    assert written(made.run_id, tracking_uri=store_uri).data == page.data
+
+
+def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_path: Path) -> None:
+    """With how many of its trials passed."""
+    calls = {"second?": 0}
+
+    def now_and_then(question: Question, k: int) -> Response:
+        if question.question in calls:
+            calls["second?"] += 1
+            return Response(answer="so", sources=(Source(chunk_id="b" if calls["second?"] == 1 else "x"),))
+        return good(question, k)
+
+    made = run_eval(
+        golden(tmp_path), target=now_and_then, tracking_uri=store_uri, trials=3, concurrency=1, traces="off"
+    )
+    page = logged(store_uri, made.run_id)
+    assert [(each["id"], each["group"]) for each in page.questions] == [("b", "fail"), ("007", "pass"), ("c", "pass")]
+    assert page.questions[0]["detail"] == "passed 1 of 3 trials"
+    assert "Flaky 0.333" in page.words
+    assert written(made.run_id, tracking_uri=store_uri).data == page.data
+
+
+# The page of a comparison
+
+
+def test_compare_logs_the_page_that_is_written_later(store_uri: str, tmp_path: Path) -> None:
+    """With the flip first, links to both runs and to the traces that are there, and the last runs."""
+    runs = two_runs(tmp_path, store_uri)
+    first, second = runs.first, runs.second
+    made = compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
+    page = logged(store_uri, second.run_id, "comparison.html")
+    assert page.words.startswith("Regression: small")
+    assert [(each["id"], each["group"]) for each in page.questions] == [("b", "flip"), ("007", "same"), ("c", "same")]
+    assert {first.link, second.link, made.compare_link} <= set(page.links)
+    assert "Recall@5 1.000 → 0.500 2 runs, this one last" in page.words
+    there = {
+        run.run_id: {t.info.client_request_id: t.info.trace_id for t in _traces(store_uri, run)}
+        for run in (first, second)
+    }
+    assert [side["trace"] for side in page.questions[0]["sides"]] == [there[run.run_id]["b"] for run in (first, second)]
+    assert ["trace" in each["sides"][0] for each in page.questions[1:]] == [False, False]  # those have none
+    assert [run.run_id in link for run, link in zip((first, second), page.data["traces"], strict=True)] == [True, True]
+
+    again = written(second.run_id, first.run_id, tracking_uri=store_uri)
+    assert (again.words, again.data) == (page.words, page.data)
+
+
+def _traces(uri: str, run: RunResult) -> list[Any]:
+    mlflow.set_tracking_uri(uri)
+    return list(mlflow.search_traces(locations=[run.experiment_id], run_id=run.run_id, return_type="list"))
+
+
+def test_a_report_of_a_comparison_records_nothing(kept: Kept) -> None:
+    """It is a look, not a verdict."""
+
+    def held() -> object:
+        run_id = kept.second.run_id
+        return kept.client.get_run(run_id).to_dictionary(), [each.path for each in kept.client.list_artifacts(run_id)]
+
+    before = held()
+    report_html(kept.second.run_id, kept.first.run_id, tracking_uri=kept.uri)
+    assert held() == before
+
+
+def test_a_saved_baseline_is_compared_too(kept: Kept, tmp_path: Path) -> None:
+    """It has a name and no link; its questions have no traces."""
+    first, second, store_uri = kept.first, kept.second, kept.uri
+    path = tmp_path / "baseline <b>.json"
+    path.write_text("".join(run_json(first)), encoding="utf-8")
+    page = written(second.run_id, baseline_file=path, tracking_uri=store_uri)
+    assert page.words.startswith("Regression: small")
+    assert "second against baseline <b>.json" in page.words
+    assert (second.link in page.links, first.link in page.links) == (True, False)
+    assert ["trace" in side for side in page.questions[0]["sides"]] == [False, True]
+    assert page.data["traces"][0] is None
+    with pytest.raises(UsageError, match="name a baseline run or a baseline file, not both"):
+        report_html(second.run_id, first.run_id, baseline_file=path, tracking_uri=store_uri)
+
+
+def test_what_people_accepted_stands_in_both_pages(store_uri: str, tmp_path: Path) -> None:
+    """Who, when and why, as text; the question is still the first that did not pass."""
+    runs = two_runs(tmp_path, store_uri)
+    first, second = runs.first, runs.second
+    made = accept_question(second.run_id, "b", "Known since <b>May</b>.", tracking_uri=store_uri)
+    said = f"accepted by {made.by}, {made.at[:10]}: Known since <b>May</b>."
+    page = written(second.run_id, tracking_uri=store_uri)
+    assert page.question("b")["note"] == said
+    assert [each["group"] for each in page.questions] == ["fail", "pass", "pass"]
+    compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
+    for page in (
+        logged(store_uri, second.run_id, "comparison.html"),
+        written(second.run_id, first.run_id, tracking_uri=store_uri),
+    ):
+        assert page.question("b")["note"] == said
+        assert page.question("b")["excused"] is True
+    assert "note" not in written(first.run_id, tracking_uri=store_uri).question("b")
+
+
+# What cannot be reported
+
+
+def like(kept: Kept, summary: object = None, status: str = "FINISHED") -> str:
+    """A run that says of itself what the first one does, with another summary: bytes as they are, None none."""
+    run_id: str = kept.client.create_run("0", tags=kept.client.get_run(kept.first.run_id).data.tags).info.run_id
+    path = Path(kept.client.get_run(run_id).info.artifact_uri.removeprefix("file://")) / "summary.json"
+    if summary is not None:
+        kept.client.log_dict(run_id, {}, "summary.json")
+        path.write_bytes(summary if isinstance(summary, bytes) else json.dumps(summary).encode())
+    kept.client.update_run(run_id, status=status)
+    return run_id
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *((name, None) for name in ("schema", "status", "metrics", "counts", "groups", "criteria", "target_seconds")),
+        ("schema", "evaltrack.run/0"),
+        ("groups", {"d": {"mrr": 0.5}}),
+        ("signature", {"golden": "small"}),
+        ("criteria", [{"criterion": "no such>1", "value": 1, "met": True}]),
+    ],
+)
+def test_a_run_of_another_version_is_told(kept: Kept, key: str, value: Any) -> None:
+    """With the run, and what is wrong with it; None takes the key away."""
+    said = json.loads(artifact(kept.uri, kept.first.run_id, "summary.json"))
+    del said[key]
+    run_id = like(kept, said | ({} if value is None else {key: value}))
+    with pytest.raises(TrackingError) as raised:
+        report_html(run_id, tracking_uri=kept.uri)
+    assert str(raised.value).startswith(f"summary.json of run {run_id} is damaged or of another version: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"", b"{", b"\xff", b"[" * 100_000, b"[]", b"null", b'"a"', b"{}"),
+    ],
+    ids=lambda text: text[:4].decode("latin-1"),
+)
+def test_a_summary_that_is_none_is_told(kept: Kept, text: bytes) -> None:
+    """As damaged."""
+    run_id = like(kept, text)
+    with pytest.raises(TrackingError) as raised:
+        report_html(run_id, tracking_uri=kept.uri)
+    assert str(raised.value).startswith(f"summary.json of run {run_id} is damaged or of another version: ")
+
+
+def test_a_run_that_lacks_what_it_held_is_told(kept: Kept) -> None:
+    """Its summary, or its rows."""
+    for name, summary in (
+        ("summary.json", None),
+        ("per_question.parquet", json.loads(artifact(kept.uri, kept.first.run_id, "summary.json"))),
+    ):
+        run_id = like(kept, summary)
+        with pytest.raises(TrackingError, match=f"{name} of run {run_id}"):
+            report_html(run_id, tracking_uri=kept.uri)
+
+
+def test_a_run_that_has_not_ended_is_told(kept: Kept) -> None:
+    """As one that cannot be reported yet."""
+    run_id = like(kept, status="RUNNING")
+    with pytest.raises(InconclusiveError, match=f"run {run_id} is still RUNNING"):
+        report_html(run_id, tracking_uri=kept.uri)
+
+
+def test_a_run_of_somebody_else_is_told(kept: Kept) -> None:
+    """It is none of evaltrack's."""
+    run = kept.client.create_run("0")
+    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
+        report_html(run.info.run_id, tracking_uri=kept.uri)
+
+
+# The command line
+
+
+def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+    """To a file, over what is there, or to stdout; where and how large is said on stderr, and it ends with 0."""
+    first, second = here.first, here.second
+    capsys.readouterr()
+    Path("run.html").write_text("old")
+    assert cli("report", second.run_id, "-o", "run.html") == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "run.html (0.0 MB)\n")
+    text = Path("run.html").read_text(encoding="utf-8")
+    assert Page(text).words.startswith("2 of 3 questions passed: small")
+    assert cli("report", second.run_id, "-o", "-") == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (text, "")
+    assert cli("report", first.run_id, "--baseline-run", second.run_id, "-o", "drift.html") == 0
+    assert Page(Path("drift.html").read_text(encoding="utf-8")).words.startswith("No regression: small")
+    Path("saved.json").write_text("".join(run_json(first)), encoding="utf-8")
+    assert cli("report", second.run_id, "--baseline", "saved.json", "-o", "drift.html") == 0, "whatever the verdict"
+    assert Page(Path("drift.html").read_text(encoding="utf-8")).words.startswith("Regression: small")
+
+
+def test_compare_writes_the_same_page(here: Kept) -> None:
+    """By the suffix of the file; what is not to be recorded is not."""
+    options = [here.second.run_id, "--baseline-run", here.first.run_id]
+    assert cli("compare", *options, "--no-log", "-o", "x.html", "-o", "x.json") == 1
+    assert cli("report", *options, "-o", "y.html") == 0
+    assert Path("x.html").read_bytes() == Path("y.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["-o", "missing/x.html"], 2, "missing/x.html: its folder does not exist; name a file in one that does"),
+        (["-o", "."], 2, ".: cannot be written: Is a directory; name another file"),
+        (["-o", ""], 2, ""),
+        ([], 2, "Missing option"),
+        (["nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
+        (["--baseline-run", "nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
+        (["--baseline", "missing.json", "-o", "x.html"], 2, "missing.json: cannot be read: No such file"),
+        (["--experiment", "nothing", "-o", "x.html"], 2, "no finished run"),
+        (["RUNNING", "-o", "x.html"], 3, "is still RUNNING"),
+        (["DAMAGED", "-o", "x.html"], 3, "is damaged or of another version: schema"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_report_refuses(
+    here: Kept, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, told: str
+) -> None:
+    """With the exit code of what is wrong, a message, no traceback, and no file."""
+    made = {"RUNNING": like(here, status="RUNNING"), "DAMAGED": like(here, {})}
+    capsys.readouterr()
+    assert cli("report", *(made.get(each, each) for each in arguments)) == code
+    said = capsys.readouterr()
+    assert told in said.err
+    assert "internal" not in said.err
+    assert said.out == ""
+    assert not Path("x.html").exists()
+
+
+def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Path) -> None:
+    """The page says that it is UTF-8, so that it is, whatever the terminal takes."""
+    asked = [{**QUESTIONS[0], "question": "שלום, wie weit? 😀"}]
+    run_eval(golden(tmp_path, asked), target=good, tracking_uri=store_uri, traces="off")
+    env = {"MLFLOW_TRACKING_URI": store_uri, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(REPO)}
+    ended = evaltrack("report", "-o", "-", cwd=Path.cwd(), env=env)
+    assert ended.returncode == 0, ended.stderr
+    assert Page(ended.stdout).questions[0]["q"] == "שלום, wie weit? 😀"
+
+
+def test_rows_of_a_run_are_read_by_their_ids(kept: Kept) -> None:
+    """In the order of the golden set, whole or certain columns."""
+    path = Path(kept.client.download_artifacts(kept.first.run_id, "per_question.parquet"))
+    whole = list(read_table(path))
+    assert [row["id"] for row in whole] == ["007", "b", "c"]
+    assert list(read_table(path, ids={"c", "007", "none"})) == [whole[0], whole[2]]
+    assert list(read_table(path, ["id", "passed"], ["b"])) == [{"id": "b", "passed": True}]
+    assert list(read_table(path, ids=[])) == []

@@ -1,0 +1,95 @@
+"""What is printed where nobody reads it, or on an output that is not UTF-8; in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.cli import main
+from tests.api.test_evaluate import golden
+from tests.tracking.test_baselines import good, worse
+
+TARGET = "python:tests.tracking.test_baselines:good"
+
+
+def code(*arguments: str | Path) -> int:
+    """The exit code of the command line."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(map(str, arguments)))
+    found = ended.value.code
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stdout and stderr are pipes that nobody reads any more, as behind `| head`."""
+    streams = []
+    for name in ("stdout", "stderr"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        streams.append(os.fdopen(writer, "w", encoding="utf-8"))
+        monkeypatch.setattr(sys, name, streams[-1])
+    yield
+    for stream in streams:
+        stream.close()
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_finished_run_exits_0_whoever_reads_its_output(
+    unread: None, store_uri: str, tmp_path: Path, output: str
+) -> None:
+    """130 is for a run that was stopped."""
+    assert code("run", golden(tmp_path), "-t", TARGET, "--traces", "off", "--output", output) == 0
+
+
+def test_a_failed_run_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
+    """Nothing measured is exit code 3, a requirement that was missed 1."""
+    common = ("run", golden(tmp_path), "--traces", "off", "-t")
+    assert code(*common, "python:tests.cli.test_output:raising") == 3
+    assert code(*common, "python:tests.tracking.test_baselines:worse", "--require", "recall_at_k>=0.9") == 1
+
+
+def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
+    """In any form, with annotations."""
+    path = golden(tmp_path)
+    was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
+    for output in ("table", "json", "markdown"):
+        assert code("compare", now, "--baseline-run", was, "--no-log", "--github", "--output", output) == 1
+    assert code("report", now, "-o", "-") == 0
+
+
+def raising(question: str) -> list[str]:
+    """A target that always fails."""
+    raise RuntimeError(question)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    """People see a question mark; JSON is escaped and reads back as the same data."""
+    word = "Москва \N{GRINNING FACE} é"
+    path = golden(tmp_path, [{"id": word, "question": f"{word}?", "expected_chunks": ["a"], "domain": word}])
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert code("run", path, "-t", "python:tests.tracking.test_baselines:worse", "--output", "json") == 0
+    printed = json.loads(written.getvalue().decode(encoding))
+    assert printed["rows"][0]["id"] == word
+
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert code("run", path, "-t", "python:tests.cli.test_output:nothing") == 0
+    assert "?????? ?" in written.getvalue().decode(encoding)
+
+
+def nothing(question: str) -> list[str]:
+    """A target that finds something else."""
+    return [f"not what {question} needs"]

@@ -1,0 +1,124 @@
+"""`evaltrack ui`, as a person starts and ends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from evaltrack.cli.hosts import loopback_hosts, outer_hosts
+from tests.conftest import evaltrack
+from tests.mlflow_server import free_port
+
+
+def lines_until_ready(process: subprocess.Popen[str]) -> list[str]:
+    """What it writes to stderr up to the line that it is ready, or to its end."""
+    assert process.stderr
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("Ready"):
+            break
+    return lines
+
+
+def alive(marker: str) -> list[str]:
+    """The processes whose environment holds `marker`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker.encode() in (process / "environ").read_bytes() and "Z (" not in (process / "status").read_text():
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path) -> None:
+    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    port, marker = free_port(), f"EVALTRACK_TEST_MARK={tmp_path}"
+    name, _, value = marker.partition("=")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evaltrack", "ui", "--port", str(port)],
+        cwd=tmp_path,
+        env={**os.environ, name: value},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        lines = lines_until_ready(process)
+        assert f"http://127.0.0.1:{port}/evaltrack/" in lines[-1], "".join(lines)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/evaltrack/", timeout=30) as answer:
+            assert b"Golden sets" in answer.read()
+        foreign = urllib.request.Request(f"http://127.0.0.1:{port}/evaltrack/", headers={"Host": f"10.evil.com:{port}"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(foreign, timeout=30)
+        assert alive(marker)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+        assert (process.returncode, output) == (0, "")
+    finally:
+        process.kill()
+        process.wait()
+    deadline = time.monotonic() + 5
+    while alive(marker) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert alive(marker) == []
+
+
+def test_a_server_shows_the_page_itself(tmp_path: Path) -> None:
+    """Where MLFLOW_TRACKING_URI names a server, the message says how that is started; no password in it."""
+    ended = evaltrack("ui", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:secret@mlflow.example:5000"})
+    assert ended.returncode == 2
+    assert "mlflow server --app-name evaltrack" in ended.stderr
+    assert "secret" not in ended.stderr
+
+
+def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> None:
+    """With the way out."""
+    shutil.copy(empty_database, tmp_path / "mlflow.db")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ended = evaltrack("ui", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "choose another with --port" in ended.stderr
+
+
+def test_the_hosts_are_exact_names() -> None:
+    """Of --host and those named, with the port of the server where none is given; port 80 may be left out."""
+    assert loopback_hosts(5000) == ["localhost:5000", "127.0.0.1:5000", "[::1]:5000"]
+    assert (
+        outer_hosts("127.0.0.1", 5000, "") == outer_hosts("localhost", 5000, "") == outer_hosts("::1", 5000, "") == []
+    )
+    assert outer_hosts("192.168.1.5", 80, "") == ["192.168.1.5:80", "192.168.1.5"]
+    assert outer_hosts("fd00::7", 5000, "A.example, b:8080") == [
+        "[fd00::7]:5000",
+        "a.example",
+        "a.example:5000",
+        "b:8080",
+    ]
+    any_of = outer_hosts("0.0.0.0", 5000, "")
+    assert f"{socket.gethostname().lower()}:5000" in any_of
+    assert not any("*" in each or each.startswith("0.0.0.0") for each in any_of)
+
+
+def test_help_shows_examples(tmp_path: Path) -> None:
+    """And names all options."""
+    ended = evaltrack("ui", "--help", cwd=tmp_path)
+    assert ended.returncode == 0
+    assert "Examples:" in ended.stdout
+    assert "--host" in ended.stdout
+    assert "--port" in ended.stdout
+    assert "--allowed-hosts mlflow.example.com" in ended.stdout

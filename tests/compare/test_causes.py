@@ -1,0 +1,298 @@
+"""Why a question changed: of all that differs, the earliest that can explain what was lost."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from evaltrack.compare.causes import causes_of
+from evaltrack.compare.comparison import Cause
+from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
+from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.scoring.measure import Rules, measure
+from tests.compared import found, question, row
+
+Scores = tuple[float | None, float | None]
+JUDGED: dict[str, Any] = {"scores": (0.9, 0.2)}
+ASKED = question("q", expected_chunks=["a", "b"])
+NEGATIVE = question("q", expected_chunks=[])
+
+
+def causes(was: Response, now: Response, asked: Question = ASKED, scores: Scores = (None, None)) -> list[Cause]:
+    before, after = scores
+    return causes_of(row(asked, was, score=before), row(asked, now, score=after), 5)
+
+
+def kinds(*arguments: Any, **more: Any) -> list[str]:
+    return [cause.kind for cause in causes(*arguments, **more)]
+
+
+# Sources
+
+
+def test_a_text_that_cannot_explain_what_was_lost_is_listed_besides() -> None:
+    """`d` was edited where it stood: the expected source is lost all the same."""
+    assert kinds(found("a", "c", "d"), found("c", "d", texts={"d": "edited"})) == ["source_lost", "source_text_changed"]
+    demoted = found("x", "a", "c", "d", texts={"d": "edited"})
+    assert kinds(found("a", "c", "d"), demoted) == ["source_demoted", "source_text_changed"]
+
+
+def test_the_text_of_one_that_newly_stands_above_is_the_cause() -> None:
+    """`d` was edited and is now the best; the sentence says over whom."""
+    cause, *also = causes(found("a", "c", "d"), found("d", "a", "c", texts={"d": "edited"}))
+    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_text_changed", "d", 3, 1)
+    assert cause.detail == "the text of `d` changed, and it newly stands above `a`"
+    assert [other.kind for other in also] == ["source_demoted"]
+
+
+def test_the_text_of_an_expected_source_that_held_its_rank_does_not_explain_another_that_is_lost() -> None:
+    """It does where the judge thinks less of the answer."""
+    was, now = found("a", "b", "c"), found("a", "c", texts={"a": "edited"})
+    assert kinds(was, now) == ["source_lost", "source_text_changed"]
+    assert kinds(was, now, **JUDGED) == ["source_text_changed", "source_lost"]
+
+
+def test_what_moved_up_into_a_gap_took_no_place() -> None:
+    """The chunk is gone from the index; nothing pushed it out."""
+    (cause,) = causes(found("c", "a", "d", "e"), found("c", "d", "e"))
+    assert (cause.detail, cause.displaced_by) == ("`a` (rank 2) is no longer returned", None)
+    assert cause.link == "a.md"
+
+
+def test_an_expected_source_that_moved_up_is_not_blamed() -> None:
+    """`b` rose over `a`, and so did `x`: that one is named; `b` alone is not."""
+    (cause,) = causes(found("a", "c", "b"), found("b", "x", "a", "c"))
+    assert (cause.source, cause.displaced_by) == ("a", "x")
+    (alone,) = causes(found("a", "c", "b"), found("b", "a", "c"))
+    assert (alone.detail, alone.displaced_by) == ("`a` fell from rank 1 to 2", None)
+
+
+def test_what_passed_others_and_pushed_an_expected_one_out_is_named() -> None:
+    """`e` stood behind and is now where the lost one was."""
+    (cause,) = causes(found("c", "a", "d", "e"), found("c", "e", "d"))
+    assert (cause.kind, cause.displaced_by) == ("source_lost", "e")
+
+
+def test_the_same_texts_under_other_ids() -> None:
+    """The expected source came back, and was not lost; what else differs is listed besides."""
+    was = found("a", "c", "d", texts={"d": "old"})
+    now = found("v2-a", "v2-c", "v2-d", texts={"v2-a": "text of a", "v2-c": "text of c", "v2-d": "new"}, answer="No.")
+    cause, *also = causes(was, now)
+    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("ids_changed", "a", 1, 1)
+    assert cause.detail == "the text of `a` came back as `v2-a`: its id is another"
+    assert [other.kind for other in also] == ["context_changed"]
+
+
+def test_an_id_that_another_text_bears_now_has_changed_too() -> None:
+    """Chunks were numbered anew: `a` is what stood before it, and its own text is called `n`."""
+    now = found("c", "n", "a", texts={"n": "text of a", "a": "a new text"})
+    cause, *also = causes(found("c", "a", "d"), now)
+    assert cause.kind == "ids_changed"
+    assert [other.kind for other in also] == ["source_text_changed"]
+    both = found("n", "m", texts={"n": "text of a", "m": "text of b"})
+    assert causes(found("a", "b"), both)[0].detail == "the text of `a` came back as `n`, and 1 more: its id is another"
+
+
+def test_a_copy_that_was_there_before_is_no_new_id() -> None:
+    """`c` has the text of `a` on both sides."""
+    texts = {"c": "text of a"}
+    assert kinds(found("a", "c", texts=texts), found("c", texts=texts)) == ["source_lost"]
+
+
+def test_other_ids_of_unexpected_sources_are_told_where_the_answer_is_another() -> None:
+    """All texts are the same in the same order; the judge that changes its mind on the same answer is told itself."""
+    was, texts = found("a", "c"), {"z": "text of c"}
+    assert kinds(was, found("a", "z", texts=texts, answer="No."), **JUDGED) == ["ids_changed", "context_changed"]
+    assert kinds(was, found("a", "z", texts=texts), **JUDGED) == ["verdict_changed", "ids_changed"]
+
+
+def titled(*sources: tuple[str, str | None, str]) -> Response:
+    made = (Source(title=title, chunk_id=chunk, text=text) for title, chunk, text in sources)
+    return Response(answer="It is so.", sources=tuple(made))
+
+
+def test_another_chunk_of_an_expected_page_is_no_edit() -> None:
+    """Under one title several chunks stand; the text of one changed only if the same chunk has another."""
+    asked = question("q", expected_chunks=None, expected_sources=["Page"])
+    was = titled(("Page", "1", "one"), ("Page", "2", "two"), ("Other", "3", "three"))
+    other = titled(("Page", "4", "four"), ("Page", "2", "two"), ("Other", "3", "three"))
+    edited = titled(("Page", "1", "one"), ("Page", "2", "two, edited"), ("Other", "3", "three"))
+    assert kinds(was, other, asked, **JUDGED) == ["unknown"]
+    assert kinds(was, edited, asked, **JUDGED) == ["source_text_changed"]
+    assert causes(was, other, asked, **JUDGED)[0].detail.startswith("other sources are among the first 5")
+
+
+def test_sources_without_a_key_have_no_text_that_changed() -> None:
+    """Nothing says that the first one without an id is the same on both sides; the context is another."""
+    was, now = titled(("T", None, "one"), ("T", None, "two")), titled(("T", None, "one"), ("T", None, "three"))
+    assert kinds(was, now, **JUDGED) == ["verdict_changed"]
+    assert kinds(was, now.model_copy(update={"answer": "No."}), **JUDGED) == ["context_changed"]
+
+
+# Declining
+
+
+@pytest.mark.parametrize("sources", [(), None])
+@pytest.mark.parametrize("scores", [(None, None), (0.9, 0.1)])
+def test_an_abstention_is_no_lost_source(sources: Any, scores: Any) -> None:
+    """The target declines an answerable question, and so returns nothing: the sources are not what was lost first."""
+    now = Response(answer="I do not know.", sources=sources, abstained=True)
+    cause, *also = causes(found("a", "c"), now, scores=scores)
+    assert (cause.kind, cause.detail) == ("now_declines", "the target declines now, where it answered")
+    assert "source_lost" in [cause.kind for cause in also]
+
+
+def test_an_abstention_with_its_sources_is_one_too() -> None:
+    """It found what is expected, and says that it does not know; on other sources these are told besides."""
+    declining = {"abstained": True, "answer": "I do not know."}
+    assert kinds(found("a", "c"), found("a", "c", **declining), **JUDGED) == ["now_declines"]
+    assert kinds(found("a", "c"), found("a", "x", **declining), **JUDGED) == ["now_declines", "context_changed"]
+    assert kinds(found("a", "c"), found("x", "c", **declining), **JUDGED)[0] == "source_lost"
+
+
+def negative(given: Response, declined: bool | None) -> FlatRow:
+    verdicts = () if declined is None else (Verdict(judge="j", reasoning="because", declined=declined),)
+    made = measure(NEGATIVE, given, Rules(5), verdicts)
+    scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
+    told = {"position": 0, "question": NEGATIVE, "started_at": 0.0, "seconds": 0.1, "response": given}
+    return flatten(Row.model_validate({**told, "verdicts": verdicts, **scored}), 5)
+
+
+@pytest.mark.parametrize(
+    ("was", "declined"),
+    [(found(), None), (found("x", abstained=True), None), (found("x", answer="I do not know."), True)],
+    ids=["nothing returned", "flagged", "in words"],
+)
+def test_a_negative_that_is_answered_no_longer_declines(was: Response, declined: bool | None) -> None:
+    """Whether the target said so or the judge saw it, and whatever it found meanwhile."""
+    for now in (found("x", answer="In 1911."), found("y", answer="In 1911.")):
+        (cause, *_) = causes_of(negative(was, declined), negative(now, declined and False), 5)
+        assert cause.kind == "no_longer_declines"
+        assert ("as the judge reads" in cause.detail) == (declined is not None)
+
+
+def test_a_negative_that_the_judge_reads_otherwise_is_a_matter_of_the_judge() -> None:
+    """The same words on the same sources."""
+    said = found("x", answer="Who knows.")
+    assert [cause.kind for cause in causes_of(negative(said, True), negative(said, False), 5)] == ["verdict_changed"]
+    mended = causes_of(negative(said, False), negative(found("x", answer="I do not know."), True), 5)
+    assert mended[0].kind == "now_declines"
+
+
+# Answer and verdict
+
+
+def test_the_same_answer_to_the_word_is_wanted_for_another_verdict() -> None:
+    """And the same first k; the text of an unexpected one is listed besides."""
+    was = found("a", "c")
+    assert kinds(was, was, **JUDGED) == ["verdict_changed"]
+    assert kinds(was, found("a", "c", answer="No."), **JUDGED) == ["answer_changed"]
+    assert kinds(was, found("a", "x"), **JUDGED) == ["unknown"]
+    assert kinds(was, found("a", "c", texts={"c": "new"}), **JUDGED) == ["verdict_changed", "source_text_changed"]
+
+
+@pytest.mark.parametrize(
+    ("now", "detail"),
+    [
+        (found("a", "x", "d", answer="No."), "other sources: `x` is new among the first 5"),
+        (
+            found("a", "c", "d", texts={"d": "new"}, answer="No."),
+            "other texts of its sources",
+        ),
+        (
+            found("a", "d", "c", answer="No."),
+            "other sources, or the same in another order, among the first 5",
+        ),
+    ],
+)
+def test_another_answer_on_other_sources_is_not_the_answer_alone(now: Response, detail: str) -> None:
+    """New, edited or in another order: the expected source stands where it stood."""
+    cause, *_ = causes(found("a", "c", "d"), now, **JUDGED)
+    assert (cause.kind, cause.detail) == ("context_changed", f"the answer is another, on {detail}")
+
+
+def test_other_tools_are_another_answer() -> None:
+    """Said as such."""
+    asked = question("q", expected_chunks=["a"], expected_tools=["search"])
+    was, now = found("a", tool_calls=(ToolCall(name="search"),)), found("a")
+    (cause,) = causes(was, now, asked)
+    assert (cause.kind, cause.detail) == ("answer_changed", "other tools were called")
+
+
+def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:
+    """Another answer does not; a source that was lost was lost all the same."""
+    failed = {"error": "judge_error: empty", "passed": None, "overall_score": None}
+    before = row(ASKED, found("a", "c"), score=0.9)
+    answered = row(ASKED, found("a", "c", answer="No."), score=0.9) | failed
+    assert [cause.kind for cause in causes_of(before, answered, 5)] == ["judge_failed", "answer_changed"]
+    lost = row(ASKED, found("c"), score=0.9) | failed
+    assert [cause.kind for cause in causes_of(before, lost, 5)] == ["source_lost", "judge_failed"]
+
+
+def test_of_several_trials_the_row_says_how_many_passed() -> None:
+    """Where what it shows does not differ."""
+    rows = [row(ASKED, found("a")) | {"trials": 3, "passes": passes} for passes in (3, 1)]
+    (cause,) = causes_of(*rows, 5)
+    assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
+
+
+def test_a_fix_is_told_by_what_differs() -> None:
+    """Nothing was lost: the new answer, or that other sources came back."""
+    assert kinds(found("a"), found("a", answer="Yes."), scores=(0.2, 0.9)) == ["answer_changed"]
+    (cause,) = causes(found("c"), found("c", "a"))
+    assert cause.detail == "other sources are among the first 5, and no expected one was lost"
+
+
+# Whatever differs
+
+
+def test_whatever_differs_the_kinds_are_what_they_say() -> None:
+    """Two lists at random: `answer_changed` on the same sources only, `verdict_changed` on the same answer."""
+    rng = random.Random(3)
+    for _ in range(2000):
+        sides: list[Response] = []
+        while len(sides) < 2:
+            keys = rng.sample("abcdefgh", rng.randint(0, 8))
+            texts = {key: rng.choice([f"text of {key}"] * 9 + ["edited"]) for key in keys}
+            sides.append(found(*keys, answer=rng.choice(["yes", "no"]), texts=texts, abstained=rng.random() < 0.1))
+        for place, cause in enumerate(causes(*sides, scores=(0.9, rng.choice([0.9, 0.2])))):
+            check(cause, *sides, first=place == 0)
+
+
+def check(cause: Cause, was: Response, now: Response, *, first: bool) -> None:
+    """One cause against the two responses, counted here anew."""
+    old, new = ([source.chunk_id for source in side.sources or ()] for side in (was, now))
+    contexts = [[(source.chunk_id, source.text) for source in (side.sources or ())[:5]] for side in (was, now)]
+    if cause.kind == "answer_changed":
+        assert contexts[0] == contexts[1]
+        assert was.answer != now.answer
+    if cause.kind == "context_changed":
+        assert contexts[0] != contexts[1]
+        assert was.answer != now.answer
+    if cause.kind == "verdict_changed":
+        assert [key for key, _ in contexts[0]] == [key for key, _ in contexts[1]]
+        assert was.answer == now.answer
+    if cause.kind in ("source_lost", "source_demoted"):
+        assert cause.source in ("a", "b")
+        assert (cause.rank_before, cause.rank_after) == (rank(old, cause.source), rank(new, cause.source))
+        assert new or was.declined or not first  # where nothing came back, it newly declines
+    if cause.displaced_by:
+        assert cause.displaced_by not in ("a", "b")
+        assert rank(new, cause.displaced_by) is not None
+        place = rank(old, cause.displaced_by)
+        assert place is None or place > (cause.rank_before or 0)
+    if cause.kind == "source_text_changed":
+        texts = [{source.chunk_id: source.text for source in side.sources or ()} for side in (was, now)]
+        assert texts[0][cause.source] != texts[1][cause.source]
+        risen = any(above(new, cause.source, key) and not above(old, cause.source, key) for key in "ab" if key in old)
+        assert not first or cause.source in ("a", "b") or risen
+
+
+def rank(keys: list[str | None], key: str | None) -> int | None:
+    return keys.index(key) + 1 if key in keys else None
+
+
+def above(keys: list[str | None], one: str | None, other: str) -> bool:
+    return one in keys and (other not in keys or keys.index(one) < keys.index(other))

@@ -1,0 +1,408 @@
+"""The comparison of two runs: pairing, metrics, rules, verdict and causes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.compare.comparison import Comparison, Threshold
+from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
+from evaltrack.compare.pairing import NotComparableError
+from evaltrack.errors import UsageError
+from evaltrack.records import Failure, Question, Response
+from tests.compared import found, question, row, rows_of, side
+
+TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
+LOST = {"q3": found("x", "y")}
+BROKEN = Failure(kind="target_error", message="RuntimeError: down")
+
+
+def compared(given_now: dict[str, Response | Failure], gate: Gate | None = None, **options: Any) -> Comparison:
+    """Ten questions that all passed, against the same with some responses replaced."""
+    return compare(side(rows_of(TEN, {})), side(rows_of(TEN, given_now)), gate, resamples=200, **options)
+
+
+def test_a_run_compared_with_itself_is_silent() -> None:
+    """No delta, no flip, no cause, verdict ok, exit code 0."""
+    made = compared({})
+
+    assert (made.verdict, made.exit_code, made.reasons) == ("ok", 0, ("no regression",))
+    assert all(metric.delta == 0 and not metric.regressed for metric in made.metrics)
+    assert (made.flips, made.fixes, made.drops, made.lost, dict(made.causes)) == ((), (), (), (), {})
+    assert made.mcnemar_p == 1
+
+
+def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -> None:
+    """Any question that goes from pass to fail is flagged; the cause names the source that is gone."""
+    made = compared(LOST, Gate(drops={}))
+
+    assert (made.verdict, made.exit_code) == ("regression", 1)
+    assert made.reasons == ("1 question went from pass to fail",)
+    (flip,) = made.flips
+    assert (flip.id, flip.was, flip.now, flip.domain) == ("q3", "pass", "fail", "domain 1")
+    assert (flip.cause.kind, flip.cause.source, flip.cause.rank_before) == ("source_lost", "q3!", 1)
+    assert flip.cause.displaced_by == "x"
+    assert flip.cause.detail == "`q3!` (rank 1) is no longer returned; `x` took its place"
+
+
+def test_allowed_flips_are_no_regression_but_are_still_listed() -> None:
+    """`allow_flips` tolerates that many."""
+    made = compared(LOST, Gate(drops={}, allow_flips=1))
+
+    assert made.verdict == "ok"
+    assert len(made.flips) == 1
+
+
+def recall(now: float) -> Comparison:
+    """Twenty questions with recall 1 each, against a run whose mean recall is `now` (in steps of 0.05)."""
+    asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
+    missing = round((1 - now) * 20)
+    less = {f"q{i}": found(*"abcd"[: 4 - (1 if i < missing else 0)]) for i in range(5)}
+    return compare(side(rows_of(asked, {})), side(rows_of(asked, less)), Gate(), resamples=100)
+
+
+def test_exactly_at_the_threshold_is_no_regression_and_one_over_is() -> None:
+    """Recall 1.0 to 0.95 is a drop of 5 %, which is tolerated; to 0.90 is not."""
+    at, over = recall(0.95), recall(0.90)
+
+    assert next(m for m in at.metrics if m.name == "recall_at_k").candidate == 0.95
+    assert at.verdict == "ok"
+    assert over.verdict == "regression"
+    assert over.reasons == ("recall_at_k went from 1.000 to 0.900, 10.0 % worse (tolerated: 5 %)",)
+
+
+@pytest.mark.parametrize(("texts", "verdict"), [(["d:recall_at_k=5%"], "ok"), (["d:recall_at_k=4%"], "regression")])
+def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> None:
+    """`d:recall_at_k=4%` looks at that domain alone."""
+    asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
+    drops, domains, asked_for = parse_drops([*texts, "recall_at_k=off"], ["recall_at_k"])
+    gate = Gate(drops, domains, asked=asked_for)
+    made = compare(side(rows_of(asked, {})), side(rows_of(asked, {"q0": found("a", "b", "c")})), gate, resamples=100)
+    assert made.verdict == verdict
+
+
+def test_a_rule_for_a_domain_that_nobody_has_is_refused() -> None:
+    """A typo must not switch a rule off."""
+    with pytest.raises(UsageError, match="no common question is of domain `travle`"):
+        compared({}, Gate(domain_drops={"travle": {"mrr": Threshold(0.1, relative=True)}}))
+
+
+def test_a_lost_question_makes_the_verdict_unknown() -> None:
+    """Measured before, failed now: listed with its cause, in no mean, exit code 3; unless coverage allows it."""
+    made = compared({"q3": BROKEN})
+
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons == ("1 question measured in the baseline, and not in the candidate",)
+    (lost,) = made.lost
+    assert (lost.id, lost.was, lost.now, lost.cause.kind) == ("q3", "pass", "error", "target_failed")
+    assert lost.cause.detail == "target_error: RuntimeError: down"
+    assert next(m for m in made.metrics if m.name == "recall_at_k").n == 9
+    assert compared({"q3": BROKEN}, Gate(min_coverage=0.9)).verdict == "ok"
+
+
+def test_a_regression_outweighs_a_lost_question() -> None:
+    """Both are said, and the exit code is 1."""
+    made = compared({**LOST, "q4": BROKEN})
+
+    assert made.exit_code == 1
+    assert len(made.reasons) == 4
+
+
+def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> None:
+    """They are never mixed in silently."""
+    edited = [*TEN[1:9], question("q9", question="What else?"), question("new")]
+    rows = rows_of(edited, {"q9": found("x"), "new": found("x")})
+    made = compare(side(rows_of(TEN, {})), side(rows), Gate(min_coverage=0.8), resamples=100)
+
+    assert (made.removed, made.added, made.edited) == (("q0",), ("new",), ("q9",))
+    assert made.num_common == 8
+    assert made.verdict == "ok"
+
+
+def test_many_edits_leave_nothing_to_be_green_about() -> None:
+    """Where more than a tenth was edited it cannot be told, unless less is asked for; added questions are free."""
+    edited = [question(each.id, question="What else?") for each in TEN[:2]] + TEN[2:]
+    before, after = side(rows_of(TEN, {})), side(rows_of([*edited, *(question(f"new{n}") for n in range(9))], {}))
+    made = compare(before, after, resamples=100)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons == (
+        "8 of 10 questions are left to compare: 2 edited, 0 lost (90 % must be left, see --min-coverage)",
+    )
+    assert compare(before, after, Gate(min_coverage=0.8), resamples=100).verdict == "ok"
+
+
+def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:
+    """Every answer is worse, and every question still passes; within the judge's own noise it is none."""
+    rows = [
+        [row(each, found(f"{each.id}!"), position, score) for position, each in enumerate(TEN)]
+        for score in (0.99, 0.76)
+    ]
+    made = compare(side(rows[0]), side(rows[1]), resamples=100)
+    assert made.flips == ()
+    assert made.reasons == ("judge_score went from 0.990 to 0.760, 23.2 % worse (tolerated: 10 %)",)
+    noisy = JudgeKnown(noise={"judge_score": 0.25})
+    assert compare(side(rows[0]), side(rows[1]), known=noisy, resamples=100).verdict == "ok"
+    strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], asked=frozenset({"judge_score"}))
+    assert compare(side(rows[0]), side(rows[1]), strict, known=noisy, resamples=100).verdict == "regression"
+
+
+def test_a_target_that_only_answers_is_gated_by_its_judge() -> None:
+    """It reports no sources, so its questions pass by their verdicts, and their fall is a regression."""
+    answers = Response(answer="so")
+    rows = [[row(each, answers, position, score) for position, each in enumerate(TEN)] for score in (0.9, 0.2)]
+    made = compare(side(rows[0]), side(rows[1]), resamples=100)
+    assert (made.verdict, len(made.flips)) == ("regression", 10)
+
+
+def test_retrieval_that_is_not_measured_any_more_is_lost() -> None:
+    """A target that reports its sources no longer does not pass the gate by its judge."""
+    before = [row(each, found(f"{each.id}!"), position, 0.9) for position, each in enumerate(TEN)]
+    after = [row(each, Response(answer="so"), position, 0.9) for position, each in enumerate(TEN)]
+    made = compare(side(before), side(after), resamples=100)
+    assert (made.verdict, len(made.lost)) == ("unknown", 10)
+
+
+def test_fixes_are_listed_and_win_nothing_back() -> None:
+    """One question fixed and one broken is still a regression."""
+    baseline = side(rows_of(TEN, {"q1": found("x")}))
+    made = compare(baseline, side(rows_of(TEN, LOST)), Gate(drops={}), resamples=100)
+
+    assert [flip.id for flip in made.flips] == ["q3"]
+    assert [fix.id for fix in made.fixes] == ["q1"]
+    assert made.verdict == "regression"
+
+
+def test_a_drop_without_a_flip_has_a_cause_too() -> None:
+    """The expected source fell from rank 1 to 3, and still counts as found."""
+    made = compared({"q3": found("x", "y", "q3!")})
+
+    (drop,) = made.drops
+    assert (drop.was, drop.now, drop.cause.kind) == ("pass", "pass", "source_demoted")
+    assert drop.cause.detail == "`q3!` fell from rank 1 to 3; `x` took its place"
+    assert drop.dropped == (("reciprocal_rank", 1.0, 1 / 3),)
+    assert dict(made.causes) == {"source_demoted": 1}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("k", 3),
+        ("judge", "openai:other"),
+        ("weights", "alpha=1"),
+        ("pass_threshold", 0.5),
+        ("metrics_version", 2),
+        ("golden", "other"),
+    ],
+)
+def test_runs_that_measured_something_else_are_refused(part: str, value: Any) -> None:
+    """The refusal names what differs and the cure."""
+    with pytest.raises(NotComparableError, match=f"the runs are not comparable: {part} was .* and is .*--ignore"):
+        compare(side(rows_of(TEN, {})), side(rows_of(TEN, {}), **{part: value}))
+
+
+def test_what_may_differ_leaves_out_the_metrics_it_affects() -> None:
+    """With another judge ignored, retrieval is compared and the judge's metrics are named as left out."""
+    made = compare(
+        side(rows_of(TEN, {}, 0.9), judge="a"), side(rows_of(TEN, {}, 0.1), judge="b"), ignore=["judge"], resamples=100
+    )
+
+    assert made.verdict == "ok"
+    assert {"judge_score", "pass_rate"} <= set(made.left_out)
+    assert "recall_at_k" in {metric.name for metric in made.metrics}
+    assert "judge_score" not in {metric.name for metric in made.metrics}
+
+
+def test_ignoring_what_is_no_part_is_refused() -> None:
+    """A typo must not let runs through."""
+    with pytest.raises(UsageError, match="--ignore jugde: write one of k, judge"):
+        compared({}, ignore=["jugde"])
+
+
+def test_runs_without_a_common_question_are_refused() -> None:
+    """There would be nothing to compare."""
+    with pytest.raises(NotComparableError, match="no question in common"):
+        compare(side(rows_of(TEN[:5], {})), side(rows_of(TEN[5:], {})))
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("auto", "regression"), ("seed", "regression"), ("significant", "ok"), ("evidence", "ok")]
+)
+def test_the_gate_can_want_evidence(kind: Any, verdict: str) -> None:
+    """One flip of ten is a regression by the rules, and no evidence by McNemar."""
+    assert compared(LOST, Gate(kind=kind)).verdict == verdict
+
+
+def test_many_flips_are_significant() -> None:
+    """Nine of ten questions broken convince any gate."""
+    broken = {f"q{i}": found("x") for i in range(9)}
+    assert {compared(broken, Gate(kind=kind)).verdict for kind in ("auto", "seed", "significant", "evidence")} == {
+        "regression"
+    }  # type: ignore[arg-type]
+
+
+def test_what_got_better_says_where_the_source_stands_now() -> None:
+    """Of a question that was fixed, and of one that only rose."""
+    before = {"q0": found("x", "y"), "q1": found("x", "q1!")}
+    made = compare(side(rows_of(TEN, before)), side(rows_of(TEN, {})), resamples=50)
+    (fixed,), (higher,) = made.fixes, made.gains
+    assert fixed.cause.detail == "an expected source is at rank 1, and was not among the first 5"
+    assert higher.cause.detail == "an expected source is at rank 1, and was at rank 2"
+
+
+def test_groups_have_their_own_deltas() -> None:
+    """By domain, difficulty and category, each with its flips."""
+    made = compared(LOST)
+
+    shown = {(group.kind, group.name): (group.num_questions, group.pass_to_fail) for group in made.groups}
+    assert shown == {
+        ("domain", "domain 0"): (5, 0),
+        ("domain", "domain 1"): (5, 1),
+        ("difficulty", "easy"): (5, 1),
+        ("difficulty", "hard"): (5, 0),
+    }
+
+
+# Causes: planted, and read back
+
+
+def planted(kind: str, asked: Question) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The row before and after a fault of this kind, both with a judge's score."""
+    gold = asked.expected[0] if asked.expected else ""
+    before = row(asked, found(gold, "b", "c"), score=0.9)
+    after = {
+        "golden_edited": row(asked.model_copy(update={"question": "Other?"}), found(gold, "b", "c"), score=0.1),
+        "source_text_changed": row(asked, found(gold, "b", "c", texts={gold: "new"}, answer="New."), score=0.1),
+        "source_lost": row(asked, found("b", "c", answer="Other."), score=0.1),
+        "source_demoted": row(asked, found("b", "c", "x", "y", "z", gold, answer="Other."), score=0.1),
+        "answer_changed": row(asked, found(gold, "b", "c", answer="Wrong."), score=0.1),
+        "verdict_changed": row(asked, found(gold, "b", "c"), score=0.1),
+        "target_failed": row(asked, BROKEN),
+    }[kind]
+    return before, after
+
+
+KINDS = [
+    "golden_edited",
+    "source_text_changed",
+    "source_lost",
+    "source_demoted",
+    "answer_changed",
+    "verdict_changed",
+    "target_failed",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(place=st.integers(0, 499), kind=st.sampled_from([kind for kind in KINDS if kind != "golden_edited"]))
+def test_a_planted_fault_in_any_of_500_questions_is_found_with_its_cause(place: int, kind: str) -> None:
+    """Every kind of fault, anywhere: exactly one change is reported, and its cause is the planted one."""
+    asked = FIVE_HUNDRED[place]
+    before, after = planted(kind, asked)
+    was, now = list(ROWS), list(ROWS)
+    was[place], now[place] = {**before, "position": place}, {**after, "position": place}
+    made = compare(side(was), side(now), Gate(drops={}), resamples=10)
+
+    (change,) = made.lost if kind == "target_failed" else made.flips
+    assert (change.id, change.cause.kind) == (asked.id, kind)
+    assert made.verdict == ("unknown" if kind == "target_failed" else "regression")
+
+
+FIVE_HUNDRED = [question(f"q{i}") for i in range(500)]
+ROWS = rows_of(FIVE_HUNDRED, {}, 0.9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_cause_is_read_from_two_rows(kind: str) -> None:
+    """The earliest in the flow that applies."""
+    from evaltrack.compare.causes import causes_of
+
+    causes = causes_of(*planted(kind, question("q")), 5)
+    assert causes[0].kind == kind
+    assert all(cause.detail for cause in causes)
+
+
+def test_later_causes_are_listed_besides() -> None:
+    """A lost source, then another answer on the other sources; that it is judged otherwise follows from it."""
+    from evaltrack.compare.causes import causes_of
+
+    causes = causes_of(*planted("source_lost", question("q")), 5)
+    assert [cause.kind for cause in causes] == ["source_lost", "context_changed"]
+
+
+def test_titles_are_compared_as_titles() -> None:
+    """A question by source title: the cause names the title, whatever its chunks are called."""
+    from evaltrack.compare.causes import causes_of
+    from evaltrack.records import Source
+
+    asked = question("q", expected_chunks=None, expected_sources=["Loss_Aversion"])
+    was = Response(
+        answer="a", sources=(Source(chunk_id="1", title="loss aversion"), Source(chunk_id="2", title="Other"))
+    )
+    now = Response(
+        answer="a", sources=(Source(chunk_id="2", title="Other"), Source(chunk_id="3", title="Loss aversion"))
+    )
+    (cause,) = causes_of(row(asked, was), row(asked, now), 5)
+    assert (cause.kind, cause.source, cause.rank_before, cause.rank_after) == ("source_demoted", "loss aversion", 1, 2)
+
+
+def test_a_judge_that_failed_is_a_cause() -> None:
+    """Same response, no verdict this time."""
+    from evaltrack.compare.causes import causes_of
+
+    before = row(question("q"), found("q!"), score=0.9)
+    after = {**before, "error": "judge_error: empty", "passed": None, "overall_score": None}
+    assert [cause.kind for cause in causes_of(before, after, 5)] == ["judge_failed"]
+
+
+def test_rows_that_differ_in_nothing_have_no_cause_that_could_be_known() -> None:
+    """It is said, not guessed."""
+    from evaltrack.compare.causes import causes_of
+
+    same = row(question("q"), found("q!"))
+    assert [cause.kind for cause in causes_of(same, same, 5)] == ["unknown"]
+
+
+# Rules in words
+
+
+def test_drops_are_parsed() -> None:
+    """Relative with a per cent sign, absolute without, `off`, and by domain; the defaults stay."""
+    overall, domains, asked_for = parse_drops(
+        ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%"], ["mrr", "judge_score", "recall_at_k"]
+    )
+    own = {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
+    assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
+    assert asked_for == {"mrr", "judge_score"}
+    assert domains == {"a:b": {"mrr": Threshold(0.02, relative=True)}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mrr", "write METRIC=5%"),
+        ("mrr=many", "write METRIC=5%"),
+        ("mrr=-1%", "`-1` is not a number from 0"),
+        ("mrr=1e999%", "`1e999` is not a number from 0"),
+        ("mrr=--%", "`--` is not a number from 0"),
+        ("mmr=5%", "no metric `mmr`; known: mrr"),
+    ],
+)
+def test_wrong_drops_are_refused(text: str, message: str) -> None:
+    """The message shows the form."""
+    with pytest.raises(UsageError, match=message):
+        parse_drops([text], ["mrr"])
+
+
+def test_an_absolute_threshold_is_in_the_units_of_the_metric() -> None:
+    """0.05 on a recall of 0.5 is 10 %, not 5 %."""
+    asked = [question(f"q{i}", expected_chunks=["a", "b"]) for i in range(10)]
+    was = side(rows_of(asked, {a.id: found("a") for a in asked}))
+    now = side(rows_of(asked, {a.id: found("a") for a in asked[:9]} | {"q9": found("x", "a")}))
+    gate = Gate(drops={"mrr": Threshold(0.05, relative=False)})
+    made = compare(was, now, gate, resamples=100)
+    metric = next(m for m in made.metrics if m.name == "mrr")
+    assert (metric.baseline, metric.candidate, metric.regressed) == (1.0, 0.95, False)

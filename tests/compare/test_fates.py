@@ -1,0 +1,195 @@
+"""What became of each question: one fate for each, the worst first, and what is borderline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.compare.kinds import Fate
+from evaltrack.records import Failure, Response
+from evaltrack.rows.table import FlatRow
+from tests.compared import found, question, row, side
+
+BROKEN = Failure(kind="target_error", message="down")
+ASKED = [question(key) for key in "abcdefgh"]
+
+
+def rows(given: Mapping[str, tuple[Response | Failure, float | None]]) -> list[FlatRow]:
+    """All questions, found and judged 0.9, but for those that are given with their score."""
+    good = {asked.id: (found(f"{asked.id}!", "other"), 0.9) for asked in ASKED}
+    return [
+        row(asked, *((good | dict(given))[asked.id][:1]), place, (good | dict(given))[asked.id][1])
+        for place, asked in enumerate(ASKED)
+    ]
+
+
+def compared(was: Mapping[str, Any], now: Mapping[str, Any], judges: str = "jj", **options: Any) -> Comparison:
+    """The comparison of two such runs, each judged by the judge of its letter."""
+    sides = (side(rows(was), "was", judge=judges[0]), side(rows(now), "now", judge=judges[1]))
+    return compare(*sides, resamples=20, **options)
+
+
+def fates(made: Comparison) -> dict[str, Fate]:
+    """The fate of each question of which anything differs."""
+    return {change.id: fate for fate, changes in made.by_fate.items() for change in changes}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "fate"),
+    [
+        ((found("a!"), 0.9), (found("a!"), 0.9), None),
+        ((found("a!"), 0.9), (found("a!"), 0.5), "broke"),
+        ((found("a!"), 0.5), (found("a!"), 0.9), "fixed"),
+        ((found("a!"), 0.9), (found("a!"), 0.8), "lower score"),
+        ((found("a!"), 0.8), (found("a!"), 0.9), "higher score"),
+        ((found("a!", "x"), 0.9), (found("x", "a!"), 0.9), "lower score"),
+        ((found("x", "a!"), 0.9), (found("a!", "x"), 0.95), "higher score"),
+        ((found("a!", "x"), 0.9), (found("x", "a!"), 0.95), "lower score"),
+        ((found("a!"), 0.9), (BROKEN, None), "lost"),
+        ((BROKEN, None), (found("a!"), 0.9), "newly measured"),
+        ((BROKEN, None), (Failure(kind="target_error", message="off"), None), "other content"),
+        ((found("a!"), 0.9), (found("a!", answer="It is not."), 0.9), "other content"),
+        ((found("a!"), 0.9), (found("a!", "y"), 0.9), "other content"),
+        ((found("a!", "x", "y"), 0.9), (found("a!", "y", "x"), 0.9), "other content"),
+        ((found("a!"), 0.9), (found("a!", texts={"a!": "new"}), 0.9), "other content"),
+        ((found("a!"), 0.9), (found("a!", tool_calls=()), 0.9), None),
+    ],
+)
+def test_a_question_has_the_fate_that_its_rows_show(was: Any, now: Any, fate: Fate | None) -> None:
+    """Of any score the direction counts, a lower one of several first; identical is only what is."""
+    made = compared({"a": was}, {"a": now})
+    assert fates(made) == ({} if fate is None else {"a": fate})
+    assert made.count("identical") == 8 - (fate is not None)
+
+
+def test_another_word_of_the_judge_is_no_identical_question() -> None:
+    """Its grades are the same, and what it says of them is not."""
+    was, now = rows({}), rows({})
+    now[3] = now[3] | {"verdicts": [now[3]["verdicts"][0] | {"reasoning": "for another reason"}]}
+    made = compare(side(was, "was"), side(now, "now"), resamples=20)
+    assert fates(made) == {"d": "other content"}
+    assert "in the judge's words" in made.others[0].cause.detail
+
+
+def test_both_sides_of_whatever_differs_are_there() -> None:
+    """With what differs as the cause, and the scores that moved."""
+    made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
+    (other,), (gain,) = made.others, made.gains
+    assert (other.cause.kind, other.before["answer"], other.after["answer"]) == ("answer_changed", "It is so.", "No.")  # type: ignore[index]
+    assert (gain.raised, gain.dropped) == ((("overall_score", 0.9, 0.99),), ())
+    assert gain.before is not None
+
+
+def test_the_worst_come_first_by_loss() -> None:
+    """Of the judge's score, then of recall, then of the rank; not in the order of the file."""
+    now = {
+        "a": (found("x", "a!"), 0.9),
+        "b": (found("b!", "other"), 0.8),
+        "c": (found("x"), 0.9),
+        "d": (found("d!", "other"), 0.3),
+        "e": (found("x"), 0.2),
+        "f": (found("x", "y", "f!"), 0.9),
+    }
+    made = compared({}, now)
+    assert [change.id for change in made.flips] == ["e", "d", "c"]
+    assert [change.id for change in made.drops] == ["b", "f", "a"]
+    back = compared(now, {})
+    assert [change.id for change in back.fixes] == ["e", "d", "c"]
+    assert [change.id for change in back.gains] == ["b", "f", "a"]
+
+
+@pytest.mark.parametrize(("score", "borderline"), [(0.74, True), (0.70, True), (0.66, False)])
+def test_what_grazes_the_threshold_within_the_noise_is_borderline(score: float, borderline: bool) -> None:
+    """The known noise is that of two means of 8 questions; one verdict scatters by twice as much."""
+    now = {"a": (found("a!", "other"), score), "b": (found("x"), score)}
+    made = compared({}, now, known=JudgeKnown(noise={"judge_score": 0.04}))
+    found_ = {flip.id: flip.borderline for flip in made.flips}
+    assert found_["b"] is None  # it misses its source, whatever the judge says
+    edge = found_["a"]
+    assert (edge is not None) == borderline
+    if edge is not None:
+        assert (edge.score, edge.threshold, edge.noise) == (score, 0.75, pytest.approx(0.08))
+
+
+def test_where_the_noise_is_not_known_nothing_is_borderline() -> None:
+    """None is invented."""
+    assert compared({}, {"a": (found("a!", "other"), 0.749)}).flips[0].borderline is None
+
+
+def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
+    """What is found is still compared; who passes, and what they said, is not."""
+    now = {"a": (found("a!", "other"), 0.1), "b": (found("x"), 0.1), "c": (found("c!", "other", answer="No."), 0.1)}
+    made = compared({}, now, judges="ij", ignore=["judge"])
+    assert fates(made) == {"b": "lower score", "c": "other content"}
+    assert [name for name, _, _ in made.drops[0].dropped] == ["recall_at_k", "reciprocal_rank"]
+    assert {change.now for change in (*made.drops, *made.others)} == {"not compared"}
+    assert {(group.pass_to_fail, group.fail_to_pass) for group in made.groups} == {(0, 0)}
+
+
+def test_a_judge_that_failed_loses_nothing_that_is_not_compared() -> None:
+    """Its question was found on both sides."""
+    failed = rows({})
+    failed[0] = failed[0] | {"passed": None, "overall_score": None, "error": "judge_error: no JSON", "verdicts": []}
+    made = compare(side(rows({}), "was", judge="i"), side(failed, "now", judge="j"), ignore=["judge"], resamples=20)
+    assert made.count("lost") == 0
+
+
+def test_errors_of_one_message_stand_together() -> None:
+    """Whatever port or seconds they name; on each side the most frequent first."""
+    messages = ["no route to port 1", "no route to port 22", "odd"]
+    now = {key: (Failure(kind="target_error", message=text), None) for key, text in zip("abc", messages, strict=True)}
+    made = compared({}, now)
+    assert [(each.side, each.message, each.count) for each in made.errors] == [
+        ("candidate", "target_error: no route to port 1", 2),
+        ("candidate", "target_error: odd", 1),
+    ]
+
+
+def test_precision_is_held_against_what_it_can_reach() -> None:
+    """One expected source of five places: 0.2 at most."""
+    (precision,) = (metric for metric in compared({}, {}).metrics if metric.name == "precision_at_k")
+    assert (precision.candidate, precision.reachable) == (pytest.approx(0.2), pytest.approx(0.2))
+
+
+def test_a_change_of_a_part_is_shown_only_where_it_is_a_regression() -> None:
+    """Two questions that nothing found are lost: the mean of the rest is higher, and that is no gain."""
+    was = {"a": (found("x"), 0.1), "b": (found("x"), 0.1)}
+    made = compared(was, {"a": (BROKEN, None), "b": (BROKEN, None)})
+    recall = next(metric for metric in made.metrics if metric.name == "recall_at_k")
+    assert (recall.n, recall.measured, recall.partial, recall.shows_change) == (6, (8, 6), True, False)
+    worse = {key: (found("x"), 0.1) for key in "cdefgh"} | {"a": (BROKEN, None)}
+    fell = next(metric for metric in compared({}, worse).metrics if metric.name == "recall_at_k")
+    assert (fell.partial, fell.regressed, fell.shows_change) == (True, True, True)
+
+
+answers = st.sampled_from(["It is so.", "No."])
+given_rows = st.one_of(
+    st.just((BROKEN, None)),
+    st.tuples(
+        st.builds(lambda hit, answer: found(*(["a!", "x"] if hit else ["x"]), answer=answer), st.booleans(), answers),
+        st.sampled_from([0.3, 0.74, 0.76, 0.9, None]),
+    ),
+)
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.tuples(given_rows, given_rows), min_size=1, max_size=8))
+def test_the_fates_add_up_whatever_happens(pairs: list[tuple[Any, Any]]) -> None:
+    """Each common question has exactly one."""
+    asked = [question(f"q{place}", expected_chunks=["a!"]) for place in range(len(pairs))]
+    sides = [
+        side(
+            [row(each, pairs[place][end][0], place, pairs[place][end][1]) for place, each in enumerate(asked)], str(end)
+        )
+        for end in (0, 1)
+    ]
+    made = compare(*sides, resamples=2)
+    assert sum(made.fates.values()) == made.num_common == len(pairs)
+    listed = [change.id for changes in made.by_fate.values() for change in changes] + [each["id"] for each in made.same]
+    assert sorted(listed) == sorted(each.id for each in asked)

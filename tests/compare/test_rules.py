@@ -1,0 +1,116 @@
+"""Rules of the gate at their bounds, and what stands behind ranks, tools and shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import NormalDist
+
+import pytest
+
+from evaltrack.compare.causes import causes_of
+from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import Gate, exceeds, parse_drops
+from evaltrack.compare.ranks import by_key
+from evaltrack.records import Failure, Question, Response, Source, ToolCall
+from evaltrack.stats.intervals import share_interval
+from tests.compared import found, question, row, rows_of, side
+
+TEN = [question(f"q{number}") for number in range(10)]
+BROKEN = Failure(kind="target_error", message="no route")
+
+
+def delta(baseline: float, candidate: float) -> MetricDelta:
+    """A metric of ten questions that went from one value to another."""
+    return MetricDelta("mrr", baseline, candidate, 10, None, 0, 0, 10)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "baseline", "candidate", "expected"),
+    [
+        (Threshold(0.1, relative=True), 0.5, 0.45, False),
+        (Threshold(0.1, relative=True), 0.5, 0.449, True),
+        (Threshold(0.1, relative=False), 0.5, 0.4, False),
+        (Threshold(0.1, relative=False), 0.5, 0.399, True),
+        (Threshold(0.1, relative=False), 5.0, 4.8, True),
+        (Threshold(0.1, relative=True), -0.5, -0.55, False),
+        (Threshold(0.1, relative=True), -0.5, -0.551, True),
+        (Threshold(0.0, relative=True), 0.5, 0.5, False),
+    ],
+)
+def test_a_drop_exactly_at_the_threshold_is_tolerated(
+    threshold: Threshold, baseline: float, candidate: float, expected: bool
+) -> None:
+    """A relative one is a share of the size of the baseline's value, an absolute one an amount of the metric."""
+    assert exceeds(delta(baseline, candidate), threshold, higher_is_better=True) is expected
+    fallen = delta(baseline, candidate)
+    assert exceeds(fallen, threshold, higher_is_better=False) is False, "where less is better a fall is no drop"
+
+
+def compared(
+    given: Mapping[str, Response | Failure], gate: Gate | None = None, asked: list[Question] | None = None
+) -> Comparison:
+    """Ten questions that all found what they expect, against a candidate that gave this."""
+    return compare(side(rows_of(TEN, {})), side(rows_of(asked or TEN, given)), gate, resamples=100)
+
+
+def test_coverage_exactly_at_its_bound_is_enough() -> None:
+    """One of ten lost, or edited, at 0.9; with two of ten it is too little."""
+    lost = {"q0": BROKEN}
+    assert compared(lost, Gate(min_coverage=0.9)).verdict == "ok"
+    assert compared({**lost, "q1": BROKEN}, Gate(min_coverage=0.9)).verdict == "unknown"
+    edited = [question(each.id, question="What else?") for each in TEN[:2]]
+    assert compared({}, asked=[edited[0], *TEN[1:]]).verdict == "ok"
+    assert compared({}, asked=[*edited, *TEN[2:]]).verdict == "unknown"
+
+
+@pytest.mark.parametrize("rule", ["judge_score=10%", "d:judge_score=10%", "tools_called=0.1"])
+def test_a_rule_whose_metric_nobody_measured_makes_the_verdict_unknown(rule: str) -> None:
+    """It was asked for and cannot be applied: that is no pass, however good the rest is."""
+    drops, domains, named = parse_drops([rule], ["judge_score", "tools_called"])
+    made = compared({}, Gate(drops, domains, asked=named))
+    metric = rule.rpartition(":")[2].partition("=")[0]
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert [reason for reason in made.reasons if reason.startswith(f"{metric} has a rule")]
+    assert compared({}).verdict == "ok"
+
+
+def test_a_repeat_takes_no_rank() -> None:
+    """A source that comes again keeps its first rank, and those behind it are not pushed down."""
+    flat = row(TEN[0], found("x", "x", "a", "x", "b"))
+    assert {key: rank for key, (rank, _) in by_key(flat).items()} == {"x": 1, "a": 2, "b": 3}
+    unnamed = Response(answer="so", sources=(Source(title="t"), Source(chunk_id="a"), Source(title="t")))
+    ranks = {key: rank for key, (rank, _) in by_key(row(TEN[0], unnamed)).items()}
+    assert list(ranks.values()) == [1, 2, 3], "a source without the key that is compared still takes up its place"
+
+
+def called(*tools: str) -> Response:
+    """The expected source, and these tools called."""
+    return found("q0!", tool_calls=tuple(ToolCall(name=tool) for tool in tools))
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "kind"),
+    [
+        (("search", "read"), ("read", "search"), "verdict_changed"),
+        (("search",), ("search",), "verdict_changed"),
+        (("search",), ("search", "search"), "answer_changed"),
+        (("search",), ("read",), "answer_changed"),
+        (("search",), (), "answer_changed"),
+        ((), ("search",), "answer_changed"),
+    ],
+)
+def test_tools_are_compared_by_what_was_called_and_how_often(
+    was: tuple[str, ...], now: tuple[str, ...], kind: str
+) -> None:
+    """In whatever order; other tools are the cause before another verdict is."""
+    before, after = row(TEN[0], called(*was), score=0.9), row(TEN[0], called(*now), score=0.2)
+    assert causes_of(before, after, 5)[0].kind == kind
+
+
+@pytest.mark.parametrize("n", [1, 10, 400])
+def test_the_interval_of_a_share_is_the_score_interval_at_95_percent(n: int) -> None:
+    """Of one half it is ``1/2 ± z / (2 sqrt(n + z²))``, z the normal quantile of 97.5 %."""
+    z = NormalDist().inv_cdf(0.975)
+    half = z / (2 * (n + z * z) ** 0.5)
+    assert share_interval(0.5, n) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-12)

@@ -1,0 +1,107 @@
+"""Why a question of several trials got worse, from real runs of a scripted target."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
+from evaltrack.records import Question
+from evaltrack.tracking.writer import TRIALS
+from tests.judging import golden_set
+
+TARGET = f"python:{__name__}:ask"
+
+script: list[str] = []
+"""What each trial returns: ids of sources, a letter each, and behind a colon the answer."""
+asked: defaultdict[str, int] = defaultdict(int)
+
+
+def ask(question: Question, k: int) -> Response:
+    """A target that follows the script."""
+    ids, _, answer = script[asked[question.id]].partition(":")
+    asked[question.id] += 1
+    sources = tuple(Source(chunk_id=key.lower(), text="edited" if key.isupper() else f"text of {key}") for key in ids)
+    return Response(answer=answer or "so", sources=sources)
+
+
+@pytest.fixture(autouse=True)
+def fresh_script() -> Iterator[None]:
+    """Each test has a script of its own."""
+    script.clear()
+    yield
+    script.clear()
+
+
+def evaluated(uri: str, folder: Path, trials: str, expected: tuple[str, ...] = ("a",)) -> RunResult:
+    """A run of one question with a trial for each word."""
+    script[:] = trials.split()
+    asked.clear()
+    golden, _ = golden_set(folder, {"q": None}, expected_chunks=list(expected))
+    settings: dict[str, Any] = {"judge": "none", "tracking_uri": uri, "traces": "off", "concurrency": 1}
+    return run_eval(golden, target=TARGET, trials=len(script), **settings)
+
+
+def compared(uri: str, folder: Path, was: str, now: str, **options: Any) -> Comparison:
+    """The second run against the first."""
+    before, after = evaluated(uri, folder, was, **options), evaluated(uri, folder, now, **options)
+    return compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=uri, log=False)
+
+
+def test_the_cause_is_that_of_most_trials_that_failed(store_uri: str, tmp_path: Path) -> None:
+    """The first that failed declined; the other three lost the source."""
+    made = compared(store_uri, tmp_path, "abc abc abc abc abc", "abc :no bc bcd bce")
+    (flip,) = made.flips
+    assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
+    assert flip.cause.detail.endswith("is no longer returned, in 3 of the 4 trials that failed")
+    assert flip.after is not None
+    assert [source["chunk_id"] for source in flip.after["sources"]] == ["b", "c"]  # a trial of which this is true
+    assert flip.after["recall_at_k"] == 0.2  # and the scores of all of them
+
+
+def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path) -> None:
+    """Text and order of `b` scatter in the baseline too; that `a` is gone is new."""
+    made = compared(store_uri, tmp_path, "bca Bca abc", "Bc Bc Bc")
+    (flip,) = made.flips
+    assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
+    assert flip.also == ()
+    assert flip.before is not None
+    assert flip.before["sources"][0]["text_digest"] == flip.after["sources"][0]["text_digest"]  # type: ignore[index]
+
+
+def test_a_lower_score_is_explained_by_the_trials_that_have_it(store_uri: str, tmp_path: Path) -> None:
+    """It still passes; the trials that failed say why it passes less often."""
+    made = compared(store_uri, tmp_path, "abc abc abc", "abc abc bc")
+    (drop,) = made.drops
+    assert (drop.cause.kind, drop.cause.source) == ("source_lost", "a")
+    assert drop.cause.detail.endswith("in the one trial that failed")
+
+
+def test_trials_that_all_pass_are_read_by_their_scores(store_uri: str, tmp_path: Path) -> None:
+    """One of the two expected sources is lost in two of three."""
+    made = compared(store_uri, tmp_path, "abc abc abc", "abc ac ac", expected=("a", "b"))
+    (drop,) = made.drops
+    assert (drop.cause.kind, drop.cause.source) == ("source_lost", "b")
+    assert drop.cause.detail.endswith("in both trials with a lower score")
+
+
+def test_one_run_of_trials_beside_one_without(store_uri: str, tmp_path: Path) -> None:
+    """Either side may have been asked once."""
+    made = compared(store_uri, tmp_path, "abc", "abc :no bc bc")
+    assert [(flip.cause.kind, flip.cause.source) for flip in made.flips] == [("source_lost", "a")]
+    made = compared(store_uri, tmp_path, "bac abc", "bc")
+    assert [(flip.cause.kind, flip.cause.source) for flip in made.flips] == [("source_lost", "a")]
+
+
+def test_a_run_whose_trials_are_gone_is_explained_by_its_rows(store_uri: str, tmp_path: Path) -> None:
+    """As a run of a saved file is, which has none."""
+    before, after = (evaluated(store_uri, tmp_path, each) for each in ("abc abc", ":no bc bc"))
+    artifacts = Path(mlflow.get_run(after.run_id).info.artifact_uri.removeprefix("file://"))
+    (artifacts / TRIALS).unlink()
+    made = compare_runs(after.run_id, before.run_id, gate="seed", tracking_uri=store_uri, log=False)
+    assert [flip.cause.kind for flip in made.flips] == ["now_declines"]

@@ -1,0 +1,607 @@
+"""One question from asking to its row: what target and judges may do, and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.evaluation.ask import MESSAGE_LIMIT, Asking, Counter, failure, on_trial
+from evaltrack.records import Failure, Judge, Question, Response, Row, Source, Target, Tokens, Usage, Verdict
+from evaltrack.scoring.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
+from evaltrack.targets.python import function_target
+from evaltrack.targets.responses import InvalidResponseError
+from tests.actors import FOUND, Blocking, Opinion, failing, finish, instant, questions, raising, turns
+
+
+async def ask(
+    asked: Sequence[Question],
+    target: Target,
+    *,
+    rules: Rules = Rules(),  # noqa: B008 - frozen
+    judges: Sequence[Judge] = (),
+    count: Counter | None = None,
+    timeout: float = 20,
+    judge_timeout: float = 20,
+    trial: int = 1,
+) -> list[Row]:
+    """The rows of some questions, asked one after the other."""
+    asking = Asking(target, rules, judges, count, timeout, judge_timeout)
+    return [await asking.row(position, question, trial) for position, question in enumerate(asked)]
+
+
+def rows(asked: Sequence[Question], target: Target, **settings: Any) -> list[Row]:
+    """The same, in a loop of its own, in which no task may be left."""
+    found: list[Row] = []
+
+    async def work() -> None:
+        found.extend(await ask(asked, target, **settings))
+
+    finish(work)
+    return found
+
+
+def answering(response: Response) -> Target:
+    """A target that always gives the same response."""
+
+    async def ask(question: Question, k: int, /) -> Response:
+        return response
+
+    return ask
+
+
+def test_a_row_holds_the_response_and_what_it_measures() -> None:
+    """The scores, reasons, repeats and pass in a row are those that `measure` gives for its response at this k."""
+    before = time.time()
+    (row,) = rows(questions(1), instant, rules=Rules(2))
+    expected = measure(row.question, FOUND, Rules(2))
+    assert row.response is FOUND
+    assert row.failure is None
+    assert (row.scores, row.unmeasured) == (expected.scores, expected.unmeasured)
+    assert (row.duplicates, row.passed) == (expected.duplicates, expected.passed) == (1, True)
+    assert row.scores["reciprocal_rank"] == 0.5
+    assert before <= row.started_at <= time.time()
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (ValueError("no such index"), "target_error: ValueError: no such index"),
+        (ConnectionResetError(104, "reset by peer"), "target_error: ConnectionResetError: [Errno 104] reset by peer"),
+        (KeyError("answer"), "target_error: KeyError: 'answer'"),
+        (RuntimeError(), "target_error: RuntimeError: "),
+        (TimeoutError("read timed out"), "target_error: TimeoutError: read timed out"),
+        (StopIteration(), "target_error: RuntimeError: coroutine raised StopIteration"),
+        (ExceptionGroup("two", [OSError(), OSError()]), "target_error: ExceptionGroup: two (2 sub-exceptions)"),
+        (
+            InvalidResponseError("is int; return an answer"),
+            "target_invalid: what the target returned is int; return an answer",
+        ),
+        (asyncio.CancelledError("by a pool"), "target_error: CancelledError: by a pool"),
+        (SystemExit(3), "target_error: SystemExit: 3"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_what_a_target_raises_is_a_row(error: BaseException, shown: str) -> None:
+    """A failure names its kind, the exception and its message; nothing is measured and the other questions go on."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        if question.id == "1":
+            raise error
+        return FOUND
+
+    found = sorted(rows(questions(3), target), key=lambda row: row.position)
+    assert [str(row.failure) for row in found] == ["None", shown, "None"]
+    assert (found[1].response, found[1].scores, found[1].unmeasured, found[1].passed) == (None, {}, {}, None)
+    assert found[1].seconds >= 0
+
+
+@pytest.mark.parametrize("error", [UsageError("the index is gone"), InconclusiveError("out of credit")])
+def test_an_error_of_evaltrack_from_the_target_is_no_row(error: EvaltrackError) -> None:
+    """What would fail every question, such as a key that is refused, comes out as it is."""
+    with pytest.raises(type(error), match=f"^{error}$"):
+        rows(questions(1), raising(error))
+
+
+@pytest.mark.parametrize("trial", [1, 2, 1000])
+def test_a_row_says_which_trial_it_is(trial: int) -> None:
+    """Answered or failed, a row has the place of its question and the number of its trial, and no tally."""
+    for target in (instant, raising(OSError("gone"))):
+        found = rows(questions(3), target, trial=trial)
+        assert [(row.position, row.question.id, row.trial) for row in found] == [
+            (0, "0", trial),
+            (1, "1", trial),
+            (2, "2", trial),
+        ]
+        assert {row.tally for row in found} == {None}
+
+
+def test_an_error_that_cannot_be_shown_is_a_row() -> None:
+    """An exception whose own text raises is a failure with the name of its type, and the run goes on."""
+
+    class BrokenError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    found = rows(questions(2), raising(BrokenError()))
+    assert [row.failure.message.partition(":")[0] for row in found if row.failure] == ["BrokenError", "BrokenError"]
+
+
+def test_what_a_function_returns_in_a_wrong_form_is_a_row() -> None:
+    """A function that returns no response, such as a number, has an invalid row that says what to return."""
+    (row,) = rows(questions(1), function_target(lambda question, k: 7))
+    assert str(row.failure) == (
+        "target_invalid: what the target returned is int; return an answer, a list of sources, a mapping or a Response"
+    )
+
+
+def test_a_target_that_takes_too_long_is_a_row() -> None:
+    """At its deadline a question is given up, with the deadline in its message, and the others are answered."""
+    blocking = Blocking()
+
+    async def target(question: Question, k: int, /) -> Response:
+        return await (blocking if question.id == "1" else instant)(question, k)
+
+    found = sorted(rows(questions(3), target, timeout=0.05), key=lambda row: row.position)
+    assert [str(row.failure) for row in found] == ["None", "target_timeout: no response within 0.05 s", "None"]
+    assert (found[1].response, found[1].scores, found[1].passed) == (None, {}, None)
+    assert 0.04 < found[1].seconds < 5
+    assert blocking.cancelled == ["1"]
+
+
+def test_each_question_has_a_deadline_of_its_own() -> None:
+    """The deadline counts from when a question is asked, so that a run of many takes as long as it needs."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        await asyncio.sleep(0.03)
+        return FOUND
+
+    start = time.perf_counter()
+    found = rows(questions(20), target, timeout=0.5)
+    assert time.perf_counter() - start > 0.5
+    assert [row.failure for row in found] == [None] * 20
+
+
+def test_an_error_because_of_the_deadline_is_a_timeout() -> None:
+    """A client that answers cancellation with an error of its own has timed out, whatever that error says."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        try:
+            return await Blocking()(question, k)
+        except asyncio.CancelledError:
+            raise ConnectionError("closed") from None
+
+    (row,) = rows(questions(1), target, timeout=0.02)
+    assert str(row.failure) == "target_timeout: no response within 0.02 s"
+
+
+def test_an_error_that_is_its_own_cause_ends_nothing_but_its_question() -> None:
+    """At the deadline the causes are looked through for what was being waited for, and may go round in a ring."""
+
+    async def target(_question: Question, _k: int) -> Response:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            first, second = OSError("first"), OSError("second")
+            first.__cause__, second.__cause__ = second, first
+            raise first  # noqa: B904 - the ring is its cause
+        raise AssertionError
+
+    (row,) = rows(questions(1), target, timeout=0.02)
+
+    assert str(row.failure) == "target_timeout: no response within 0.02 s"
+
+
+def test_a_function_that_returns_after_its_deadline_has_timed_out() -> None:
+    """A sync function cannot be stopped; what it returns later goes nowhere, and the next question is answered."""
+    late, returned = threading.Event(), threading.Event()
+
+    def slow(question: Question) -> str:
+        if question.id == "0":
+            late.wait(10)
+            returned.set()
+        return "Paris."
+
+    found: list[Row] = []
+
+    async def work() -> None:
+        found.extend(await ask(questions(2), function_target(slow), timeout=0.3))
+        late.set()
+        assert await asyncio.to_thread(returned.wait, 10)
+        await turns()
+
+    finish(work)
+    assert [str(row.failure) for row in found] == ["target_timeout: no response within 0.3 s", "None"]
+    assert (found[0].response, found[1].response) == (None, Response(answer="Paris."))
+
+
+def test_a_target_that_ignores_its_deadline_has_timed_out() -> None:
+    """A coroutine that catches the cancellation and returns something after the deadline was too late."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        try:
+            return await Blocking()(question, k)
+        except asyncio.CancelledError:
+            return FOUND
+
+    (row,) = rows(questions(1), target, timeout=0.02)
+    assert str(row.failure) == "target_timeout: no response within 0.02 s"
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("plain", "plain"),
+        ("", ""),
+        ("two\nlines\t\r\n", "two\nlines\t\r\n"),
+        ("snow \N{SNOWMAN} and \N{GRINNING FACE}", "snow \N{SNOWMAN} and \N{GRINNING FACE}"),
+        ("half \ud83d of a pair", "half ? of a pair"),
+        ("\udcff\udcfe", "??"),
+        ("nul \0 byte", "nul \N{REPLACEMENT CHARACTER} byte"),
+        ("x" * (MESSAGE_LIMIT - 1), "x" * (MESSAGE_LIMIT - 1)),
+        ("x" * MESSAGE_LIMIT, "x" * MESSAGE_LIMIT),
+        ("x" * (MESSAGE_LIMIT + 1), "x" * (MESSAGE_LIMIT - 1) + "…"),
+        ("\N{GRINNING FACE}" * 5000, "\N{GRINNING FACE}" * (MESSAGE_LIMIT - 1) + "…"),
+    ],
+    ids=["plain", "empty", "lines", "unicode", "surrogate", "bytes", "nul", "below", "at", "above", "far above"],
+)
+def test_a_message_can_be_stored_anywhere(message: str, kept: str) -> None:
+    """A failure's message is valid Unicode without NUL and at most 2,000 characters long, cut with an ellipsis."""
+    found = failure("target_error", message)
+    assert (found.kind, found.message) == ("target_error", kept)
+    assert len(found.message.encode()) <= 4 * MESSAGE_LIMIT == 8000
+
+
+@pytest.mark.parametrize("error", [ValueError("\ud83d\0" * 5000), InvalidResponseError("\ud83d\0" * 5000)])
+def test_a_row_with_an_unfit_message_can_be_written(error: Exception) -> None:
+    """Whatever bytes an exception speaks of, its row can be written as JSON and read back."""
+    (row,) = rows(questions(1), raising(error))
+    assert row.failure is not None
+    assert len(row.failure.message) == MESSAGE_LIMIT
+    assert row.failure.message.endswith("?\N{REPLACEMENT CHARACTER}…") or row.failure.message.endswith("?…")
+    assert Row.model_validate_json(row.model_dump_json()) == row
+
+
+# Judges
+
+
+def test_a_verdict_is_in_its_row_and_its_scores() -> None:
+    """What a judge said stands in the row, and the row's scores are those that `measure` gives with it."""
+    (row,) = rows(questions(1), instant, judges=[Opinion(score=0.75)])
+    (verdict,) = row.verdicts
+    expected = measure(row.question, FOUND, Rules(), [verdict])
+    assert (verdict.judge, row.failure) == ("one", None)
+    assert (row.scores, row.unmeasured, row.passed) == (expected.scores, expected.unmeasured, True)
+    assert row.scores["overall_score"] == 0.75
+
+
+def test_a_judge_gets_every_answer_once() -> None:
+    """A judge is asked once for each question, with the records of question and response."""
+    judge, asked = Opinion(), questions(3)
+    rows(asked, instant, judges=[judge])
+    assert len(judge.asked) == 3
+    assert all(
+        given is question and response is FOUND for (given, response), question in zip(judge.asked, asked, strict=True)
+    )
+
+
+def test_where_the_target_failed_nobody_is_asked() -> None:
+    """There is nothing to judge in a target's failure, and no token to count."""
+    judge = Opinion()
+    (row,) = rows(questions(1), raising(OSError("gone")), judges=[judge], count=never_counted)
+    assert (judge.asked, row.verdicts, row.tokens) == ([], (), None)
+    assert str(row.failure) == "target_error: OSError: gone"
+
+
+def test_a_panel_is_asked_at_once_and_stays_in_its_order() -> None:
+    """Judges wait for one another here, so all are asked together; verdicts stand in the order of the panel."""
+    together = asyncio.Barrier(3)
+    panel = [Opinion(name, score, together.wait) for name, score in (("c", 0.5), ("a", 1.0), ("b", 0.75))]
+    (row,) = rows(questions(1), instant, judges=panel)
+    assert [verdict.judge for verdict in row.verdicts] == ["c", "a", "b"]
+    assert (row.scores["overall_score"], row.scores["judge_spread"]) == (0.75, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (ValueError("no JSON"), "judge_error: ValueError: no JSON"),
+        (TimeoutError("read timed out"), "judge_error: TimeoutError: read timed out"),
+        (asyncio.CancelledError("by a pool"), "judge_error: CancelledError: by a pool"),
+        (SystemExit(3), "judge_error: SystemExit: 3"),
+        (LookupError("half \ud83d of a pair"), "judge_error: LookupError: half ? of a pair"),
+        (RuntimeError("x" * 5000), "judge_error: RuntimeError: " + "x" * (MESSAGE_LIMIT - 15) + "…"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException, shown: str) -> None:
+    """A judge's failure keeps the response and what it measures without a judge; the question neither passes nor
+    fails, and the others go on.
+    """
+    judge = Opinion()
+
+    async def ask(question: Question, response: Response, /) -> Verdict:
+        if question.id == "1":
+            raise error
+        return await judge(question, response)
+
+    ask.name, ask.digest = "ask", ""  # type: ignore[attr-defined]
+    found = sorted(rows(questions(3), instant, judges=[ask]), key=lambda row: row.position)
+    assert [str(row.failure) for row in found] == ["None", shown, "None"]
+    assert [row.passed for row in found] == [True, None, True]
+    failed, judged = found[1], found[0]
+    assert (failed.response, failed.verdicts) == (FOUND, ())
+    assert failed.scores == {
+        name: value
+        for name, value in judged.scores.items()
+        if name not in ("overall_score", "accuracy", "combined_score", "pass")
+    }
+    assert failed.scores["reciprocal_rank"] == 0.5
+    assert failed.unmeasured["overall_score"] == JUDGE_FAILED
+    assert failed.duplicates == 1
+    assert Row.model_validate_json(failed.model_dump_json()) == failed
+
+
+def test_a_judge_that_takes_too_long_is_a_judge_error() -> None:
+    """At its deadline a judge is given up and the answer kept; the row's time is the target's alone."""
+    cancelled: list[str] = []
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("hung")
+            raise
+
+    (row,) = rows(questions(1), instant, judges=[Opinion(first=hang)], judge_timeout=0.2)
+    assert str(row.failure) == "judge_error: no response within 0.2 s"
+    assert (row.response, row.passed, cancelled) == (FOUND, None, ["hung"])
+    assert row.seconds < 0.15
+
+
+def test_a_judge_has_a_deadline_of_its_own() -> None:
+    """A judge may take longer than the target is given."""
+    slow = Opinion(first=lambda: asyncio.sleep(0.2))
+    (row,) = rows(questions(1), instant, judges=[slow], timeout=0.1, judge_timeout=20)
+    assert (row.failure, row.passed) == (None, True)
+
+
+def test_a_panel_with_one_failing_judge_is_a_judge_error() -> None:
+    """The failure names the judge, what the others said is kept in the row, and no score is made of their part."""
+    panel = [Opinion("first", 0.0), failing("second", ValueError("no JSON")), Opinion("third", 1.0)]
+    (row,) = rows(questions(1), instant, judges=panel)
+    assert str(row.failure) == "judge_error: second: ValueError: no JSON"
+    assert [verdict.judge for verdict in row.verdicts] == ["first", "third"]
+    assert {"overall_score", "accuracy", "judge_spread", "pass"}.isdisjoint(row.scores)
+    assert (row.scores["hit"], row.passed, row.response) == (1, None, FOUND)
+
+
+def test_of_several_failing_judges_the_first_is_named() -> None:
+    """Where more than one judge of a panel failed, the row tells of the first in the order of the panel."""
+    slow = Opinion("slow", first=lambda: asyncio.sleep(30))
+    (row,) = rows(questions(1), instant, judges=[slow, failing("quick", OSError("gone"))], judge_timeout=0.1)
+    assert (str(row.failure), row.verdicts) == ("judge_error: slow: no response within 0.1 s", ())
+
+
+def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
+    """When one judge of a panel stops the run, what the others are asked is cancelled."""
+    panel = [Opinion("hangs", first=asyncio.Event().wait), failing("refused", UsageError("the key is refused"))]
+
+    async def work() -> None:
+        with pytest.raises(UsageError):
+            await ask(questions(1), instant, judges=panel)
+
+    finish(work)
+
+
+@pytest.mark.parametrize(
+    ("panel", "shown"),
+    [
+        ([], "judge_error: the judge returned NoneType, which is no Verdict"),
+        ([Opinion()], "judge_error: silent: the judge returned NoneType, which is no Verdict"),
+    ],
+    ids=["alone", "in a panel"],
+)
+def test_what_is_no_verdict_is_a_judge_error(panel: list[Opinion], shown: str) -> None:
+    """A judge of one's own that returns nothing has failed; in a panel it is named."""
+
+    async def silent(question: Question, response: Response, /) -> None: ...
+
+    silent.name, silent.digest = "silent", ""  # type: ignore[attr-defined]
+    (row,) = rows(questions(1), instant, judges=[silent, *panel])
+    assert (str(row.failure), row.passed, len(row.verdicts)) == (shown, None, len(panel))
+
+
+@pytest.mark.parametrize("response", [Response(sources=()), Response(sources=FOUND.sources), Response(abstained=True)])
+def test_what_only_retrieves_is_not_judged(response: Response) -> None:
+    """Where there is no answer no judge is asked, and the row says so; an empty answer is one."""
+    judge = Opinion()
+    (row,) = rows(questions(1), answering(response), judges=[judge])
+    assert (judge.asked, row.verdicts, row.failure, row.unmeasured["overall_score"]) == ([], (), None, NO_ANSWER)
+    rows(questions(1), answering(response.model_copy(update={"answer": ""})), judges=[judge])
+    assert len(judge.asked) == 1
+
+
+# Trials
+
+
+class Careful(Opinion):
+    """A judge that tells trials apart, and says which one it was for."""
+
+    def __init__(self, name: str = "one", first: Callable[[], Awaitable[object]] = turns) -> None:
+        super().__init__(name, first=first)
+        self.made: list[int] = []
+
+    def on_trial(self, trial: int) -> Opinion:
+        self.made.append(trial)
+        return Opinion(f"{self.name} on trial {trial}", first=self._first)
+
+
+@pytest.mark.parametrize(
+    ("trial", "made", "names"),
+    [
+        (1, [], ["careful", "plain"]),
+        (2, [2], ["careful on trial 2", "plain"]),
+        (7, [7], ["careful on trial 7", "plain"]),
+    ],
+)
+def test_a_judge_may_tell_trials_apart(trial: int, made: list[int], names: list[str]) -> None:
+    """From the second trial on a judge with `on_trial` is asked for the one of that trial; others stay who they are."""
+    careful, plain = Careful("careful"), Opinion("plain")
+    (row,) = rows(questions(1), instant, judges=[careful, plain], trial=trial)
+    assert (careful.made, [verdict.judge for verdict in row.verdicts]) == (made, names)
+    assert (len(careful.asked), len(plain.asked)) == (int(not made), 1)
+
+
+def test_a_judge_without_trials_of_its_own_is_the_same_in_each() -> None:
+    """`on_trial` gives a judge that has no such method back as it is, on whatever trial."""
+    judge = Opinion()
+    assert on_trial(judge, 1) is on_trial(judge, 9) is judge
+    careful = Careful()
+    assert on_trial(careful, 1) is careful
+    assert on_trial(careful, 2) is not careful
+
+
+# What a failure costs
+
+
+class PaidError(Exception):
+    """An error that tells what it cost, as those of the judges do."""
+
+    def __init__(self, message: str, usage: object) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+def spent(prompt: int, completion: int, **parts: int) -> Usage:
+    """So many tokens."""
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, **parts)
+
+
+def test_what_a_failure_cost_is_kept() -> None:
+    """The tokens that an error tells are in the failure, whether the target or the judge raised it."""
+    used = spent(30, 4, cached_tokens=20, reasoning_tokens=0)
+    (failed,) = rows(questions(1), raising(PaidError("cut off", used)))
+    (misjudged,) = rows(questions(1), instant, judges=[failing("one", PaidError("no JSON", used))])
+    assert failed.failure == Failure(kind="target_error", message="PaidError: cut off", usage=used)
+    assert misjudged.failure == Failure(kind="judge_error", message="PaidError: no JSON", usage=used)
+    assert Row.model_validate_json(misjudged.model_dump_json()) == misjudged
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), PaidError("?", None), PaidError("?", 7), PaidError("?", {"a": 1})])
+def test_what_nobody_tells_is_no_cost(error: Exception) -> None:
+    """An error without usage, or with something else of that name, has cost nothing that is known."""
+    (failed,) = rows(questions(1), raising(error))
+    (misjudged,) = rows(questions(1), instant, judges=[failing("one", error)])
+    assert [row.failure and row.failure.usage for row in (failed, misjudged)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("used", "together"),
+    [
+        ([spent(1, 2)], spent(1, 2)),
+        ([spent(1, 2), spent(10, 20)], spent(11, 22)),
+        ([spent(1, 2), None, spent(10, 20, reasoning_tokens=5)], spent(11, 22, reasoning_tokens=5)),
+        ([None, spent(1, 2, cached_tokens=1), spent(10, 20, cached_tokens=3)], spent(11, 22, cached_tokens=4)),
+        ([None, None], None),
+    ],
+    ids=["one", "two", "two of three, one part", "not the first", "nothing"],
+)
+@pytest.mark.parametrize("succeeding", [0, 1])
+def test_what_several_failures_cost_is_added(used: list[Usage | None], together: Usage | None, succeeding: int) -> None:
+    """The failure of a panel names the first and holds what all that failed cost; who succeeded is in the verdicts."""
+    panel = [failing(f"j{number}", PaidError("no JSON", usage)) for number, usage in enumerate(used)]
+    others = [Opinion("fine")] * succeeding
+    (row,) = rows(questions(1), instant, judges=[*others, *panel])
+    name = "j0: " if len(used) + succeeding > 1 else ""
+    assert row.failure == Failure(kind="judge_error", message=f"{name}PaidError: no JSON", usage=together)
+    assert len(row.verdicts) == succeeding
+
+
+def test_a_cost_that_cannot_be_read_is_none() -> None:
+    """An exception whose own `usage` raises is a row like any other, without a cost."""
+
+    class BrokenError(Exception):
+        @property
+        def usage(self) -> Usage:
+            raise RuntimeError("no usage")
+
+    (row,) = rows(questions(1), raising(BrokenError("gone")))
+    assert row.failure == Failure(kind="target_error", message="BrokenError: gone")
+
+
+def test_what_a_late_failure_cost_is_kept() -> None:
+    """A judge that is broken off at its deadline and tells what it had spent so far is late, and has cost that."""
+
+    async def pay_and_hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise PaidError("broken off", spent(3, 4)) from None
+
+    (row,) = rows(questions(1), instant, judges=[Opinion(first=pay_and_hang)], judge_timeout=0.05)
+    assert row.failure == Failure(kind="judge_error", message="no response within 0.05 s", usage=spent(3, 4))
+
+
+# Tokens
+
+
+def never_counted(texts: Sequence[str]) -> Tokens:
+    """A counter that must not be asked."""
+    raise AssertionError(texts)
+
+
+def words(texts: Sequence[str]) -> Tokens:
+    """A counter for which every word is a token."""
+    return Tokens(count=sum(len(text.split()) for text in texts), known="counted")
+
+
+def test_tokens_are_what_the_target_reports() -> None:
+    """Prompt and completion together, and nothing is counted beside them, not even where they are 0."""
+    for used in (Usage(prompt_tokens=40, completion_tokens=2), Usage(prompt_tokens=0, completion_tokens=0)):
+        (row,) = rows(questions(1), answering(Response(answer="Paris.", usage=used)), count=never_counted)
+        assert row.tokens == Tokens(count=used.total_tokens, known="reported")
+        assert row.scores["num_tokens"] == used.total_tokens
+
+
+def test_tokens_that_are_not_reported_are_counted() -> None:
+    """The question, the text of the first k sources and the answer are counted: what lies further back is not."""
+    sources = tuple(Source(chunk_id=str(n), text=text) for n, text in enumerate(["one two", None, "three", "four"]))
+    given: list[list[str]] = []
+
+    def count(texts: Sequence[str]) -> Tokens:
+        given.append(list(texts))
+        return words(texts)
+
+    (row,) = rows(
+        questions(1), answering(Response(answer="It is Paris.", sources=sources)), count=count, rules=Rules(3)
+    )
+    assert given == [["What?", "one two", "", "three", "It is Paris."]]
+    assert row.tokens == Tokens(count=7, known="counted")
+    assert row.scores["num_tokens"] == 7
+
+
+@pytest.mark.parametrize("response", [Response(), Response(sources=()), Response(abstained=True)])
+def test_a_response_without_text_has_the_tokens_of_its_question(response: Response) -> None:
+    """Where there is neither answer nor source, only the question is counted."""
+    (row,) = rows(questions(1), answering(response), count=words)
+    assert row.tokens == Tokens(count=1, known="counted")
+
+
+def test_without_a_counter_there_are_no_tokens() -> None:
+    """Tokens that are neither reported nor counted are not 0: they are missing."""
+    (row,) = rows(questions(1), instant)
+    assert row.tokens is None
+    assert "num_tokens" not in row.scores
+    assert row.unmeasured["combined_score"] == "not measured: judge, num_tokens"
+
+
+def test_tokens_count_also_where_the_judge_failed() -> None:
+    """What the target used was used, whatever became of the verdict."""
+    (row,) = rows(questions(1), instant, judges=[failing("one", OSError("gone"))], count=words)
+    assert row.scores["num_tokens"] == 2

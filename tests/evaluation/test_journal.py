@@ -1,0 +1,790 @@
+"""The journal: a row that was kept is there again, whatever is killed, cut or full, and a broken one is no row."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.journal import BusyError, Journal, Reuse, delete_journal, read_command, state_folder
+from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
+from tests.conftest import REPO
+
+LONG = "An answer that takes some room. " * 30
+
+
+def question(number: int, text: str = "") -> Question:
+    return Question(id=str(number), question=text or f"What is number {number}?", expected_chunks=("a",), domain="d")
+
+
+def row(number: int, *, trial: int = 1, answer: str = LONG, text: str = "", failed: bool = False) -> Row:
+    """The row of one question, as the run loop makes it."""
+    made = Row(position=number, question=question(number, text), trial=trial, started_at=1.5, seconds=0.1 + number / 3)
+    if failed:
+        return made.model_copy(update={"failure": Failure(kind="target_error", message=answer)})
+    response = Response(answer=f"{answer}{number}", sources=(Source(chunk_id="a", text="Là: “ça va”. 😀", score=0.1),))
+    verdict = Verdict(judge="j", reasoning="Because.", overall_score=1 / 3)
+    scores = {"hit": 1.0, "recall_at_k": 1 / 7 + number}
+    return made.model_copy(update={"response": response, "verdicts": (verdict,), "scores": scores, "passed": True})
+
+
+Open = Callable[..., Journal]
+
+
+@pytest.fixture
+def path() -> Path:
+    return state_folder() / f"{'0' * 32}.sqlite"
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[Open]:
+    """Opens the journal, and closes all that were opened when the test is done."""
+    journals: list[Journal] = []
+
+    def open_journal(where: Path = path, *, retry_errors: bool = False) -> Journal:
+        journals.append(Journal(where, {"command": "c"}, retry_errors=retry_errors))
+        return journals[-1]
+
+    yield open_journal
+    for journal in journals:
+        journal.close()
+
+
+def kept(opened: Open, *rows: Row) -> None:
+    """Rows of an evaluation that was broken off."""
+    journal = opened()
+    journal.keep(rows)
+    assert journal.problem is None
+    journal.close()
+
+
+def recalled(opened: Open, *numbers: int) -> list[Row | None]:
+    """What the next evaluation finds."""
+    journal = opened()
+    found = [journal.recall(question(number), 1) for number in numbers]
+    journal.close()
+    return found
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("made", [row(1), row(1, trial=3), row(1, failed=True)], ids=["answered", "trial 3", "failed"])
+def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
+    """Every field of a row, to the last bit, for whoever opens the journal next."""
+    kept(opened, made)
+    journal = opened()
+    assert journal.recall(made.question, made.trial or 1) == made
+    assert journal.reuse == Reuse(kept=1, reused=1, redone=0, retried=0)
+
+
+def test_a_new_journal_holds_nothing(opened: Open) -> None:
+    """What this evaluation keeps itself is not asked for again by it; nothing is reused."""
+    journal = opened()
+    journal.keep([row(1)])
+    assert journal.recall(question(1), 1) is None
+    assert journal.recall(question(2), 1) is None
+    assert journal.reuse == Reuse(kept=0, reused=0, redone=0, retried=0)
+
+
+def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
+    """Another id, another trial: asked. The same with other notes, labels or place: found."""
+    kept(opened, row(1), row(2, trial=2))
+    journal = opened()
+    assert journal.recall(question(3), 1) is None
+    assert journal.recall(question(1), 2) is None
+    assert journal.recall(question(2), 1) is None
+    relabelled = question(1).model_copy(update={"notes": "New notes.", "category": "c", "domain": "other"})
+    assert journal.recall(relabelled, 1) == row(1)
+    assert journal.recall(question(2), 2) == row(2, trial=2)
+    assert journal.reuse == Reuse(kept=2, reused=2, redone=0, retried=0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": "What else?"},
+        {"expected_chunks": ("b",)},
+        {"expected_chunks": ()},
+        {"expected_answer": "This."},
+        {"expected_tools": ("search",)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, object]) -> None:
+    """A row belongs to the question and the expectations that it was measured against."""
+    kept(opened, row(1), row(2))
+    journal = opened()
+    assert journal.recall(question(1).model_copy(update=change), 1) is None
+    assert journal.recall(question(2), 1) == row(2)
+    assert journal.reuse == Reuse(kept=2, reused=1, redone=1, retried=0)
+
+
+def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
+    """Both wordings were paid for: each is found, and they count as one question."""
+    kept(opened, row(1, text="First?"))
+    kept(opened, row(1, text="Second?"))
+    for text in ("First?", "Second?"):
+        journal = opened()
+        assert journal.recall(question(1, text), 1) == row(1, text=text)
+        assert (journal.reuse, journal.reuse.dropped) == (Reuse(kept=1, reused=1, redone=0, retried=0), 0)
+        journal.close()
+
+
+def test_what_is_not_asked_any_more_is_dropped(opened: Open) -> None:
+    """Rows of questions that are gone are counted, and stay for the case that they come back."""
+    kept(opened, *(row(number) for number in range(5)))
+    journal = opened()
+    assert [journal.recall(question(number), 1) for number in (0, 4)] == [row(0), row(4)]
+    assert (journal.reuse.kept, journal.reuse.reused, journal.reuse.dropped) == (5, 2, 3)
+    journal.close()
+    assert recalled(opened, 2) == [row(2)]
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_errors_are_asked_again_when_that_is_wanted(opened: Open, retry: bool) -> None:
+    """A failed question stays failed in a resumed run, unless `retry_errors`; a good one is never asked again."""
+    kept(opened, row(1), row(2, failed=True))
+    journal = opened(retry_errors=retry)
+    assert journal.recall(question(1), 1) == row(1)
+    assert journal.recall(question(2), 1) == (None if retry else row(2, failed=True))
+    assert journal.reuse == Reuse(kept=2, reused=1 if retry else 2, redone=0, retried=int(retry))
+
+
+def test_only_a_success_replaces_an_error(opened: Open) -> None:
+    """A retry that fails again leaves the first error; one that succeeds replaces it; no error replaces an answer."""
+    kept(opened, row(1, failed=True, answer="first"), row(2))
+    kept(opened, row(1, failed=True, answer="second"), row(2, failed=True, answer="late"))
+    assert recalled(opened, 1, 2) == [row(1, failed=True, answer="first"), row(2)]
+    kept(opened, row(1, answer="at last"))
+    assert recalled(opened, 1, 2) == [row(1, answer="at last"), row(2)]
+
+
+def test_rows_are_kept_all_or_none(opened: Open, path: Path) -> None:
+    """Where one row of a group cannot be written none of it is there, that is told, and nothing more is kept."""
+    kept(opened, row(1))
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute(
+            "create trigger refuses before insert on rows when new.id = '4' begin select raise(abort, 'no 4'); end"
+        )
+    journal = opened()
+    journal.keep([row(2)])
+    journal.keep([row(3), row(4), row(5)])
+    assert journal.problem == (
+        f"nothing can be resumed after a kill: {path}: no 4; set EVALTRACK_STATE_DIR to another folder; "
+        "what follows is not kept"
+    )
+    journal.keep([row(6)])
+    assert journal.recall(question(1), 1) == row(1)
+    journal.close()
+    assert recalled(opened, 1, 2, 3, 4, 5, 6) == [row(1), row(2), None, None, None, None]
+
+
+def test_an_empty_group_is_nothing(opened: Open) -> None:
+    """Keeping no rows is no error."""
+    journal = opened()
+    journal.keep([])
+    assert (journal.problem, journal.reuse.kept) == (None, 0)
+
+
+def test_rows_are_kept_from_any_thread(opened: Open) -> None:
+    """The run loop keeps rows in threads, and recalls others meanwhile."""
+    kept(opened, *(row(number) for number in range(50)))
+    journal, wrong = opened(), list[int]()
+
+    def work(first: int) -> None:
+        for number in range(first, first + 10):
+            journal.keep([row(number)])
+            if journal.recall(question(number % 50), 1) != row(number % 50):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(100, 180, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (wrong, journal.problem) == ([], None)
+    journal.close()
+    assert None not in recalled(opened, *range(100, 180))
+
+
+# Its file
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"EVALTRACK_STATE_DIR": "/own", "XDG_STATE_HOME": "/xdg"}, "/own"),
+        ({"XDG_STATE_HOME": "/xdg"}, "/xdg/evaltrack"),
+        ({"EVALTRACK_STATE_DIR": "", "XDG_STATE_HOME": "/xdg"}, "/xdg/evaltrack"),
+        ({}, "/home/user/.local/state/evaltrack"),
+        ({"XDG_STATE_HOME": ""}, "/home/user/.local/state/evaltrack"),
+    ],
+)
+def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable of evaltrack decides, then that of the system, then the home folder; an empty one is none."""
+    monkeypatch.setenv("HOME", "/home/user")
+    for name in ("EVALTRACK_STATE_DIR", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert state_folder() == Path(folder)
+
+
+def test_only_the_owner_reads_it(opened: Open, path: Path) -> None:
+    """Folder 0700, and the journal and SQLite's files beside it 0600, whatever the umask says."""
+    before = os.umask(0)
+    try:
+        journal = opened()
+        journal.keep([row(1)])
+    finally:
+        os.umask(before)
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    assert modes == {path.name: 0o600, f"{path.name}-wal": 0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_what_it_says_of_its_run_is_kept_when_it_is_opened_again(opened: Open, path: Path) -> None:
+    """The run it belongs to is not forgotten between opening and the store's answer: a kill may come there."""
+    journal = opened()
+    assert journal.name == path.stem
+    journal.belongs_to("4488541a")
+    journal.close()
+    assert read_command(path) == {"command": "c", "run_id": "4488541a", "finished": False}
+    journal = Journal(path, {"command": "new"})
+    journal.close()
+    assert read_command(path) == {"command": "new", "run_id": "4488541a", "finished": False}
+
+
+def test_a_finished_one_is_removed(opened: Open, path: Path) -> None:
+    """Once MLflow holds everything nothing is left on disk."""
+    journal = opened()
+    journal.keep([row(1)])
+    journal.finish(errors=0)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_one_with_errors_stays_and_says_that_it_is_finished(opened: Open, path: Path) -> None:
+    """Its errors can still be asked again."""
+    journal = opened()
+    journal.keep([row(1, failed=True)])
+    journal.finish(errors=1)
+    journal.close()
+    assert read_command(path) == {"command": "c", "finished": True}
+    assert opened(retry_errors=True).recall(question(1), 1) is None
+
+
+def test_what_a_kill_left_is_removed_too(path: Path) -> None:
+    """Removing a journal leaves none of SQLite's files, and removing what is not there is no error."""
+    path.parent.mkdir()
+    for end in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + end).write_text("")
+    delete_journal(path)
+    delete_journal(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_after_it_is_closed(opened: Open) -> None:
+    """What comes late is not kept and is no traceback, and closing twice is no error."""
+    kept(opened, row(1))
+    journal = opened()
+    journal.close()
+    journal.keep([row(2)])
+    assert journal.problem is not None
+    assert "Cannot operate on a closed database" in journal.problem
+    assert journal.recall(question(1), 1) is None
+    journal.belongs_to("4488541a")
+    journal.close()
+    assert recalled(opened, 1, 2) == [row(1), None]
+
+
+# Several processes
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from evaltrack.evaluation.journal import Journal
+from tests.evaluation.test_journal import row
+
+journal, group = Journal(Path(sys.argv[1]), {}), int(sys.argv[3])
+print("open", flush=True)
+for number in range(int(sys.argv[2]), 10**9, group):
+    journal.keep([row(each) for each in range(number, number + group)])
+    assert journal.problem is None, journal.problem
+    print(number + group, flush=True)
+"""
+
+
+@contextmanager
+def writing(path: Path, first: int = 0, group: int = 1) -> Iterator[subprocess.Popen[str]]:
+    """A process that keeps rows in groups, one after the other, and prints the number of those acknowledged."""
+    command = [sys.executable, "-c", WRITER, str(path), str(first), str(group)]
+    with subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "open\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def acknowledged(process: subprocess.Popen[str], first: int) -> int:
+    """Kill it, and the number below which every row was acknowledged."""
+    process.send_signal(signal.SIGKILL)
+    assert process.stdout
+    out = process.stdout.read()  # not `communicate`: it passes over what came with the first line
+    process.wait(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    whole = [line for line in out.splitlines(keepends=True) if line.endswith("\n")]
+    return int(whole[-1]) if whole else first
+
+
+def test_ten_kills_lose_no_row_that_was_acknowledged(opened: Open, path: Path) -> None:
+    """Kill -9 at any moment: what was acknowledged is there, whole, and of the group in flight all or none."""
+    chance, told, group = random.Random(7), 0, 7
+    for _ in range(10):
+        with writing(path, told, group) as process:
+            time.sleep(chance.uniform(0, 0.05))
+            told = acknowledged(process, told)
+        journal = opened()
+        assert journal.reuse.kept - told in (0, group)
+        assert journal.reuse.kept % group == 0
+        assert all(journal.recall(question(number), 1) == row(number) for number in range(journal.reuse.kept))
+        told = journal.reuse.kept
+        journal.close()
+    assert told > 10 * group, "the kills came before anything was kept"
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path: Path) -> None:
+    """One process at a time, with a message that says so; the lock dies with its process, however that dies."""
+    with writing(path) as process:
+        start = time.monotonic()
+        with pytest.raises(BusyError) as refused:
+            opened()
+        assert time.monotonic() - start < 10
+        assert str(refused.value) == f"{path}: another process is at work on this run; wait for it"
+        with pytest.raises(BusyError):
+            read_command(path)
+        told = acknowledged(process, 0)
+    journal = opened()
+    assert journal.reuse.kept >= told
+
+
+def test_one_that_is_just_ending_is_waited_for(opened: Open, path: Path) -> None:
+    """A process that lets go within two seconds is no reason to refuse."""
+    kept(opened, row(1))
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    lets_go = threading.Timer(0.3, other.close)
+    lets_go.start()
+    assert recalled(opened, 1) == [row(1)]
+    lets_go.join()
+
+
+# Cut and damaged
+
+
+KEPT = 60
+
+
+@pytest.fixture(scope="module")
+def broken_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a journal whose process was killed: rows are in the main file and in SQLite's log beside it."""
+    path = tmp_path_factory.mktemp("broken off") / "journal.sqlite"
+    code = (
+        "import os, sys; from pathlib import Path; from evaltrack.evaluation.journal import Journal\n"
+        "from tests.evaluation.test_journal import KEPT, row\n"
+        "path = Path(sys.argv[1]); journal = Journal(path, {'command': 'c'})\n"
+        "journal.keep([row(number) for number in range(KEPT // 2)]); journal.close()\n"
+        "journal = Journal(path, {'command': 'c'})\n"
+        "for number in range(KEPT // 2, KEPT): journal.keep([row(number)])\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], cwd=REPO, timeout=60)
+    assert ended.returncode == -9
+    assert path.stat().st_size > 10_000
+    assert path.with_name("journal.sqlite-wal").stat().st_size > 10_000
+    return path
+
+
+def damaged(path: Path, broken_off: Path, end: str, change: Callable[[bytes], bytes]) -> None:
+    """The journal that was broken off, with a file of it changed."""
+    path.parent.mkdir(exist_ok=True)
+    for each in ("", "-wal"):
+        content = broken_off.with_name(broken_off.name + each).read_bytes()
+        path.with_name(path.name + each).write_bytes(change(content) if each == end else content)
+
+
+def usable_or_told(opened: Open, path: Path) -> int | None:
+    """How many rows are found, each whole; None where the journal is refused with a message that says what to do."""
+    refused = ""
+    try:
+        journal = opened()
+    except UsageError as error:
+        refused = str(error)
+    if refused:
+        assert refused.startswith(f"{path}: is damaged (")
+        assert refused.endswith("); remove it, and evaluate again")
+        assert "\n" not in refused
+        return None
+    found = {number: journal.recall(question(number), 1) for number in range(KEPT)}
+    assert all(each is None or each == row(number) for number, each in found.items())
+    journal.keep([row(number) for number, each in found.items() if each is None])
+    assert journal.problem is None
+    journal.close()
+    assert recalled(opened, *range(KEPT)) == [row(number) for number in range(KEPT)]
+    return sum(each is not None for each in found.values())
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.005, 0.1, 0.35, 0.5, 0.75, 0.99, 1])
+@pytest.mark.parametrize("end", ["", "-wal"], ids=["journal", "log"])
+def test_a_journal_that_was_cut(opened: Open, path: Path, broken_off: Path, end: str, share: float) -> None:
+    """Wherever it was cut: what is lost is asked again, or the journal is refused; never a wrong row, no traceback."""
+    damaged(path, broken_off, end, lambda content: content[: int(len(content) * share)])
+    found = usable_or_told(opened, path)
+    if share == 1:
+        assert found == KEPT
+    elif end:
+        assert found is not None
+        assert KEPT // 2 <= found < KEPT
+    else:
+        assert not found or share > 0.4, "the first pages hold what the others are found by"
+
+
+def test_a_journal_whose_bytes_changed(opened: Open, path: Path, broken_off: Path) -> None:
+    """Bytes that fell over, anywhere in either file: a row is as it was written, or it is none."""
+    outcomes = set[int | None]()
+    for seed in range(60):
+        chance = random.Random(seed)
+
+        def spoil(content: bytes, chance: random.Random = chance) -> bytes:
+            spoilt = bytearray(content)
+            for _ in range(chance.choice([1, 3, 30])):
+                spoilt[chance.randrange(len(spoilt))] ^= 1 << chance.randrange(8)
+            return bytes(spoilt)
+
+        damaged(path, broken_off, chance.choice(["", "-wal"]), spoil)
+        with suppress(UsageError):
+            outcomes.add(None)
+            journal = opened()
+            for number in range(KEPT):
+                assert journal.recall(question(number), 1) in (None, row(number)), (seed, number)
+            outcomes.add(journal.reuse.reused)
+            journal.close()
+        delete_journal(path)
+    assert len(outcomes) > 5, "the damage should not always do the same"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"This is no journal.\n" * 200, b"SQLite format 3\0" + b"\xff" * 5000, b"\0" * 8192],
+    ids=["text", "broken head", "zeros"],
+)
+def test_a_file_that_is_none(opened: Open, path: Path, content: bytes) -> None:
+    """Something else in its place is refused by name, and is left as it is."""
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        opened()
+    assert str(refused.value) == f"{path}: is damaged (file is not a database); remove it, and evaluate again"
+    assert path.read_bytes() == content
+    with pytest.raises(UsageError, match="is damaged"):
+        read_command(path)
+
+
+def test_an_empty_file_is_a_new_journal(opened: Open, path: Path) -> None:
+    """Killed between making the file and writing to it."""
+    path.parent.mkdir()
+    path.touch()
+    assert read_command(path) == {}
+    kept(opened, row(1))
+    assert recalled(opened, 1) == [row(1)]
+
+
+@pytest.mark.parametrize("tables", ["", "create table command (number integer primary key, text text not null)"])
+def test_one_that_was_killed_while_it_was_made(opened: Open, path: Path, tables: str) -> None:
+    """Tables that are not there yet are made."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("pragma journal_mode=wal")
+        other.executescript(tables)
+    assert read_command(path) == {}
+    kept(opened, row(1))
+    assert recalled(opened, 1) == [row(1)]
+
+
+# Content of others
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        "create table rows (one, two, three)",
+        "create table rows (id text, digest text, trial integer, failed integer, row text)",
+        "create view rows as select 1 as id",
+        "create table command (other text)",
+    ],
+)
+def test_tables_of_another_form_are_refused(opened: Open, path: Path, tables: str) -> None:
+    """A journal of another version, or of another program, is neither read nor written."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(tables)
+    with pytest.raises(UsageError, match=r"is damaged \(.*\); remove it, and evaluate again$"):
+        opened()
+
+
+def write_into(path: Path, statement: str, *values: object) -> None:
+    """What a stranger writes into a journal."""
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute(statement, values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "null",
+        "[]",
+        "{}",
+        "7",
+        "[" * 100_000,
+        row(1).model_dump_json()[:-1],
+        row(1).model_dump_json().replace('"position"', '"of_a_later_version"'),
+        row(1).model_dump_json().replace('"position":1', '"position":-1'),
+        row(1).model_dump_json().replace('"seconds":0.', '"seconds":1e999,"x":0.'),
+        row(2).model_dump_json(),
+        row(1, text="Another question?").model_dump_json(),
+        row(1, trial=2).model_dump_json(),
+        row(1).model_copy(update={"trial": None}).model_dump_json(),
+        b"\xff\xfe",
+        row(1).model_dump_json().encode("utf-16"),
+    ],
+    ids=lambda text: str(text)[:20] if len(text) < 30 else "",
+)
+@pytest.mark.parametrize("signed", [True, False], ids=["checksum", "no checksum"])
+def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: str | bytes, signed: bool) -> None:
+    """What is not the row of its question is not found, and gives way to the row that is made next."""
+    kept(opened, row(1), row(3))
+    raw = text.encode() if isinstance(text, str) else text
+    checksum = crc32(raw) if signed else 0
+    write_into(path, "update rows set row = cast(? as text), checksum = ? where id = '1'", raw, checksum)
+    journal = opened()
+    assert [journal.recall(question(number), 1) for number in (1, 3)] == [None, row(3)]
+    assert journal.reuse == Reuse(kept=2, reused=1, redone=1, retried=0)
+    journal.keep([row(1)])
+    journal.close()
+    assert recalled(opened, 1, 3) == [row(1), row(3)]
+
+
+def test_a_number_that_was_edited_is_asked_again(opened: Open, path: Path) -> None:
+    """A row is used as it was measured or not at all: a score that somebody changed is no score."""
+    kept(opened, row(1))
+    write_into(path, "update rows set row = replace(row, '\"hit\":1.0', '\"hit\":0.0')")
+    with closing(sqlite3.connect(path)) as other:
+        assert '"hit":0.0' in other.execute("select row from rows").fetchone()[0]
+    assert recalled(opened, 1) == [None]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no JSON", "[]", "7", '"text"', "[" * 100_000, "\ud800".encode("utf-8", "replace")]
+)
+def test_a_command_that_is_none(opened: Open, path: Path, text: str | bytes) -> None:
+    """What a journal says of its run is an object or nothing."""
+    kept(opened, row(1))
+    write_into(path, "update command set text = ?", text)
+    assert read_command(path) == {}
+    assert recalled(opened, 1) == [row(1)]
+    assert read_command(path) == {"command": "c"}
+
+
+def test_hostile_ids_are_data(opened: Open) -> None:
+    """Quotes, paths and SQL in ids are ids."""
+    names = ["'; drop table rows; --", "../../etc/passwd", "%", "\n", "😀"]
+    rows = [
+        row(number).model_copy(update={"question": question(number).model_copy(update={"id": name})})
+        for number, name in enumerate(names)
+    ]
+    kept(opened, *rows)
+    journal = opened()
+    assert [journal.recall(each.question, 1) for each in rows] == rows
+
+
+# Where it cannot work
+
+
+def below_a_file(folder: Path) -> Path:
+    (folder / "file").write_text("")
+    return folder / "file" / "state"
+
+
+def a_file_as_folder(folder: Path) -> Path:
+    (folder / "file").write_text("")
+    return folder / "file"
+
+
+def a_folder_as_file(folder: Path) -> Path:
+    (folder / "journal.sqlite").mkdir()
+    return folder
+
+
+def a_link_as_file(folder: Path) -> Path:
+    (folder / "journal.sqlite").symlink_to(folder / "elsewhere")
+    return folder
+
+
+def a_folder_of_others(folder: Path) -> Path:
+    if os.geteuid() == 0:
+        pytest.skip("the superuser writes to any folder")
+    folder.chmod(0o500)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (below_a_file, "Not a directory"),
+        (a_file_as_folder, "File exists"),
+        (a_folder_as_file, "is no file but a link, folder or device"),
+        (a_link_as_file, "is no file but a link, folder or device"),
+        (a_folder_of_others, "Permission denied"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_where_it_cannot_be_written_nothing_is_kept(
+    make: Callable[[Path], Path], why: str, opened: Open, tmp_path: Path
+) -> None:
+    """The evaluation goes on without a journal: that is told, with the place and a cure, and nothing raises."""
+    path = make(tmp_path) / "journal.sqlite"
+    journal = opened(path)
+    told = journal.problem
+    assert told is not None
+    assert told.startswith(f"nothing can be resumed after a kill: {path}: ")
+    assert why in told
+    assert told.endswith(" set EVALTRACK_STATE_DIR to another folder")
+    journal.belongs_to("4488541a")
+    journal.keep([row(1)])
+    assert (journal.recall(question(1), 1), journal.problem) == (None, told)
+    assert journal.reuse == Reuse(0, 0, 0, 0)
+    journal.finish(errors=1)
+    journal.finish(errors=0)
+
+
+def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
+    """What was kept before stays, in a resumed evaluation too, which goes on; with room again all is kept again."""
+    path = small_disk / "journal.sqlite"
+    journal, told = opened(path), 0
+    while journal.problem is None and told < 1000:
+        journal.keep([row(told)])
+        told += journal.problem is None
+    journal.keep([row(told)])
+    journal.belongs_to("4488541a")
+    assert 10 < told < 1000
+    assert journal.problem is not None
+    assert "database or disk is full" in journal.problem
+    assert journal.problem.endswith("what follows is not kept")
+    journal.close()
+
+    with pytest.raises(OSError, match="No space left"):
+        fill(small_disk / "filler")
+    journal = opened(path)
+    assert [journal.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told)), None]
+    journal.keep([row(told)])
+    assert journal.problem is not None
+    journal.close()
+
+    (small_disk / "filler").unlink()
+    subprocess.run(["mount", "-o", "remount,size=2m", small_disk], check=True)
+    journal = opened(path)
+    journal.keep([row(told)])
+    assert journal.problem is None
+    journal.close()
+    again = opened(path)
+    assert [again.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told + 1))]
+    again.close()
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 512)
+
+
+def test_rows_on_a_disk_that_became_read_only(opened: Open, small_disk: Path) -> None:
+    """They were paid for: the evaluation is refused rather than paid for again, and nothing is harmed."""
+    path = small_disk / "journal.sqlite"
+    journal = opened(path)
+    journal.keep([row(1)])
+    journal.close()
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(UsageError) as refused:
+        opened(path)
+    assert str(refused.value).startswith(f"{path}: holds what was done, and cannot be written to: ")
+    assert str(refused.value).endswith("; cure that, and resume again")
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    journal = opened(path)
+    assert journal.recall(question(1), 1) == row(1)
+    journal.close()
+
+
+LIMITED = """
+import json, resource, sys
+from pathlib import Path
+from evaltrack.evaluation.journal import Journal
+from tests.evaluation.test_journal import row
+
+journal, told = Journal(Path(sys.argv[1]), {}), 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+while journal.problem is None and told < 10_000:
+    journal.keep([row(told)])
+    told += journal.problem is None
+journal.belongs_to("4488541a")
+journal.close()
+print(json.dumps([told, journal.problem]))
+"""
+
+
+def test_a_file_that_may_not_grow(opened: Open, path: Path) -> None:
+    """A limit on the size of files is a full disk: told, no traceback, and what was acknowledged is there."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], cwd=REPO, capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told, problem = json.loads(ended.stdout)
+    assert 10 < told < 1000
+    assert problem.startswith(f"nothing can be resumed after a kill: {path}: ")
+    assert recalled(opened, *range(told + 1)) == [*map(row, range(told)), None]
+
+
+def test_a_disk_that_goes_bad_meanwhile(opened: Open, path: Path, broken_off: Path) -> None:
+    """Where the file breaks under a journal that is open, the question is asked again, and that is told."""
+    damaged(path, broken_off, "none", bytes)
+    kept(opened, row(0))
+    journal = opened()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (size - 4096))
+    journal._database.execute("pragma shrink_memory")
+    found = [journal.recall(question(number), 1) for number in range(KEPT)]
+    assert all(each is None or each == row(number) for number, each in enumerate(found))
+    assert None in found
+    assert journal.problem == (
+        f"{path}: cannot be read any more: database disk image is malformed; what it held is asked again"
+    )

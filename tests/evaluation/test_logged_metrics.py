@@ -1,0 +1,140 @@
+"""What MLflow's metrics hold of a run, on a real store."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.evaluation.logged_metrics import left_out_words, logged_metrics
+from evaltrack.scoring.metrics import SCORES
+from evaltrack.tracking.history import past_runs
+from evaltrack.tracking.metric_names import FIRST, logged_name, means_of, metric_name, names_within
+from evaltrack.tracking.store import connect
+from tests.api.test_evaluate import answers
+from tests.report.test_run import result
+
+DOMAINS = ("a/b", "a_b", "A_B", "..", "x.max", "easy", "Größe", "Grosse", "Москва", "n", "q?*" * 60)
+
+
+def golden_of(domains: tuple[str, ...], folder: Path) -> Path:
+    """A golden set with one question of each domain, which the target `answers` finds."""
+    path = folder / "many.jsonl"
+    questions = (
+        {"id": number, "question": f"what of {number}?", "domain": domain, "expected_chunks": ["a#1"]}
+        for number, domain in enumerate(domains)
+    )
+    path.write_text("".join(json.dumps(one) + "\n" for one in questions))
+    return path
+
+
+def test_any_domain_has_metrics_of_its_own(store_uri: str, tmp_path: Path) -> None:
+    """Names that MLflow refuses, or that differ in case, accents or a slash alone, are logged and never mixed."""
+    made = run_eval(golden_of(DOMAINS, tmp_path), target=answers, tracking_uri=store_uri, traces="off")
+
+    logged = mlflow.MlflowClient(store_uri).get_run(made.run_id).data.metrics
+    domains = [name for name in logged if name.startswith("domain/") and name.endswith("/pass_rate")]
+    assert len(domains) == len(DOMAINS)
+    assert all(logged[f"n/{name}"] == 1 for name in domains)
+    assert {"domain/x.max/pass_rate", "domain/easy/pass_rate", "domain/Москва/pass_rate"} <= set(domains)
+    assert logged["n/pass_rate"] == len(DOMAINS)
+
+
+def test_names_that_a_database_takes_for_one_are_told_apart() -> None:
+    """All but the one that can stay as it is end in a digest, which is the same in every run."""
+    names = names_within(DOMAINS)
+    assert len({name.casefold() for name in names.values()}) == len(DOMAINS)
+    assert (names["Москва"], names["x.max"]) == ("Москва", "x.max")
+    assert names["Größe"].startswith("Größe-")
+    assert names["a/b"] == names_within(["a_b", "a/b"])["a/b"] == "a_b-c14cddc0"
+    assert names_within(["a/b"]) == {"a/b": "a_b"}
+    assert names_within(["a/b", "a_b"])["a_b"] == "a_b"
+    assert all(len(name) < 120 for name in names.values())
+    assert metric_name("reise@home: ü" + "x" * 300) == ("reise_home_ ü" + "x" * 300)[:250]
+
+
+def test_what_matters_most_comes_first_and_alone() -> None:
+    """Pass rate, judge score, recall and MRR are logged first; about 15 names have no section."""
+    metrics = {score.metric: 0.5 for score in SCORES} | {"precision_at_k.max": 0.8, "combined_score_best": 1.4}
+    logged = logged_metrics(result(metrics=metrics, counts=dict.fromkeys(metrics, 4)))
+
+    assert list(logged)[: len(FIRST)] == list(FIRST)
+    top = [name for name in logged if "/" not in name]
+    assert len(top) == 16
+    assert {"num_questions", "num_measured", "num_errors", "ndcg_at_k", "combined_score"} <= set(top)
+    assert {"judge/accuracy", "usage/num_tokens", "trials/flaky_rate", "reasoning/h_count"} <= set(logged)
+    assert (logged["reachable/precision_at_k"], logged["best/combined_score"]) == (0.8, 1.4)
+    assert all(logged[f"n/{score.metric}"] == 4 for score in SCORES)
+
+
+def test_what_is_logged_of_judges_and_costs() -> None:
+    """The judges of a panel and the costs are metrics; totals that are 0 are left out where most runs have none."""
+    made = result(
+        by_judge={"openai:one": (0.5, 4), "two": (0.75, 3)},
+        cost_usd={"target": 0.02, "judge": 0.01},
+        totals={**result().totals, "num_judged": 4, "judge_tokens": 90},
+    )
+    logged = logged_metrics(made)
+    assert (logged["judge/by/openai_one"], logged["n/judge/by/openai_one"]) == (0.5, 4)
+    assert (logged["judge/by/two"], logged["n/judge/by/two"]) == (0.75, 3)
+    assert (logged["usage/target_cost_usd"], logged["usage/judge_cost_usd"]) == (0.02, 0.01)
+    assert (logged["usage/judge_tokens"], logged["n/num_judged"]) == (90, 4)
+    assert (logged["usage/target_seconds.mean"], logged["usage/target_seconds.p95"]) == (0.1, 0.2)
+    assert {"usage/total_tokens", "usage/cached_verdicts", "n/judge_errors"}.isdisjoint(logged)
+    assert (logged["num_errors"], logged["n/duplicates"]) == (0, 0)
+
+
+@pytest.mark.parametrize("held", ["n/judge_errors", "judge_errors"])
+def test_a_resumed_run_takes_back_what_it_held(held: str) -> None:
+    """A total that was logged before the run was broken off is logged as 0, under its name of then too."""
+    assert logged_metrics(result(), held={held})["n/judge_errors"] == 0
+
+
+def test_domains_that_are_left_out_are_counted() -> None:
+    """MLflow gets the largest domains, as many as fit, and all difficulties; a note says how many of how many."""
+    groups = {f"domain {i}": {"recall_at_k": (0.5, 4)} for i in range(100)} | {"hard": {"recall_at_k": (0.25, 2)}}
+    made = result(groups=groups)
+
+    logged = logged_metrics(made, limit=40)
+    held = [name for name in logged if name.startswith("domain/")]
+    assert len(logged) <= 40
+    assert held == [f"domain/domain {i}/recall_at_k" for i in range(len(held))]
+    assert logged["difficulty/hard/recall_at_k"] == 0.25
+    words = f"MLflow's metrics hold {len(held)} of 100 domains, the largest; summary.json holds them all"
+    assert left_out_words(made, limit=40) == words
+    assert left_out_words(made) is None
+
+
+def test_a_run_says_which_domains_are_not_among_its_metrics(store_uri: str, tmp_path: Path) -> None:
+    """The note stands in the result, in the description, and the count in it is what MLflow holds."""
+    domains = tuple(f"domain {number}" for number in range(130))
+    made = run_eval(golden_of(domains, tmp_path), target=answers, tracking_uri=store_uri, traces="off")
+
+    run = mlflow.MlflowClient(store_uri).get_run(made.run_id)
+    held = [name for name in run.data.metrics if name.startswith("domain/") and name.endswith("/pass_rate")]
+    note = f"MLflow's metrics hold {len(held)} of 130 domains, the largest; summary.json holds them all"
+    assert 0 < len(held) < 130
+    assert note in made.notes
+    assert note in run.data.tags["mlflow.note.content"]
+
+
+def test_runs_from_before_there_were_sections_are_read(store_uri: str) -> None:
+    """The history shows the means of an old run by the same names as those of a new one."""
+    store = connect(store_uri)
+    olds = {"recall_at_k": 0.5, "recall_at_k.n": 4, "recall_at_k.travel": 0.25, "accuracy": 0.75, "num_tokens": 900}
+    news = {"recall_at_k": 0.5, "n/recall_at_k": 4, "domain/travel/recall_at_k": 0.25}
+    news |= {"judge/accuracy": 0.75, "usage/num_tokens": 900}
+    for metrics in (olds, news):
+        run = store.client.create_run("0", tags={"evaltrack.golden": "set"})
+        for name, value in {**metrics, "num_questions": 5}.items():
+            store.client.log_metric(run.info.run_id, name, value)
+
+    shown = past_runs(store, "0", "set")
+
+    assert [each.metrics for each in shown] == [{"recall_at_k": 0.5, "accuracy": 0.75, "num_tokens": 900}] * 2
+    assert [each.num_questions for each in shown] == [5, 5]
+    assert means_of({"n/recall_at_k": 4}) == {}
+    assert logged_name("accuracy") == "judge/accuracy"

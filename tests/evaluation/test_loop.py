@@ -1,0 +1,753 @@
+"""The run loop: one row for each question, whatever target and judges do, and no task left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.loop import evaluate, run_to_end
+from evaltrack.records import Question, Response, Row, Target, Verdict
+from evaltrack.scoring.measure import Rules
+from tests.actors import FOUND, Blocking, Opinion, failing, finish, instant, others, questions, raising, turns
+
+
+async def take(into: Callable[[Row], object], asked: Iterable[Question], target: Target, **settings: Any) -> None:
+    """Hand on each row as it comes, so that those before an error are not lost."""
+    async for row in evaluate(asked, target, **settings):
+        into(row)
+
+
+def rows(asked: list[Question], target: Target, **settings: Any) -> list[Row]:
+    """All rows, in the order in which they came."""
+    found: list[Row] = []
+    finish(lambda: take(found.append, asked, target, **settings))
+    return found
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+def test_no_question_in_flight_is_no_run(concurrency: int) -> None:
+    """With a concurrency below 1 nothing would ever be asked: it is refused at once."""
+    with pytest.raises(ValueError, match=f"^concurrency is {concurrency}; at least 1 question must be in flight$"):
+        rows(questions(1), instant, concurrency=concurrency)
+
+
+@pytest.mark.parametrize(("number", "concurrency"), [(0, 3), (1, 3), (5, 1), (5, 2), (5, 5), (5, 16), (300, 3)])
+@pytest.mark.parametrize("waits", [False, True])
+def test_each_question_has_one_row(number: int, concurrency: int, waits: bool) -> None:
+    """There are as many rows as questions, each with its question and that question's position."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        await turns(int(question.id) % 3 if waits else 0)
+        return FOUND
+
+    asked = questions(number)
+    found = rows(asked, target, concurrency=concurrency)
+    assert sorted(row.position for row in found) == list(range(number))
+    assert all(row.question is asked[row.position] for row in found)
+
+
+def test_the_target_gets_the_question_and_k() -> None:
+    """A target is called once for each question, with the whole record and the k of the run."""
+    calls: list[tuple[Question, int]] = []
+
+    async def target(question: Question, k: int, /) -> Response:
+        calls.append((question, k))
+        return FOUND
+
+    asked = questions(4)
+    rows(asked, target, rules=Rules(7), concurrency=2)
+    assert calls == [(question, 7) for question in asked]
+
+
+def test_rows_come_in_the_order_in_which_they_finish() -> None:
+    """A slow question holds back nobody: each here waits for the next one's answer, so the last comes first."""
+    done = [asyncio.Event() for _ in range(4)]
+    done[3].set()
+
+    async def target(question: Question, k: int, /) -> Response:
+        place = int(question.id)
+        await done[place].wait()
+        if place:
+            done[place - 1].set()
+        return FOUND
+
+    found = rows(questions(4), target, concurrency=4)
+    assert [row.position for row in found] == [3, 2, 1, 0]
+
+
+def test_the_time_of_a_row_is_that_of_its_answer() -> None:
+    """`seconds` is how long the target took, not how long the row waited to be taken."""
+    found: list[Row] = []
+
+    async def target(question: Question, k: int, /) -> Response:
+        await asyncio.sleep(0.05 if question.id == "0" else 0)
+        return FOUND
+
+    async def work() -> None:
+        async for row in evaluate(questions(2), target, concurrency=1):
+            found.append(row)
+            await asyncio.sleep(0.4)
+
+    finish(work)
+    assert found[0].seconds > 0.04
+    assert found[1].seconds < 0.35
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 7])
+def test_so_many_questions_are_in_flight_and_no_more(concurrency: int) -> None:
+    """The target has `concurrency` questions at once: it answers only when all have come, and never sees one more."""
+    in_flight = highest = 0
+    together = asyncio.Barrier(concurrency)
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal in_flight, highest
+        in_flight += 1
+        highest = max(highest, in_flight)
+        await together.wait()
+        await turns(int(question.id) % 4)
+        in_flight -= 1
+        return FOUND
+
+    assert len(rows(questions(6 * concurrency), target, concurrency=concurrency)) == 6 * concurrency
+    assert (highest, in_flight) == (concurrency, 0)
+
+
+def test_questions_are_read_only_as_fast_as_rows_are_taken() -> None:
+    """While nobody takes rows, only a few questions for each one in flight are read, so memory does not grow."""
+    drawn = 0
+    taken: list[int] = []
+
+    def reading() -> Iterator[Question]:
+        nonlocal drawn
+        for question in questions(500):
+            drawn += 1
+            yield question
+
+    async def work() -> None:
+        async for row in evaluate(reading(), instant, concurrency=2):
+            if not taken:
+                await turns()
+                assert drawn <= 1 + 5 * 2
+            taken.append(row.position)
+
+    finish(work)
+    assert len(taken) == drawn == 500
+
+
+def golden_that_breaks(after: int) -> Iterator[Question]:
+    """Questions from a file that changes after some of them."""
+    yield from questions(after)
+    raise GoldenError(["golden.jsonl: changed while it was read"])
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 30])
+def test_an_error_of_the_golden_set_ends_the_run_after_its_rows(after: int) -> None:
+    """What the questions raise comes out as it is, once every row before it was given."""
+    found: list[Row] = []
+
+    async def work() -> None:
+        with pytest.raises(GoldenError, match=r"^golden\.jsonl: changed while it was read$"):
+            await take(found.append, golden_that_breaks(after), instant, concurrency=1)
+
+    finish(work)
+    assert [row.position for row in found] == list(range(after))
+
+
+def test_an_error_of_the_golden_set_stops_what_is_in_flight() -> None:
+    """Questions that are being asked when the golden set breaks are cancelled, and the error does not wait for them."""
+    target, found = Blocking(), list[Row]()
+
+    async def work() -> None:
+        with pytest.raises(GoldenError):
+            await take(found.append, golden_that_breaks(3), target, concurrency=8)
+
+    finish(work)
+    assert found == []
+    assert target.asked == sorted(target.cancelled) == ["0", "1", "2"]
+
+
+def test_a_fault_of_evaltrack_itself_is_no_row() -> None:
+    """What goes wrong outside the target, here a k that nothing can be divided by, ends the run with that error."""
+    found: list[Row] = []
+
+    async def work() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await take(found.append, questions(5), instant, rules=Rules(0))
+
+    finish(work)
+    assert found == []
+
+
+def test_a_run_that_is_cancelled_leaves_no_task() -> None:
+    """Cancelling whoever takes the rows cancels what is in flight, asks nothing more and ends in a CancelledError."""
+    target, found = Blocking(), list[Row]()
+
+    async def work() -> None:
+        taking = asyncio.create_task(take(found.append, questions(9), target, concurrency=3))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert found == []
+    assert target.asked == sorted(target.cancelled) == ["0", "1", "2"]
+
+
+def test_a_run_that_is_left_early_leaves_no_task() -> None:
+    """Closing the rows after the first one cancels what is in flight and asks nothing more."""
+    blocking = Blocking()
+
+    async def target(question: Question, k: int, /) -> Response:
+        return await (instant if question.id == "1" else blocking)(question, k)
+
+    async def work() -> None:
+        found = evaluate(questions(9), target, concurrency=3)
+        assert (await anext(found)).position == 1
+        await turns()
+        await found.aclose()
+        assert [row async for row in found] == []
+
+    finish(work)
+    assert blocking.asked == sorted(blocking.cancelled) == ["0", "2", "3"]
+
+
+def test_a_run_that_was_never_begun_asks_nothing() -> None:
+    """Rows that nobody takes are not made: no question is read and no task started."""
+
+    async def work() -> None:
+        found = evaluate(golden_that_breaks(0), raising(AssertionError("was asked")))
+        await turns()
+        assert others() == set()
+        await found.aclose()
+
+    finish(work)
+
+
+def test_a_run_that_is_left_while_rows_wait_to_be_taken_ends() -> None:
+    """Closing ends at once, also where the target is faster than whoever takes the rows."""
+
+    async def work() -> None:
+        found = evaluate(questions(100), instant, concurrency=1)
+        await anext(found)
+        await turns()
+        await found.aclose()
+
+    finish(work, seconds=5)
+
+
+def test_a_run_that_is_stopped_while_rows_pile_up_ends() -> None:
+    """A stop (the first Ctrl-C) that comes while a fast target is at work ends the run at once."""
+    taking: list[asyncio.Task[None]] = []
+    found: list[Row] = []
+
+    async def target(question: Question, k: int, /) -> Response:
+        if question.id == "30":
+            taking[0].cancel()
+        return FOUND
+
+    async def work() -> None:
+        taking.append(asyncio.create_task(take(found.append, questions(1000), target, concurrency=2)))
+        await asyncio.wait(taking)
+        assert taking[0].cancelled()
+
+    finish(work, seconds=5)
+    assert len(found) <= 30
+
+
+@pytest.mark.parametrize("closing", [0, 3])
+def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) -> None:
+    """A target that answers cancellation with an error of its own, perhaps once it has closed what was open, is not
+    asked the remaining questions.
+    """
+    blocking = Blocking()
+
+    async def target(question: Question, k: int, /) -> Response:
+        if len(blocking.asked) >= 2:
+            blocking.asked.append(question.id)
+            return FOUND
+        try:
+            return await blocking(question, k)
+        except asyncio.CancelledError:
+            await turns(closing)
+            raise ConnectionError("closed") from None
+
+    async def work() -> None:
+        found = evaluate(questions(6), target, concurrency=2)
+        taking = asyncio.ensure_future(anext(found))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert blocking.asked == ["0", "1"]
+
+
+@pytest.mark.parametrize("error", [UsageError("the key is refused"), InconclusiveError("out of credit")])
+def test_an_error_of_evaltrack_from_a_judge_stops_the_run(error: EvaltrackError) -> None:
+    """A key that is refused would fail every question: the run ends with that error, after the rows before it."""
+    found: list[Row] = []
+    asked = 0
+
+    async def refuse_the_third() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 2:
+            raise error
+
+    judge = Opinion(first=refuse_the_third)
+
+    async def work() -> None:
+        with pytest.raises(type(error), match=str(error)):
+            await take(found.append, questions(50), instant, judges=[judge], concurrency=1)
+
+    finish(work)
+    assert [row.position for row in found] == [0, 1]
+    assert asked == 3
+
+
+def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
+    """Closing the rows cancels the judges that are in flight, and asks them nothing more."""
+    hanging = Opinion("hangs", first=asyncio.Event().wait)
+
+    async def work() -> None:
+        found = evaluate(questions(9), instant, judges=[hanging, Opinion()], concurrency=3)
+        taking = asyncio.ensure_future(anext(found))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert len(hanging.asked) == 3
+
+
+def test_failures_hold_up_nobody() -> None:
+    """Where some targets and some judges fail there is a row for each, and the others have theirs."""
+
+    async def target(question: Question, k: int, /) -> Response:
+        if int(question.id) % 3 == 1:
+            raise OSError("gone")
+        return FOUND
+
+    class Picky(Opinion):
+        async def __call__(self, question: Question, response: Response, /) -> Verdict:
+            if int(question.id) % 3 == 2:
+                raise ValueError("no JSON")
+            return await super().__call__(question, response)
+
+    found = sorted(rows(questions(9), target, judges=[Picky()], concurrency=4), key=lambda row: row.position)
+    assert [row.failure.kind if row.failure else None for row in found] == [None, "target_error", "judge_error"] * 3
+
+
+def test_a_target_that_hangs_for_ever_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target that swallows every cancellation is given up when the time to stop is over, and the run ends."""
+    monkeypatch.setattr("evaltrack.evaluation.loop.STOP_SECONDS", 0.5)
+    release, resisted = asyncio.Event(), 0
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal resisted
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                resisted += 1
+        return FOUND
+
+    async def work() -> None:
+        found = evaluate(questions(3), target, concurrency=1)
+        taking = asyncio.ensure_future(anext(found))
+        await turns()
+        start = asyncio.get_running_loop().time()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+        assert 0.5 <= asyncio.get_running_loop().time() - start < 5
+        assert len(others()) == 1
+        release.set()
+        await asyncio.wait(others())
+
+    finish(work)
+    assert resisted > 1
+
+
+# Trials
+
+
+@pytest.mark.parametrize(
+    ("number", "trials", "concurrency"),
+    [(4, range(1, 2), 2), (4, range(1, 4), 1), (4, range(1, 4), 3), (2, range(1, 6), 16), (3, (2, 3), 2), (3, (), 2)],
+)
+@pytest.mark.parametrize("waits", [False, True])
+def test_each_question_is_asked_in_each_trial(
+    number: int, trials: Sequence[int], concurrency: int, waits: bool
+) -> None:
+    """There is one row for each question and each trial that is wanted, and the target was asked as often."""
+    calls: Counter[str] = Counter()
+
+    async def target(question: Question, k: int, /) -> Response:
+        calls[question.id] += 1
+        await turns((int(question.id) + calls[question.id]) % 4 if waits else 0)
+        return FOUND
+
+    asked = questions(number)
+    found = rows(asked, target, trials=trials, concurrency=concurrency)
+    assert sorted((row.position, row.trial or 0) for row in found) == list(product(range(number), trials))
+    assert all(row.question is asked[row.position] and row.tally is None for row in found)
+    assert calls == Counter({question.id: len(trials) for question in asked if trials})
+
+
+def test_trials_are_begun_question_by_question() -> None:
+    """Asked one at a time, the trials of a question come one after the other, and then the next question."""
+    found = rows(questions(3), instant, trials=(1, 2), concurrency=1)
+    assert [(row.position, row.trial) for row in found] == list(product(range(3), (1, 2)))
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 5])
+def test_as_many_questions_are_under_way_as_are_in_flight(concurrency: int) -> None:
+    """Trials finish in any order, and yet never more questions than `concurrency` have been begun and not ended."""
+    begun: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    most = 0
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal most
+        begun[question.id] += 1
+        most = max(most, sum(ended[key] < 4 for key in begun))
+        await turns((7 * int(question.id) + 5 * begun[question.id]) % 11)
+        ended[question.id] += 1
+        return FOUND
+
+    assert len(rows(questions(40), target, trials=range(1, 5), concurrency=concurrency)) == 160
+    assert 1 <= most <= concurrency
+    assert set(begun.values()) == set(ended.values()) == {4}
+
+
+def test_each_trial_has_its_own_judge() -> None:
+    """A judge that tells trials apart is asked for the one of each trial."""
+
+    class Careful(Opinion):
+        def on_trial(self, trial: int) -> Opinion:
+            return Opinion(f"trial {trial}")
+
+    found = rows(questions(2), instant, judges=[Careful("the first")], trials=(1, 2, 3), concurrency=1)
+    assert [verdict.judge for row in found for verdict in row.verdicts] == ["the first", "trial 2", "trial 3"] * 2
+
+
+# Memory
+
+
+class Notebook:
+    """A memory in which everything can be looked at; it may fail, or hold up who writes into it."""
+
+    def __init__(self, known: Iterable[Row] = (), *, full_after: int | None = None) -> None:
+        self.known = {(row.question.id, row.trial): row for row in known}
+        self.asked_for: list[tuple[str, int]] = []
+        self.kept: list[Row] = []
+        self._full_after = full_after
+
+    def recall(self, question: Question, trial: int, /) -> Row | None:
+        self.asked_for.append((question.id, trial))
+        return self.known.get((question.id, trial))
+
+    def keep(self, rows: Sequence[Row], /) -> None:
+        if self._full_after is not None and len(self.kept) + len(rows) > self._full_after:
+            raise OSError(28, "No space left on device")
+        self.kept.extend(rows)
+
+
+class Answering:
+    """A target that answers at once, and tells which questions it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        self.asked.append(question.id)
+        return FOUND
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_what_is_recalled_is_not_asked(concurrency: int) -> None:
+    """A row that was kept is given again and neither asked nor kept a second time; the others are both."""
+    before = rows(questions(6), raising(OSError("gone")))
+    memory, target = Notebook(row for row in before if row.position in (1, 4)), Answering()
+    found = sorted(rows(questions(6), target, memory=memory, concurrency=concurrency), key=lambda row: row.position)
+    assert sorted(target.asked) == ["0", "2", "3", "5"]
+    assert [str(row.failure) for row in found] == ["None", "target_error: OSError: gone", "None"] * 2
+    assert sorted(row.position for row in memory.kept) == [0, 2, 3, 5]
+    assert found == sorted([*memory.kept, before[1], before[4]], key=lambda row: row.position)
+
+
+def test_a_recalled_row_has_the_place_and_the_labels_of_now() -> None:
+    """Where a question moved, or its notes were edited, its kept row stands at the new place under the new labels."""
+    (before,) = rows(questions(1), instant)
+    moved = before.question.model_copy(update={"notes": "new", "category": "c"})
+    found = rows([*questions(3)[1:], moved], instant, memory=Notebook([before]), concurrency=1)
+    assert found[2] == before.model_copy(update={"position": 2, "question": moved})
+    assert found[2].question is moved
+
+
+def test_each_trial_is_recalled_for_itself() -> None:
+    """Of a question that was broken off, only the trials that are missing are asked."""
+    before = rows(questions(2), instant, trials=(1, 2, 3))
+    memory = Notebook(row for row in before if (row.position, row.trial) != (1, 2))
+    target = Answering()
+    found = rows(questions(2), target, trials=(1, 2, 3), memory=memory, concurrency=1)
+    assert memory.asked_for == list(product("01", (1, 2, 3)))
+    assert target.asked == ["1"]
+    assert [(row.position, row.trial) for row in memory.kept] == [(1, 2)]
+    assert [(row.position, row.trial) for row in found] == list(product((0, 1), (1, 2, 3)))
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 16])
+def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
+    """Whoever takes a row finds it in the memory already, and in the end each is there once."""
+    memory = Notebook()
+
+    async def work() -> None:
+        async for row in evaluate(questions(60), instant, memory=memory, trials=(1, 2), concurrency=concurrency):
+            assert any(row is kept for kept in memory.kept)
+
+    finish(work)
+    assert sorted((row.position, row.trial or 0) for row in memory.kept) == list(product(range(60), (1, 2)))
+
+
+def test_where_nothing_is_new_nothing_is_kept() -> None:
+    """A run whose rows were all kept before writes nothing."""
+    memory = Notebook(rows(questions(9), instant))
+    assert len(rows(questions(9), raising(AssertionError("was asked")), memory=memory, concurrency=2)) == 9
+
+
+@pytest.mark.parametrize("full_after", [0, 3])
+def test_a_memory_that_fails_ends_the_run(full_after: int) -> None:
+    """Where rows cannot be kept the run ends with that error: none is given that is not kept, nothing more is asked."""
+    memory, target, found = Notebook(full_after=full_after), Answering(), list[Row]()
+
+    async def work() -> None:
+        with pytest.raises(OSError, match="No space left on device"):
+            await take(found.append, questions(500), target, memory=memory, concurrency=2)
+
+    finish(work)
+    assert len(found) <= full_after
+    assert all(any(row is kept for kept in memory.kept) for row in found)
+    assert len(target.asked) < 50
+
+
+def test_a_memory_that_cannot_be_read_ends_the_run() -> None:
+    """An error on the way to what was kept comes out as it is, and no question is asked in place of it."""
+
+    class Broken(Notebook):
+        def recall(self, question: Question, trial: int, /) -> Row | None:
+            raise OSError(5, "Input/output error")
+
+    target = Answering()
+
+    async def work() -> None:
+        with pytest.raises(OSError, match="Input/output error"):
+            await take(lambda row: None, questions(5), target, memory=Broken())
+
+    finish(work)
+    assert target.asked == []
+
+
+def test_what_finishes_while_the_first_rows_are_taken_is_kept() -> None:
+    """A run that is left after its first row keeps the others that are finished, though nobody took them."""
+    memory, target = Notebook(), Answering()
+
+    async def work() -> None:
+        found = evaluate(questions(4), target, memory=memory, concurrency=4)
+        await anext(found)
+        await turns()
+        await found.aclose()
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == sorted(target.asked) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 16])
+def test_what_waits_to_be_taken_is_kept_when_the_run_is_left(concurrency: int) -> None:
+    """Whatever was answered when a run is left is kept, also where more rows are finished than anybody took."""
+    memory, target = Notebook(), Answering()
+
+    async def work() -> None:
+        found = evaluate(questions(200), target, memory=memory, concurrency=concurrency)
+        await anext(found)
+        await turns()
+        await found.aclose()
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == sorted(target.asked)
+
+
+def test_what_finishes_while_the_run_is_closed_is_kept() -> None:
+    """A target that answers when it is cancelled was paid for: its row is kept, and no other question is begun."""
+    memory, blocking = Notebook(), Blocking()
+
+    async def target(question: Question, k: int, /) -> Response:
+        try:
+            return await blocking(question, k)
+        except asyncio.CancelledError:
+            return FOUND
+
+    async def work() -> None:
+        taking = asyncio.create_task(take(lambda row: None, questions(9), target, memory=memory, concurrency=3))
+        await turns()
+        taking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await taking
+
+    finish(work)
+    assert sorted(row.question.id for row in memory.kept) == blocking.asked == ["0", "1", "2"]
+    assert {row.passed for row in memory.kept} == {True}
+
+
+def test_rows_before_a_broken_golden_set_are_kept() -> None:
+    """An error of the golden set ends the run, and every row that was finished before it is in the memory."""
+    memory, found = Notebook(), list[Row]()
+
+    async def work() -> None:
+        with pytest.raises(GoldenError):
+            await take(found.append, golden_that_breaks(7), instant, memory=memory, concurrency=1)
+
+    finish(work)
+    assert [row.position for row in memory.kept] == [row.position for row in found] == list(range(7))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 5, 11])
+def test_a_run_goes_on_where_it_was_broken_off(tmp_path: Path, taken: int) -> None:
+    """With a real journal, a run left after some rows and done again asks only what was not finished."""
+    path, first, second = tmp_path / "run.sqlite", Answering(), Answering()
+
+    async def leave() -> None:
+        journal = Journal(path, {})
+        found = evaluate(questions(4), first, memory=journal, trials=(1, 2, 3), concurrency=1)
+        for _ in range(taken):
+            await anext(found)
+        await found.aclose()
+        journal.close()
+
+    finish(leave)
+    journal = Journal(path, {})
+    again = rows(questions(4), second, memory=journal, trials=(1, 2, 3), concurrency=1)
+    journal.close()
+    assert [(row.position, row.trial) for row in again] == list(product(range(4), (1, 2, 3)))
+    assert journal.reuse.kept == journal.reuse.reused == 12 - len(second.asked)
+    assert taken <= journal.reuse.reused <= len(first.asked)
+
+
+# Being asked to stop
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("trials", [(1,), (1, 2)])
+def test_once_it_is_to_stop_what_is_in_flight_is_finished(concurrency: int, trials: tuple[int, ...]) -> None:
+    """No question and no trial is begun any more, those in flight are answered, kept and given, and the run ends."""
+    stopping, answer = False, asyncio.Event()
+    memory, asked = Notebook(), list[str]()
+
+    async def target(question: Question, k: int, /) -> Response:
+        asked.append(question.id)
+        await answer.wait()
+        return FOUND
+
+    found: list[Row] = []
+
+    async def work() -> None:
+        nonlocal stopping
+        taking = asyncio.create_task(
+            take(
+                found.append,
+                questions(9),
+                target,
+                stop=lambda: stopping,
+                memory=memory,
+                trials=trials,
+                concurrency=concurrency,
+            )
+        )
+        await turns()
+        stopping = True
+        await turns()
+        assert not taking.done()
+        answer.set()
+        await taking
+
+    finish(work)
+    begun = list(product(range(9), trials))[:concurrency]
+    assert [(row.position, row.trial) for row in found] == begun
+    assert [row.passed for row in found] == [True] * concurrency
+    assert memory.kept == found
+    assert asked == [str(position) for position, _ in begun]
+
+
+def test_a_run_that_is_to_stop_before_it_begins_asks_nothing() -> None:
+    """Where a stop came first there is no row, and nothing was asked or recalled."""
+    target, memory = Answering(), Notebook()
+    assert rows(questions(5), target, stop=lambda: True, memory=memory) == []
+    assert (target.asked, memory.asked_for) == ([], [])
+
+
+def test_failures_of_what_is_in_flight_stay_rows_while_it_stops() -> None:
+    """A judge that fails after the stop was asked for is a row like any other."""
+    stopping = False
+
+    async def target(question: Question, k: int, /) -> Response:
+        nonlocal stopping
+        stopping = question.id == "2"
+        return FOUND
+
+    judges = [failing("one", ValueError("no JSON"))]
+    found = rows(questions(9), target, stop=lambda: stopping, judges=judges, concurrency=1)
+    assert [(row.position, str(row.failure)) for row in found] == [
+        (position, "judge_error: ValueError: no JSON") for position in range(3)
+    ]
+
+
+# A loop of one's own
+
+
+def test_work_is_run_to_its_end() -> None:
+    """Outside of any loop the work is done, in this thread, before the call returns; what it raises comes out."""
+    done: list[threading.Thread] = []
+
+    async def work() -> None:
+        await turns()
+        done.append(threading.current_thread())
+
+    run_to_end(work)
+    assert done == [threading.current_thread()]
+    with pytest.raises(KeyError, match="gone"):
+        run_to_end(lambda: raising(KeyError("gone"))(questions(1)[0], 5))
+
+
+@pytest.mark.parametrize("error", [None, KeyError("gone"), KeyboardInterrupt("stop")])
+def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None) -> None:
+    """Where a loop is running already the work is done in another thread, and what it raises comes out here."""
+    done: list[str] = []
+
+    async def work() -> None:
+        await turns()
+        done.append(threading.current_thread().name)
+        if error:
+            raise error
+
+    async def notebook() -> None:
+        if error is None:
+            run_to_end(work)
+            return
+        with pytest.raises(type(error), match=str(error)):
+            run_to_end(work)
+
+    asyncio.run(notebook())
+    assert done == ["evaltrack-run"]

@@ -1,0 +1,967 @@
+"""An evaluation that was broken off goes on where it was: the same run, the same numbers, and nothing asked twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.entities import Run
+
+from evaltrack import RunResult, resume_run, run_eval
+from evaltrack.cli import _run
+from evaltrack.errors import TrackingError
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.resume import KEPT_DAYS, journal_named, journals, remove_old
+from evaltrack.rows.reader import read_table
+from tests.conftest import REPO
+from tests.mlflow_server import MlflowServer, free_port
+from tests.stores import copy_store
+from tests.warm import WarmProcess
+
+QUESTIONS, IN_FLIGHT = 30, 4
+BASE = ["golden.jsonl", "-t", "python:mine:ask", "--experiment", "kept", "--concurrency", str(IN_FLIGHT)]
+BASE += ["--judge", "none"]
+
+MINE = """
+import hashlib, os, time
+
+def ask(question, k):
+    with open("asked", "ab", buffering=0) as file:
+        file.write(question.encode() + b"\\n")
+    time.sleep(float(os.environ.get("TAKES", "0.01")))
+    number = int(hashlib.sha256(question.encode()).hexdigest(), 16)
+    if os.path.exists("broken") and number % 5 == 0:
+        raise ValueError("broken")
+    return {"answer": f"It is {number % 1000}.", "sources": [{"chunk_id": f"c{number % n}"} for n in (2, 3, 5, 7, 11)]}
+
+def other(question, k):
+    return ask(question, k)
+
+def judge(question, response):
+    number = int(hashlib.sha256(question.question.encode()).hexdigest(), 16)
+    if os.path.exists("no judge") and number % 5 == 0:
+        raise ValueError("no opinion")
+    return {"overall_score": number % 100 / 100, "reasoning": "Counted."}
+"""
+
+
+def lines(numbers: Iterator[int] | range = range(QUESTIONS)) -> list[str]:
+    return [
+        json.dumps({"id": n, "question": f"What is number {n}?", "expected_chunks": [f"c{n % 5}"]}) + "\n"
+        for n in numbers
+    ]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A user's folder: golden set, target, MLflow store, journals, and the file in which the target counts."""
+
+    folder: Path
+
+    @property
+    def uri(self) -> str:
+        return f"sqlite:///{self.folder}/mlflow.db"
+
+    @property
+    def client(self) -> mlflow.MlflowClient:
+        return mlflow.MlflowClient(self.uri)
+
+    @property
+    def asked(self) -> Counter[str]:
+        path = self.folder / "asked"
+        return Counter(path.read_text().splitlines()) if path.exists() else Counter()
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "MLFLOW_TRACKING_URI": self.uri,
+            "EVALTRACK_STATE_DIR": str(self.folder / "state"),
+            "PYTHONPATH": str(REPO),
+        }
+
+    def write(self, golden: list[str] | None = None) -> None:
+        (self.folder / "mine.py").write_text(MINE)
+        (self.folder / "golden.jsonl").write_text("".join(golden or lines()))
+
+    def runs(self) -> list[Run]:
+        return list(self.client.search_runs([each.experiment_id for each in self.client.search_experiments()]))
+
+    def run(self) -> Run:
+        (run,) = self.runs()
+        return run
+
+    def metrics(self, run_id: str) -> dict[str, float]:
+        """All metrics but timings."""
+        found = self.client.get_run(run_id).data.metrics
+        return {name: value for name, value in found.items() if "seconds" not in name}
+
+    def rows(self, run_id: str) -> list[dict[str, Any]]:
+        return list(read_table(Path(self.client.download_artifacts(run_id, "per_question.parquet"))))
+
+    def table(self, run_id: str) -> list[str]:
+        """The ids in the table that MLflow's UI shows."""
+        content = json.loads(Path(self.client.download_artifacts(run_id, "per_question.json")).read_text())
+        return [str(line[content["columns"].index("id")]) for line in content["data"]]
+
+    def traced(self, run_id: str) -> list[str]:
+        experiment = self.client.get_run(run_id).info.experiment_id
+        traces = self.client.search_traces(
+            locations=[experiment], filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'", max_results=500
+        )
+        return [trace.info.client_request_id or "" for trace in traces]
+
+    def journals(self) -> list[Path]:
+        return list((self.folder / "state").glob("*.sqlite"))
+
+    def sql(self, path: Path, statement: str, *values: object) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(statement, values)
+
+    @contextmanager
+    def started(self, *arguments: str, takes: float = 0.05) -> Iterator[WarmProcess]:
+        """The command line in a process of its own, as a user starts it."""
+        with WarmProcess(
+            ("-m", "evaltrack", *arguments), self.folder, {**os.environ, **self.env, "TAKES": str(takes)}
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def wait_for(self, count: int, process: WarmProcess) -> None:
+        """Wait until so many questions were asked."""
+        deadline = time.monotonic() + 60
+        while self.asked.total() < count:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+
+def complaints(err: str) -> list[str]:
+    """What a slow machine does not say too: all but the lines of progress."""
+    return [line for line in err.splitlines() if not re.fullmatch(r"[a-z][a-z ]+: [\d,]+/[\d,]+.*", line)]
+
+
+def killed_in(folder: Path, empty_database: Path, *arguments: str, after: int = 12) -> Project:
+    """An evaluation that was killed in the middle of asking."""
+    shutil.copy(empty_database, folder / "mlflow.db")
+    project = Project(folder)
+    project.write()
+    with project.started("run", *BASE, *arguments) as process:
+        project.wait_for(after, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    assert project.asked.total() < QUESTIONS
+    return project
+
+
+@pytest.fixture(scope="module")
+def killed(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return killed_in(tmp_path_factory.mktemp("killed"), empty_database)
+
+
+@pytest.fixture(scope="module")
+def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return killed_in(tmp_path_factory.mktemp("trials"), empty_database, "--trials", "3", after=20)
+
+
+def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project somewhere else, as if it had been there from the start, and the working directory in it."""
+    copy_store(project.folder, folder)
+    copy, old, new = Project(folder), str(project.folder), str(folder)
+    for path in copy.journals():
+        copy.sql(path, "update command set text = replace(text, ?, ?)", old, new)
+    here(copy, monkeypatch)
+    return copy
+
+
+def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.folder)
+    for name, value in project.env.items():
+        if name != "PYTHONPATH":
+            monkeypatch.setenv(name, value)
+    monkeypatch.syspath_prepend(str(project.folder))
+    sys.modules.pop("mine", None)
+
+
+@pytest.fixture
+def broken_off(killed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An evaluation that was killed after some of its questions, in a folder of the test's own."""
+    return copied(killed, tmp_path / "project", monkeypatch)
+
+
+@pytest.fixture
+def fresh(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project in which nothing was evaluated yet."""
+    project = Project(tmp_path / "project")
+    project.folder.mkdir()
+    shutil.copy(empty_database, project.folder / "mlflow.db")
+    project.write()
+    here(project, monkeypatch)
+    return project
+
+
+@pytest.fixture(scope="module")
+def reference(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
+    """The metrics of an evaluation that nobody disturbed."""
+    project = Project(tmp_path_factory.mktemp("reference"))
+    shutil.copy(empty_database, project.folder / "mlflow.db")
+    project.write()
+    with pytest.MonkeyPatch.context() as patch:
+        here(project, patch)
+        result = run_eval("golden.jsonl", target="python:mine:ask", judge="none", experiment="kept")
+    assert result.totals["num_errors"] == 0
+    return project.metrics(result.run_id)
+
+
+CLI = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CLI:
+    """The command line in this process: exit code, stdout and stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = _run(list(arguments))
+        out, err = capsys.readouterr()
+        return code, " ".join(out.split()), err
+
+    return call
+
+
+def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> None:
+    """One run, FINISHED, with the metrics of one that nobody disturbed and each question once in every form."""
+    (run,) = project.runs()
+    assert (run.info.run_id, run.info.status) == (run_id, "FINISHED")
+    assert project.metrics(run_id) == metrics
+    ids = [str(number) for number in range(QUESTIONS)]
+    assert [row["id"] for row in project.rows(run_id)] == ids
+    assert sorted(project.traced(run_id), key=int) == ids
+    assert project.journals() == []
+
+
+# Killed
+
+
+def test_it_is_broken_off_in_the_middle(killed: Project) -> None:
+    """What a kill leaves: a run that is RUNNING, and a journal that holds what was finished."""
+    assert killed.run().info.status == "RUNNING"
+    (path,) = killed.journals()
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        kept = database.execute("select count(*) from rows").fetchone()[0]
+    assert killed.asked.total() - IN_FLIGHT <= kept < killed.asked.total()
+
+
+@pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "run --resume auto", "API", "API auto"])
+def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight."""
+    run_id, before = broken_off.run().info.run_id, broken_off.asked
+    result: RunResult | None = None
+    if way == "resume RUN":
+        code, out, err = cli("resume", run_id)
+    elif way.startswith("run"):
+        code, out, err = cli("run", *BASE, "--resume", run_id if way.endswith("RUN") else "auto")
+    elif way == "API":
+        result = resume_run(run_id, tracking_uri=broken_off.uri)
+    else:
+        result = run_eval(
+            "golden.jsonl",
+            target="python:mine:ask",
+            judge="none",
+            experiment="kept",
+            resume="auto",
+            tracking_uri=broken_off.uri,
+        )
+    check_whole(broken_off, run_id, reference)
+    twice = [question for question, times in broken_off.asked.items() if times > 1]
+    reused = before.total() - len(twice)
+    assert len(twice) <= IN_FLIGHT
+    assert max(broken_off.asked.values()) <= 2
+    said = f"resumed: {reused} of {reused} kept rows used again"
+    if result is None:
+        assert (code, complaints(err)) == (0, [])
+        assert said in out
+    else:
+        assert (result.run_id, result.success) == (run_id, True)
+        assert said in result.notes
+
+
+def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """`evaltrack resume`, killed in its turn and resumed once more."""
+    run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
+    with broken_off.started("resume", run_id) as process:
+        broken_off.wait_for(before + 6, process)
+        process.kill()
+        process.wait(30)
+    assert broken_off.run().info.status == "RUNNING"
+    assert cli("resume", run_id)[0] == 0
+    check_whole(broken_off, run_id, reference)
+    assert broken_off.asked.total() <= QUESTIONS + 2 * IN_FLIGHT
+
+
+@pytest.mark.parametrize("way", ["resume RUN", "run --resume auto"])
+def test_it_is_found_by_the_tag_of_its_run(
+    way: str, broken_off: Project, cli: CLI, reference: dict[str, float]
+) -> None:
+    """Killed after MLflow had made the run and before the journal knew its id."""
+    run_id = broken_off.run().info.run_id
+    (path,) = broken_off.journals()
+    broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
+    code, _, err = cli("resume", run_id) if way == "resume RUN" else cli("run", *BASE, "--resume", "auto")
+    assert (code, complaints(err)) == (0, [])
+    check_whole(broken_off, run_id, reference)
+
+
+def test_a_run_that_was_only_just_made(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """Killed before the run had its params, tags and command: it has them in the end."""
+    run_id, params = broken_off.run().info.run_id, broken_off.run().data.params
+    (path,) = broken_off.journals()
+    broken_off.sql(path, "delete from rows")
+    broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
+    broken_off.sql(broken_off.folder / "mlflow.db", "delete from params")
+    broken_off.sql(broken_off.folder / "mlflow.db", "delete from tags where key != 'evaltrack.journal'")
+    command = broken_off.folder / "state" / "commands" / f"{run_id}.json"
+    command.unlink()
+    assert params
+    assert cli("run", *BASE, "--resume", "auto")[0] == 0
+    check_whole(broken_off, run_id, reference)
+    run = broken_off.run()
+    assert run.data.params == params
+    assert run.data.tags["evaltrack.golden"] == "golden"
+    assert json.loads(command.read_text())["golden"]
+
+
+def test_trials_are_kept_one_by_one(
+    killed_in_trials: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: CLI, reference: dict[str, float]
+) -> None:
+    """Of several trials of a question those that were done are not asked again, and the merged rows are the same."""
+    project = copied(killed_in_trials, tmp_path / "project", monkeypatch)
+    run_id = project.run().info.run_id
+    assert cli("resume", run_id)[0] == 0
+    found = project.metrics(run_id)
+    assert {name: found[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")} == {
+        name: reference[name] for name in ("recall_at_k", "mrr", "pass_rate", "num_questions")
+    }
+    assert (found["num_errors"], found["n/pass_at_n"]) == (0, QUESTIONS)
+    assert project.run().info.status == "FINISHED"
+    assert 3 * QUESTIONS <= project.asked.total() <= 3 * QUESTIONS + IN_FLIGHT
+    trials = list(read_table(Path(project.client.download_artifacts(run_id, "trials.parquet"))))
+    assert len(trials) == 3 * QUESTIONS
+    assert sorted(project.traced(run_id), key=int) == [str(number) for number in range(QUESTIONS)]
+
+
+# Which one
+
+
+def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None:
+    """A new run is made, all is asked, and the user is told of the one that was broken off, which stays."""
+    old, before = broken_off.run().info.run_id, broken_off.asked.total()
+    code, out, _ = cli("run", *BASE)
+    assert code == 0
+    assert f"run {old} of the same command was broken off; --resume auto goes on with it" in out
+    assert broken_off.asked.total() == before + QUESTIONS
+    assert sorted(run.info.status for run in broken_off.runs()) == ["FINISHED", "RUNNING"]
+    assert len(broken_off.journals()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "differences"),
+    [
+        (["-k", "3"], ["k was 5 and is 3"]),
+        (["-t", "python:mine:other"], ["target was 'python:mine:ask' and is 'python:mine:other'"]),
+        (
+            ["--judge", "mine:judge"],
+            ["judge was 'none' and is 'mine:judge'"],
+        ),
+        (["--pass-threshold", "0.5"], ["pass_threshold was 0.75 and is 0.5"]),
+        (["--alpha", "1"], ["weights was 'alpha=2,beta=0.5,gamma=1.5' and is 'alpha=1,beta=0.5,gamma=1.5'"]),
+        (["--trials", "2"], ["trials was 1 and is 2"]),
+        (["-k", "3", "--trials", "2"], ["k was 5 and is 3", "trials was 1 and is 2"]),
+    ],
+    ids=lambda value: " ".join(value) if value[0].startswith("-") else "",
+)
+def test_another_evaluation_is_refused(
+    changed: list[str], differences: list[str], broken_off: Project, cli: CLI
+) -> None:
+    """Rows that were measured otherwise are never mixed in: each difference is named, and nothing is run."""
+    run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
+    base = BASE[:-2] if "--judge" in changed else BASE
+    code, out, err = cli("run", *base, *changed, "--resume", run_id)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Error: run {run_id} was another evaluation: ")
+    assert err.endswith(". Start a new run\n")
+    for difference in differences:
+        assert difference in err
+    assert broken_off.asked.total() == before
+    assert broken_off.run().info.status == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    ("part", "was", "said"),
+    [
+        ("judge_prompt", "3f2a", "judge_prompt was '3f2a' and is ''"),
+        ("metrics_version", 0, "metrics_version was 0 and is 1"),
+        ("golden", "other", "golden was 'other' and is 'golden'"),
+    ],
+)
+def test_a_change_of_what_shapes_the_numbers_is_refused(
+    part: str, was: object, said: str, broken_off: Project, cli: CLI
+) -> None:
+    """A new version's prompt or definitions make other rows."""
+    (path,) = broken_off.journals()
+    broken_off.sql(path, f"update command set text = json_set(text, '$.signature.{part}', ?)", was)
+    code, _, err = cli("resume", broken_off.run().info.run_id)
+    assert code == 2
+    assert f"{said}. Start a new run" in err
+
+
+@pytest.mark.parametrize("changed", [["-k", "3"], ["--target-option", "a=b"], ["--pass-threshold", "0.5"]])
+def test_auto_takes_a_run_of_the_same_command_only(changed: list[str], broken_off: Project, cli: CLI) -> None:
+    """With other settings there is nothing to resume, nor anything to point out."""
+    code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
+    assert code == (2 if "--target-option" in changed else 0)
+    assert "resumed" not in out
+    assert "broken off" not in out
+    assert broken_off.client.get_run(broken_off.runs()[-1].info.run_id).info.status == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [["--concurrency", "2"], ["--timeout", "9"], ["--traces", "off"], ["--require", "mrr>0"], ["--no-cache"]],
+    ids=lambda changed: changed[0],
+)
+def test_what_shapes_no_row_may_change(changed: list[str], broken_off: Project, cli: CLI) -> None:
+    """Speed, traces and criteria are those of now."""
+    code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
+    assert code == 0
+    assert "resumed: " in out
+    assert broken_off.run().info.status == "FINISHED"
+
+
+def test_edited_added_and_removed_lines(broken_off: Project, cli: CLI) -> None:
+    """Each line of the golden set as it is now: its row is used, redone or dropped, and the message counts them."""
+    run_id = broken_off.run().info.run_id
+    (path,) = broken_off.journals()
+    with closing(sqlite3.connect(path)) as database:
+        kept = {int(each[0]) for each in database.execute("select id from rows")}
+    edited, removed = sorted(kept)[:2], sorted(kept)[2:5]
+    golden = [line for number, line in enumerate(lines()) if number not in removed]
+    golden = [line.replace("What is", "Which is") if json.loads(line)["id"] in edited else line for line in golden]
+    broken_off.write([*golden, *lines(range(100, 104))])
+    code, out, _ = cli("resume", run_id)
+    assert code == 0
+    assert (
+        f"resumed: {len(kept) - 5} of {len(kept)} kept rows used again, "
+        "2 redone because their question was edited, 3 dropped because their question is gone"
+    ) in out
+    rows = broken_off.rows(run_id)
+    assert [int(row["id"]) for row in rows] == [
+        *(number for number in range(QUESTIONS) if number not in removed),
+        *range(100, 104),
+    ]
+    assert all(row["question"].startswith("Which") == (int(row["id"]) in edited) for row in rows)
+    asked = broken_off.asked
+    assert all(asked[f"Which is number {number}?"] == 1 for number in edited)
+    assert sum(asked[f"What is number {number}?"] for number in kept) == len(kept)
+    assert broken_off.run().data.tags["evaltrack.golden_digest"] != ""
+
+
+def test_rows_stand_in_the_order_of_now(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """A golden set whose lines changed places and labels: every row is used, under the place and label of now."""
+    run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
+    golden = [{**json.loads(line), "category": "new"} for line in reversed(lines())]
+    broken_off.write([json.dumps(line) + "\n" for line in golden])
+    assert cli("resume", run_id)[0] == 0
+    rows = broken_off.rows(run_id)
+    assert [row["id"] for row in rows] == [str(number) for number in reversed(range(QUESTIONS))]
+    assert {row["category"] for row in rows} == {"new"}
+    assert broken_off.asked.total() <= QUESTIONS + IN_FLIGHT
+    assert broken_off.asked.total() > before
+    assert broken_off.metrics(run_id)["recall_at_k"] == reference["recall_at_k"]
+
+
+def test_another_folder_is_named(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths in the command mean something else elsewhere."""
+    run_id = broken_off.run().info.run_id
+    elsewhere = broken_off.folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    code, _, err = cli("resume", run_id)
+    assert (code, err) == (2, f"Error: the run was started in {broken_off.folder}; go there first\n")
+
+
+def test_a_run_that_is_unknown(broken_off: Project, cli: CLI) -> None:
+    """Neither a journal nor MLflow knows it."""
+    code, _, err = cli("resume", "4488541a")
+    assert code == 2
+    assert err.startswith("Error: there is no MLflow run `4488541a` in ")
+    assert cli("run", *BASE, "--resume", "4488541a")[0] == 2
+
+
+@pytest.mark.parametrize("tag", [None, "", "../../etc/passwd", "0" * 32, "/etc/passwd", "'"])
+def test_a_run_of_which_nothing_is_kept(tag: str | None, broken_off: Project, cli: CLI) -> None:
+    """It ran elsewhere or is finished; what its tag says leads to no file outside of the state folder."""
+    run_id = broken_off.client.create_run("0", tags={} if tag is None else {"evaltrack.journal": tag}).info.run_id
+    code, _, err = cli("resume", run_id)
+    state = broken_off.folder / "state"
+    said = f"Error: run {run_id}: nothing is kept of it in {state}; it is finished, or ran elsewhere\n"
+    assert (code, err) == (2, said)
+
+
+def test_only_a_name_of_a_journal_is_one() -> None:
+    """A tag is free text, whoever wrote it."""
+    assert journal_named("0123456789abcdef" * 2) is not None
+    assert [journal_named(name) for name in ("", "none", "../x", "0" * 31, "0" * 33, "G" * 32, "0" * 32 + "\n")] == (
+        [None] * 7
+    )
+
+
+def test_a_finished_run(broken_off: Project, cli: CLI) -> None:
+    """It is done: there is nothing to resume, and the next `--resume auto` is a new run."""
+    run_id = broken_off.run().info.run_id
+    assert cli("resume", run_id)[0] == 0
+    code, _, err = cli("resume", run_id)
+    assert code == 2
+    assert f"run {run_id}: nothing is kept of it" in err
+    code, out, _ = cli("run", *BASE, "--resume", "auto")
+    assert code == 0
+    assert "resumed" not in out
+    assert len(broken_off.runs()) == 2
+
+
+@pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN"])
+def test_a_run_that_another_process_is_at(way: str, broken_off: Project, cli: CLI) -> None:
+    """Two processes never write one run."""
+    run_id = broken_off.run().info.run_id
+    (path,) = broken_off.journals()
+    journal = Journal(path, {})
+    code, _, err = cli("resume", run_id) if way == "resume RUN" else cli("run", *BASE, "--resume", run_id)
+    journal.close()
+    assert (code, err) == (2, f"Error: {path}: another process is at work on this run; wait for it\n")
+
+
+def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project, cli: CLI) -> None:
+    """What is being evaluated now was not broken off: auto begins a new run, and points nothing out."""
+    (path,) = broken_off.journals()
+    journal = Journal(path, {})
+    code, out, _ = cli("run", *BASE, "--resume", "auto")
+    journal.close()
+    assert code == 0
+    assert "broken off" not in out
+    assert len(broken_off.runs()) == 2
+
+
+def test_under_mlflow_run(broken_off: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mlflow run` has opened a run already; going on with another one is for `evaltrack resume`."""
+    monkeypatch.setenv("MLFLOW_RUN_ID", broken_off.run().info.run_id)
+    code, _, err = cli("run", "golden.jsonl", "-t", "python:mine:ask", "--resume", "auto")
+    assert code == 2
+    assert "`mlflow run` has opened a new run; resume with: evaltrack resume RUN" in err
+
+
+# Journals
+
+
+def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
+    """By the run: refused. By auto: a new run, which says that one was passed over."""
+    run_id = broken_off.run().info.run_id
+    (path,) = broken_off.journals()
+    path.write_bytes(b"This is no journal.\n" * 200)
+    said = f"{path}: is damaged (file is not a database); remove it, and evaluate again"
+    code, _, err = cli("resume", run_id)
+    assert (code, err) == (2, f"Error: {said}\n")
+    result = run_eval(
+        "golden.jsonl", target="python:mine:ask", judge="none", resume="auto", tracking_uri=broken_off.uri
+    )
+    assert result.run_id != run_id
+    assert f"not resumed: {said}" in result.notes
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [{"run_id": "RUN"}, {"run_id": "RUN", "command": 7}, {"run_id": "RUN", "command": {}, "signature": [], "store": 1}],
+)
+def test_a_journal_of_another_version(kept: dict[str, Any], broken_off: Project, cli: CLI) -> None:
+    """What it says of its run cannot be used: that is said, and auto passes it over."""
+    run_id = broken_off.run().info.run_id
+    (path,) = broken_off.journals()
+    broken_off.sql(path, "update command set text = ?", json.dumps(kept).replace("RUN", run_id))
+    for command in (["resume", run_id], ["run", *BASE, "--resume", run_id]):
+        code, _, err = cli(*command)
+        assert code == 2
+        assert "was started by another version of evaltrack" in err
+        assert err.endswith("evaluate again\n")
+    code, out, _ = cli("run", *BASE, "--resume", "auto")
+    assert code == 0
+    assert "resumed" not in out
+
+
+@pytest.mark.parametrize("days", [-10_000, -KEPT_DAYS - 1, 10_000])
+def test_a_clock_that_was_set(days: float, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """Whatever the clock says of its age, a journal that is asked for is used."""
+    (path,) = broken_off.journals()
+    os.utime(path, (time.time() + days * 86_400,) * 2)
+    run_id = broken_off.run().info.run_id
+    assert cli("resume", run_id)[0] == 0
+    check_whole(broken_off, run_id, reference)
+
+
+def test_the_newest_is_taken(broken_off: Project) -> None:
+    """Of several that were broken off; by the last row, not by when it began."""
+    (path,) = broken_off.journals()
+    other = path.with_name("f" * 32 + ".sqlite")
+    Journal(other, {"other": 1}).close()
+    os.utime(other, (time.time() - 100,) * 2)
+    os.utime(path, (time.time() - 200,) * 2)
+    wal = path.with_name(f"{path.name}-wal")
+    wal.touch()
+    os.utime(wal, (time.time() - 50,) * 2)
+    assert [found for found, _ in journals()] == [path, other]
+    os.utime(wal, (time.time() - 150,) * 2)
+    assert [found for found, _ in journals()] == [other, path]
+
+
+def test_old_journals_are_removed_when_a_new_one_is_begun(fresh: Project, cli: CLI) -> None:
+    """After 30 days nobody will resume it: it goes, with SQLite's files beside it, unless a process has it open."""
+    state = fresh.folder / "state"
+    made = {name: state / f"{name * 32}.sqlite" for name in "abcd"}
+    for path in made.values():
+        Journal(path, {"command": "c"}).close()
+    made["c"].write_bytes(b"This is no journal.\n" * 200)
+    made["a"].with_name(made["a"].name + "-shm").write_text("")
+    (state / "notes.sqlite").write_text("not ours")
+    for path in (*state.iterdir(), state / "notes.sqlite"):
+        os.utime(path, (time.time() - (KEPT_DAYS + 0.01) * 86_400,) * 2)
+    os.utime(made["b"], (time.time() - (KEPT_DAYS - 0.01) * 86_400,) * 2)
+    journal = Journal(made["d"], {})
+    os.utime(made["d"], (0, 0))
+    os.utime(made["d"].with_name(made["d"].name + "-wal"), (0, 0))
+    remove_old()
+    journal.close()
+    assert {path.name for path in state.iterdir() if "-" not in path.name} == {
+        made["b"].name,
+        made["d"].name,
+        "notes.sqlite",
+    }
+    os.utime(made["d"], (0, 0))
+    assert cli("run", *BASE)[0] == 0
+    assert fresh.journals() == [made["b"], state / "notes.sqlite"] or set(fresh.journals()) == {
+        made["b"],
+        state / "notes.sqlite",
+    }
+
+
+def test_without_a_journal_it_is_evaluated_all_the_same(
+    fresh: Project, cli: CLI, monkeypatch: pytest.MonkeyPatch, reference: dict[str, float]
+) -> None:
+    """A state folder that cannot be written to is a note, and no reason to fail."""
+    (fresh.folder / "file").write_text("")
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(fresh.folder / "file" / "state"))
+    code, out, err = cli("run", *BASE)
+    assert (code, complaints(err)) == (0, [])
+    assert "nothing can be resumed after a kill" in out
+    assert fresh.metrics(fresh.run().info.run_id) == reference
+
+
+# Errors
+
+
+def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """A finished run with errors: refused without `--retry-errors`; with it only the failed ones are asked, until none
+    is left, and the metrics are those of a run in which nothing failed.
+    """
+    (fresh.folder / "broken").touch()
+    assert cli("run", *BASE)[0] == 0
+    run = fresh.run()
+    run_id, failed = run.info.run_id, int(run.data.metrics["num_errors"])
+    assert (run.info.status, fresh.asked.total()) == ("FINISHED", QUESTIONS)
+    assert 2 <= failed < QUESTIONS
+    code, _, err = cli("resume", run_id)
+    assert (code, err) == (2, f"Error: run {run_id} is finished; --retry-errors asks its failed questions again\n")
+    assert cli("run", *BASE, "--resume", "auto", "--traces", "off")[0] == 0
+    assert len(fresh.runs()) == 2, "auto takes one that is not finished"
+    fresh.client.delete_run(next(each.info.run_id for each in fresh.runs() if each.info.run_id != run_id))
+    before = fresh.asked.total()
+
+    code, out, err = cli("resume", run_id, "--retry-errors")
+    assert code == 0
+    assert f"Warning: {failed} of {QUESTIONS} questions ended in errors and are in no mean" in err
+    assert fresh.asked.total() == before + failed
+    (fresh.folder / "broken").unlink()
+    for path in fresh.journals():
+        if path.stem != run.data.tags["evaltrack.journal"]:
+            path.unlink()
+    code, out, _ = cli("resume", run_id, "--retry-errors")
+    assert code == 0
+    kept = f"resumed: {QUESTIONS - failed} of {QUESTIONS} kept rows used again"
+    assert f"{kept}, {failed} asked again because they had failed" in out
+    assert fresh.asked.total() == before + 2 * failed
+    check_whole(fresh, run_id, reference)
+
+
+def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) -> None:
+    """No metric of the run still tells of failures that were cured."""
+    base = [*BASE[:-2], "--judge", "mine:judge"]
+    (fresh.folder / "no judge").touch()
+    assert cli("run", *base)[0] == 0
+    run_id = fresh.run().info.run_id
+    assert fresh.metrics(run_id)["n/judge_errors"] > 0
+    (fresh.folder / "no judge").unlink()
+    assert cli("resume", run_id, "--retry-errors")[0] == 0
+    found = fresh.metrics(run_id)
+    assert (found["num_errors"], found["n/judge_score"]) == (0, QUESTIONS)
+    assert found.get("n/judge_errors", 0) == 0
+
+
+# Stopped
+
+
+def meanwhile(project: Project, count: int, act: Callable[[], None]) -> threading.Thread:
+    """Do something once so many questions were asked."""
+
+    def wait() -> None:
+        while project.asked.total() < count:
+            time.sleep(0.005)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def stopped(project: Project, cli: CLI) -> tuple[str, str]:
+    """Stop an evaluation by SIGTERM once 8 questions were asked; its run and what was said."""
+    (project.folder / "mine.py").write_text(MINE.replace('"0.01"', '"0.1"'))
+    thread = meanwhile(project, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    code, out, err = cli("run", *BASE)
+    thread.join()
+    assert (code, out) == (130, "")
+    assert 8 <= project.asked.total() < QUESTIONS
+    assert project.run().info.status == "KILLED"
+    return project.run().info.run_id, err
+
+
+def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """Ctrl-C once: rows in flight are finished and logged, the run is KILLED, exit code 130, and a hint; resumed, no
+    question at all is asked twice.
+    """
+    with fresh.started("run", *BASE, takes=0.2) as process:
+        fresh.wait_for(8, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    run_id, asked = fresh.run().info.run_id, fresh.asked
+    assert (process.returncode, out) == (130, "")
+    assert "Stopping: questions in flight are finished; Ctrl-C again: now" in err
+    assert f"; no finished row is lost, go on with: evaltrack resume {run_id}\n" in err
+    assert "Traceback" not in err
+    assert fresh.run().info.status == "KILLED"
+    assert {row["question"] for row in fresh.rows(run_id)} == set(asked)
+    assert 8 <= len(asked) <= 8 + IN_FLIGHT
+    assert all(row["error"] is None for row in fresh.rows(run_id))
+    assert cli("resume", run_id)[0] == 0
+    assert set(fresh.asked.values()) == {1}
+    check_whole(fresh, run_id, reference)
+
+
+def test_what_is_said_of_a_stop(fresh: Project, cli: CLI) -> None:
+    """One line says what happened and how to go on."""
+    run_id, err = stopped(fresh, cli)
+    assert err.endswith(f"\nInterrupted: stopped; no finished row is lost, go on with: evaltrack resume {run_id}\n")
+
+
+def test_the_table_of_a_stopped_run_is_replaced(fresh: Project, cli: CLI) -> None:
+    """Resumed, the table in MLflow's UI holds each question once."""
+    run_id, _ = stopped(fresh, cli)
+    assert sorted(fresh.table(run_id), key=int) == sorted((row["id"] for row in fresh.rows(run_id)), key=int)
+    assert cli("resume", run_id)[0] == 0
+    assert fresh.table(run_id) == [str(number) for number in range(QUESTIONS)]
+
+
+def test_metrics_of_a_stopped_run_give_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """What was logged when the run was stopped is not what it holds in the end, also if the clock was set back."""
+    run_id, _ = stopped(fresh, cli)
+    for table in ("metrics", "latest_metrics"):
+        fresh.sql(fresh.folder / "mlflow.db", f"update {table} set timestamp = timestamp + 86400000")
+    assert fresh.metrics(run_id)["num_questions"] < QUESTIONS
+    assert cli("resume", run_id)[0] == 0
+    assert fresh.metrics(run_id) == reference
+
+
+def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """Ctrl-C again, when the questions in flight take too long: what was finished is logged, the run is KILLED."""
+    (fresh.folder / "mine.py").write_text(MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else "))
+    with (fresh.folder / "mine.py").open("a") as file:
+        file.write("\ndef place(question):\n    return int(question.strip('?').split()[-1])\n")
+    with fresh.started("run", *BASE) as process:
+        fresh.wait_for(10 + IN_FLIGHT, process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(2.2)
+        assert process.poll() is None
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    run_id = fresh.run().info.run_id
+    assert time.monotonic() - start < 25
+    assert process.returncode == 130
+    assert f"no finished row is lost, go on with: evaltrack resume {run_id}" in err
+    assert "Traceback" not in err
+    assert fresh.run().info.status == "KILLED"
+    assert [row["id"] for row in fresh.rows(run_id)] == [str(number) for number in range(10)]
+    fresh.write()
+    assert cli("resume", run_id)[0] == 0
+    check_whole(fresh, run_id, reference)
+
+
+# The MLflow server goes away
+
+
+class Server:
+    """A real MLflow server on one port, which can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._port = folder, free_port()
+        self.address = f"http://127.0.0.1:{self._port}"
+        self._process: MlflowServer | None = None
+
+    def start(self) -> None:
+        self._process = MlflowServer(self._folder, port=self._port)
+
+    def wait(self) -> None:
+        assert self._process
+        self._process.wait_until_ready()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop(signal.SIGKILL)
+            self._process.close()
+            self._process = None
+
+
+@pytest.fixture(scope="module")
+def mlflow_server(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copy(empty_database, folder / "mlflow.db")
+    server = Server(folder)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def served(mlflow_server: Server, fresh: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project whose MLflow store is the server."""
+    mlflow_server.wait()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server.address)
+    monkeypatch.setenv("TAKES", "0.1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1")
+    return fresh
+
+
+def check_served(server: Server, experiment: str, metrics: dict[str, float]) -> None:
+    """One FINISHED run on the server, whole."""
+    client = mlflow.MlflowClient(server.address)
+    found = client.get_experiment_by_name(experiment)
+    assert found
+    (run,) = client.search_runs([found.experiment_id])
+    assert run.info.status == "FINISHED"
+    assert {name: value for name, value in run.data.metrics.items() if "seconds" not in name} == metrics
+    rows = list(read_table(Path(client.download_artifacts(run.info.run_id, "per_question.parquet"))))
+    assert [row["id"] for row in rows] == [str(number) for number in range(QUESTIONS)]
+    assert len(client.search_traces(locations=[found.experiment_id], max_results=500)) == QUESTIONS
+
+
+def test_a_server_that_is_gone_for_some_seconds_is_waited_for(
+    served: Project, mlflow_server: Server, cli: CLI, reference: dict[str, float]
+) -> None:
+    """The questions are asked meanwhile, and all is logged when it is back."""
+
+    def restart() -> None:
+        mlflow_server.stop()
+        time.sleep(1)
+        mlflow_server.start()
+
+    thread = meanwhile(served, 8, restart)
+    code, _, err = cli("run", *BASE, "--experiment", "back")
+    thread.join()
+    assert code == 0, err
+    mlflow_server.wait()
+    check_served(mlflow_server, "back", reference)
+    assert set(served.asked.values()) == {1}
+    assert served.journals() == []
+
+
+def test_a_server_that_is_gone_for_good(
+    served: Project, mlflow_server: Server, cli: CLI, reference: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All questions are asked; then exit code 3 in bounded time with a hint, and `evaltrack resume` logs everything
+    from the journal when the server is back, without asking anything.
+    """
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    thread = meanwhile(served, 8, mlflow_server.stop)
+    start = time.monotonic()
+    code, out, err = cli("run", *BASE, "--experiment", "gone")
+    thread.join()
+    assert time.monotonic() - start < 60
+    assert (code, out) == (3, "")
+    hint = re.search(r"no finished row is lost, go on with: evaltrack resume ([0-9a-f]{32})\n$", err)
+    assert hint, err
+    assert err.startswith("Error: MLflow: logging the rows failed: ")
+    assert "Traceback" not in err
+    assert set(served.asked.values()) == {1}
+    assert len(served.asked) == QUESTIONS
+    code, _, err = cli("resume", hint[1])
+    assert code == 3
+    assert f"MLflow store {mlflow_server.address} does not answer: " in err
+    mlflow_server.start()
+    mlflow_server.wait()
+    code, out, err = cli("resume", hint[1])
+    assert code == 0, err
+    assert f"resumed: {QUESTIONS} of {QUESTIONS} kept rows used again" in out
+    assert set(served.asked.values()) == {1}
+    check_served(mlflow_server, "gone", reference)
+    assert served.journals() == []
+
+
+def test_artifacts_that_cannot_be_logged_lose_nothing(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that takes no files any more ends the run with the way to go on, and that way leads to all of it."""
+    (tmp_path / "golden.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["c"]}\n')
+    (tmp_path / "spoiling.py").write_text(
+        "from pathlib import Path\n"
+        "def ask(question, k):\n"
+        "    with Path('asked').open('a') as file:\n"
+        "        file.write('x')\n"
+        "    for folder in Path().rglob('artifacts'):\n"
+        "        if folder.is_dir() and not Path('spoilt').exists():\n"
+        "            folder.rename('away')\n"
+        "            folder.touch()\n"
+        "            Path('spoilt').write_text(str(folder))\n"
+        "    return {'sources': ['c']}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TrackingError, match="no finished row is lost, go on with: evaltrack resume ") as caught:
+        run_eval(tmp_path / "golden.jsonl", target="python:spoiling:ask", experiment="spoilt", tracking_uri=store_uri)
+    spoilt = Path(Path("spoilt").read_text())
+    spoilt.unlink()
+    Path("away").rename(spoilt)
+
+    result = resume_run(str(caught.value).rpartition(" ")[2], tracking_uri=store_uri)
+
+    assert (result.status, len(result.rows), Path("asked").read_text()) == ("FINISHED", 1, "x")

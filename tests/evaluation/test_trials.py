@@ -1,0 +1,400 @@
+"""Trials of one question merged into one row: every way in which up to four can end, exact means, bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import weakref
+from collections import Counter
+from itertools import pairwise, product
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.evaluation.trials import OF_TRIALS, Gathering, merge
+from evaltrack.records import Failure, Question, Response, Row, Source, Tally, Tokens, Usage, Verdict
+from tests.actors import FOUND, finish, questions, turns
+
+repeatable = settings(deadline=None, derandomize=True)
+
+QUESTION = Question(id="7", question="What?", expected_chunks=("a",), domain="d")
+KINDS = {
+    "p": "the question passed",
+    "f": "it did not",
+    "e": "the target failed",
+    "u": "nothing that decides was measured, and nothing failed",
+}
+
+
+def trial(number: int, kind: str, position: int = 0) -> Row:
+    """A trial that ended as `kind` says, in which every value tells the number of the trial."""
+    made = Row(
+        position=position, question=QUESTION, trial=number, started_at=1000 - number, seconds=number, duplicates=number
+    )
+    if kind == "e":
+        failure = Failure(kind="target_error", message=f"failed in trial {number}")
+        return made.model_copy(update={"failure": failure})
+    scores = {"num_tokens": float(100 * number)}
+    if kind != "u":
+        scores = {"hit": number / 7, **scores, "pass": float(kind == "p")}
+    return made.model_copy(
+        update={
+            "response": Response(answer=f"answer of trial {number}", sources=(Source(chunk_id=f"c{number}"),)),
+            "verdicts": (Verdict(judge="j", reasoning=f"of trial {number}"),),
+            "scores": scores,
+            "unmeasured": {"combined_score": f"not in trial {number}"} | ({"hit": "none"} if kind == "u" else {}),
+            "passed": {"p": True, "f": False, "u": None}[kind],
+            "tokens": Tokens(count=100 * number, known="counted"),
+        }
+    )
+
+
+def trials(kinds: str) -> list[Row]:
+    """Trials 1, 2, ... that ended as the letters say."""
+    return [trial(number, kind) for number, kind in enumerate(kinds, 1)]
+
+
+def every_way(longest: int) -> list[str]:
+    """All sequences of outcomes of one to `longest` trials."""
+    return ["".join(kinds) for length in range(1, longest + 1) for kinds in product(KINDS, repeat=length)]
+
+
+WAYS = every_way(4)
+
+
+def decided(kinds: str) -> str | None:
+    """What most of the measured trials said, the letter itself; a draw is no pass; None where none was measured."""
+    ordered = sorted(kind for kind in kinds if kind in "pf")  # all f before all p
+    return ordered[len(ordered) // 2 - (len(ordered) % 2 == 0)] if ordered else None
+
+
+def test_the_ways_are_all_ways() -> None:
+    """Nothing is left out of the table below: 4 + 16 + 64 + 256 sequences."""
+    assert len(WAYS) == len(set(WAYS)) == 340
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outcome"),
+    [("p", "p"), ("f", "f"), ("pf", "f"), ("fp", "f"), ("ppf", "p"), ("ppff", "f"), ("pee", "p"), ("eu", None)],
+)
+def test_the_oracle_says_what_the_page_says(kinds: str, outcome: str | None) -> None:
+    """The oracle of these tests, by hand: more than half of what was measured."""
+    assert decided(kinds) == outcome
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3], ids=["all of them", "one is missing", "three are missing"])
+def test_every_way_to_end(asked: int) -> None:
+    """Whether a question passed, by how many, which trial is shown, and pass@n, pass^n and flaky: for all 340 ways."""
+    for kinds in WAYS:
+        merged = merge(trials(kinds), len(kinds) + asked if asked else None)
+        counted, outcome = Counter(kinds), decided(kinds)
+        measured = counted["p"] + counted["f"]
+        assert merged.passed is {"p": True, "f": False, None: None}[outcome], kinds
+        assert merged.tally == Tally(asked=len(kinds) + asked, measured=measured, passed=counted["p"]), kinds
+        assert merged.scores.get("pass") == {"p": 1.0, "f": 0.0, None: None}[outcome], kinds
+        of_trials = [merged.scores.get(name) for name in OF_TRIALS]
+        if set(kinds) <= set("pf") and not asked:
+            assert of_trials == ["p" in kinds, "f" not in kinds, {"p", "f"} == set(kinds)], kinds
+            assert set(OF_TRIALS).isdisjoint(merged.unmeasured), kinds
+        else:
+            assert of_trials == [None] * 3, kinds
+            reasons = {merged.unmeasured[name] for name in OF_TRIALS}
+            assert reasons == {f"{measured} of {len(kinds) + asked} trials were measured"}, kinds
+
+
+def test_which_trial_is_shown() -> None:
+    """Answer, sources, verdicts and repeats are those of the first trial that ended as the question did, or of the
+    first one at all.
+    """
+    for kinds in WAYS:
+        merged, outcome = merge(trials(kinds)), decided(kinds)
+        answered = next((n for n, kind in enumerate(kinds) if kind == "u"), 0)
+        shown = trials(kinds)[kinds.index(outcome) if outcome else answered]
+        for name in ("response", "verdicts", "duplicates", "question", "position"):
+            assert getattr(merged, name) == getattr(shown, name), (kinds, name)
+        assert merged.failure == (None if outcome else shown.failure), kinds
+        assert merged.trial is None
+
+
+def test_each_score_is_a_mean_over_the_trials_that_measured_it() -> None:
+    """A score stands once, with its exact mean over the trials that have it; a failed trial is in none of them."""
+    for kinds in WAYS:
+        merged = merge(trials(kinds))
+        numbers = {
+            "hit": [number / 7 for number, kind in enumerate(kinds, 1) if kind in "pf"],
+            "num_tokens": [100.0 * number for number, kind in enumerate(kinds, 1) if kind != "e"],
+        }
+        means = {name: statistics.mean(values) for name, values in numbers.items() if values}
+        own = {"pass", *OF_TRIALS}
+        assert {name: value for name, value in merged.scores.items() if name not in own} == means, kinds
+
+
+def test_a_score_is_measured_or_has_a_reason_and_never_both() -> None:
+    """The reasons are those of the trial that is shown, without those of scores that another trial measured."""
+    for kinds in WAYS:
+        merged = merge(trials(kinds))
+        assert merged.scores.keys().isdisjoint(merged.unmeasured), kinds
+        number = merged.duplicates
+        shown = trials(kinds)[number - 1].unmeasured
+        rest = {name: why for name, why in merged.unmeasured.items() if name not in OF_TRIALS}
+        assert rest == {name: why for name, why in shown.items() if name not in merged.scores}, kinds
+
+
+def test_what_another_trial_measured_needs_no_reason() -> None:
+    """A score that the shown trial lacks and another has is measured; a reason that no trial took away stays."""
+    shown = trial(1, "p").model_copy(
+        update={"unmeasured": {"overall_score": "not judged", "combined_score": "no part"}}
+    )
+    other = trial(2, "f").model_copy(update={"scores": {"hit": 0.0, "overall_score": 0.5, "pass": 0.0}})
+    merged = merge([shown, other, trial(3, "p")])
+    assert (merged.response, merged.scores["overall_score"]) == (shown.response, 0.5)
+    assert merged.unmeasured == {"combined_score": "no part"}
+
+
+def test_time_and_tokens_are_those_of_one_trial() -> None:
+    """Seconds are the mean of all trials, tokens that of the trials that know theirs; it started with the first."""
+    for kinds in WAYS:
+        merged = merge(trials(kinds))
+        numbers = [number for number, kind in enumerate(kinds, 1) if kind != "e"]
+        assert merged.seconds == (len(kinds) + 1) / 2, kinds
+        assert merged.started_at == 1000 - len(kinds), kinds
+        if numbers:
+            assert merged.tokens == Tokens(count=round(100 * statistics.mean(numbers)), known="counted"), kinds
+        else:
+            assert merged.tokens is None, kinds
+
+
+def test_the_order_in_which_trials_finish_is_no_matter() -> None:
+    """Trials come as they finish, and the row is the same in every order."""
+    shuffle = Random(7).shuffle
+    for kinds in WAYS:
+        shuffled = trials(kinds)
+        shuffle(shuffled)
+        assert merge(shuffled) == merge(trials(kinds)) == merge(trials(kinds)[::-1]), kinds
+
+
+def test_a_merged_row_can_be_written_and_read() -> None:
+    """Every merged row comes back from JSON as it was."""
+    for kinds in WAYS:
+        merged = merge(trials(kinds))
+        assert Row.model_validate_json(merged.model_dump_json()) == merged, kinds
+
+
+def test_the_trials_themselves_stay_as_they_were() -> None:
+    """Merging changes none of the rows that it is given."""
+    given = trials("pfeu")
+    merge(given, 9)
+    assert given == trials("pfeu")
+
+
+def test_one_trial_of_one_is_its_row() -> None:
+    """A question of which one trial was wanted says in its merged row what it said before, and what that makes of n."""
+    for kind in "pf":
+        one, merged = trial(1, kind), merge([trial(1, kind)])
+        own = {"trial", "tally", "scores"}
+        assert merged.model_dump(exclude=own) == one.model_dump(exclude=own)
+        passed = float(kind == "p")
+        assert merged.scores == one.scores | {"pass_at_n": passed, "pass_hat_n": passed, "flaky": 0.0}
+
+
+@repeatable
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=9))
+def test_means_are_rounded_once(values: list[float]) -> None:
+    """The mean of a score is the float nearest to the exact mean, as fractions have it."""
+    given_ = [trial(number, "p").model_copy(update={"scores": {"hit": v}}) for number, v in enumerate(values, 1)]
+    assert merge(given_).scores["hit"] == statistics.mean(values)
+
+
+def test_a_mean_that_plain_addition_gets_wrong() -> None:
+    """Three judges' scores of 0.1 make 0.1, and ten of them too, so that a threshold is not missed by a hair."""
+    for number in (3, 10):
+        given_ = [trial(n, "p").model_copy(update={"scores": {"overall_score": 0.1}}) for n in range(1, number + 1)]
+        assert merge(given_).scores["overall_score"] == 0.1
+        assert sum([0.1] * number) / number != 0.1
+
+
+@pytest.mark.parametrize(("counts", "mean"), [([1, 2], 2), ([1, 1, 2], 1), ([2, 3], 2), ([0, 0], 0), ([7, None], 7)])
+def test_tokens_are_whole(counts: list[int | None], mean: int) -> None:
+    """Tokens are rounded to a whole number, half to even, over the trials that know them."""
+    given_ = [
+        trial(number, "p").model_copy(
+            update={"tokens": None if count is None else Tokens(count=count, known="counted")}
+        )
+        for number, count in enumerate(counts, 1)
+    ]
+    assert merge(given_).tokens == Tokens(count=mean, known="counted")
+
+
+def test_a_failure_in_some_trials_is_not_that_of_the_question() -> None:
+    """A question that one trial measured has no failure, and one that none did has the first one's, with its cost."""
+    paid = Failure(kind="target_error", message="cut off", usage=Usage(prompt_tokens=3, completion_tokens=4))
+    failed = trial(1, "e").model_copy(update={"failure": paid})
+    assert merge([failed, trial(2, "f")]).failure is None
+    assert merge([failed, trial(2, "e")]).failure == paid
+
+
+# A judge that failed leaves an answer and what was measured without it
+
+
+def judge_failed(number: int, hit: float) -> Row:
+    """A trial whose judge failed."""
+    scores, failure = {"hit": hit, "num_tokens": 100.0 * number}, Failure(kind="judge_error", message=f"in {number}")
+    update = {"passed": None, "failure": failure, "scores": scores, "unmeasured": {"overall_score": "the judge failed"}}
+    return trial(number, "p").model_copy(update=update)
+
+
+def test_where_the_judge_failed_in_all_trials_what_was_retrieved_counts() -> None:
+    """Such a question has the first failure and answer, the mean of its retrieval scores, and neither pass nor fail."""
+    merged = merge([judge_failed(1, 1.0), judge_failed(2, 0.5)])
+    assert (merged.passed, merged.failure, merged.response) == (
+        None,
+        judge_failed(1, 1.0).failure,
+        trial(1, "p").response,
+    )
+    assert merged.scores == {"hit": 0.75, "num_tokens": 150.0}
+    assert merged.unmeasured == {"overall_score": "the judge failed"} | dict.fromkeys(
+        OF_TRIALS, "0 of 2 trials were measured"
+    )
+
+
+def test_where_the_judge_failed_in_one_trial_the_others_decide() -> None:
+    """The question ends as the trials did that were judged, and its overall score is theirs."""
+    judged = trial(2, "f").model_copy(update={"scores": {"hit": 1.0, "overall_score": 0.25, "pass": 0.0}})
+    merged = merge([judge_failed(1, 1.0), judged])
+    assert (merged.passed, merged.failure, merged.response) == (False, None, judged.response)
+    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(asked=2, measured=1, passed=0))
+
+
+def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
+    """A score is its mean over all trials that measured it, so that `num_tokens` is that of the tokens beside it."""
+    merged = merge([judge_failed(1, 0.0), trial(2, "p").model_copy(update={"scores": {"hit": 1.0, "num_tokens": 200}})])
+    assert merged.tokens is not None
+    assert merged.scores["num_tokens"] == merged.tokens.count == 150
+    assert merged.scores["hit"] == 0.5
+
+
+@pytest.mark.parametrize("second", [judge_failed(2, 1.0), trial(2, "u")], ids=["a judge failed", "nothing decides"])
+def test_a_row_without_a_response_has_no_scores(second: Row) -> None:
+    """Where the first trial's target failed and another was answered, but none measured, the row is of one of them."""
+    merged = merge([trial(1, "e"), second])
+    assert (merged.response is None) == (not merged.scores)
+
+
+# Gathering
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_trial_goes_through_untouched(kind: str) -> None:
+    """Where each question is asked once its row is handed on at once, the very same, and nothing is left to close."""
+    taken: list[Row] = []
+    gathering, given_ = Gathering(1, taken.append), trial(1, kind)
+    gathering.add(given_)
+    assert [row is given_ for row in taken] == [True]
+    gathering.close()
+    assert (len(taken), given_.trial, given_.tally) == (1, 1, None)
+
+
+@repeatable
+@given(st.permutations(list(product(range(4), (1, 2, 3)))))
+def test_a_question_is_handed_on_with_its_last_trial(order: list[tuple[int, int]]) -> None:
+    """In whatever order trials of several questions come, each question is merged when its last one is in."""
+    taken: list[Row] = []
+    gathering, came = Gathering(3, taken.append), Counter[int]()
+    for position, number in order:
+        came[position] += 1
+        before = len(taken)
+        gathering.add(trial(number, "pfe"[(position + number) % 3], position))
+        assert len(taken) - before == (came[position] == 3)
+    gathering.close()
+    assert sorted(row.position for row in taken) == [0, 1, 2, 3]
+    for row in taken:
+        whole = [trial(number, "pfe"[(row.position + number) % 3], row.position) for number in (1, 2, 3)]
+        assert row == merge(whole)
+
+
+def test_what_was_broken_off_is_merged_at_the_end() -> None:
+    """Closing hands on what there is of each question, in the order of the golden set, as less than was asked."""
+    taken: list[Row] = []
+    gathering = Gathering(3, taken.append)
+    for position, number, kind in [(5, 2, "p"), (1, 1, "f"), (2, 1, "p"), (5, 1, "e"), (2, 3, "p"), (2, 2, "p")]:
+        gathering.add(trial(number, kind, position))
+    assert [row.position for row in taken] == [2]
+    gathering.close()
+    assert [row.position for row in taken] == [2, 1, 5]
+    assert [row.tally for row in taken] == [
+        Tally(asked=3, measured=3, passed=3),
+        Tally(asked=3, measured=1, passed=0),
+        Tally(asked=3, measured=1, passed=1),
+    ]
+    assert taken[2].unmeasured["flaky"] == "1 of 3 trials were measured"
+    gathering.close()
+    assert len(taken) == 3
+
+
+def test_only_what_is_under_way_is_held() -> None:
+    """Of 2,000 questions the trials of each are let go with its last one; only what waits for more is alive."""
+    gathering, came = Gathering(3, lambda row: None), list[weakref.ref[Row]]()
+
+    def add(position: int, number: int) -> None:
+        row = trial(number, "p", position)
+        came.append(weakref.ref(row))
+        gathering.add(row)
+
+    def alive() -> int:
+        gc.collect()
+        return sum(one() is not None for one in came)
+
+    for position in range(2000):
+        for number in (1, 2, 3):
+            add(position, number)
+    assert alive() == 0
+    for position in range(10):
+        add(position, 1)
+        add(position, 3)
+    assert alive() == 20
+    gathering.close()
+    assert alive() == 0
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 4])
+def test_as_many_questions_are_held_as_are_in_flight(concurrency: int) -> None:
+    """While as many questions as can be hang, all others go by, and never are more than `concurrency` held."""
+    release, calls = asyncio.Event(), Counter[str]()
+    hanging = {str(position) for position in range(concurrency - 1)}
+    held: set[int] = set()
+    most = 0
+
+    async def target(question: Question, k: int, /) -> Response:
+        calls[question.id] += 1
+        if question.id in hanging and calls[question.id] == 1:
+            await release.wait()
+        if calls["299"] == 3:
+            release.set()
+        return FOUND
+
+    merged: list[Row] = []
+
+    def take(row: Row) -> None:
+        held.discard(row.position)
+        merged.append(row)
+
+    async def work() -> None:
+        nonlocal most
+        gathering = Gathering(3, take)
+        async for row in evaluate(questions(300), target, trials=(1, 2, 3), concurrency=concurrency):
+            held.add(row.position)
+            gathering.add(row)
+            most = max(most, len(held))
+            await turns(1)
+        assert held == set()
+
+    finish(work)
+    assert most == concurrency
+    late = [row.position for row in merged[300 - len(hanging) :]]
+    assert sorted(late) == list(range(concurrency - 1))
+    others = [row.position for row in merged[: 300 - len(hanging)]]
+    assert all(one < other for one, other in pairwise(others))

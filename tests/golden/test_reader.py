@@ -1,0 +1,725 @@
+"""Golden sets: every bad file with its message, what is simply read, digests, and reading again."""
+
+from __future__ import annotations
+
+import json
+import os
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from evaltrack.errors import GoldenError
+from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
+from evaltrack.golden.reader import FIELDS, GoldenSet, open_golden
+from evaltrack.records import Question
+
+GOOD = '{"id": "good", "question": "Why?"}'
+KNOWN = (
+    "id, question, expected_chunks, expected_sources, expected_answer, difficulty, category, notes, domain, "
+    "expected_tools, metadata"
+)
+TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
+
+
+def write(folder: Path, content: str | bytes, name: str = "set.jsonl") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def problems(path: Path) -> list[str]:
+    """What `open_golden` says about a bad file, without the file's name."""
+    with pytest.raises(GoldenError) as caught:
+        open_golden(path)
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    assert all(problem.startswith(str(path)) for problem in caught.value.problems)
+    return [problem.removeprefix(f"{path}:").strip() for problem in caught.value.problems]
+
+
+def ids(golden: GoldenSet) -> list[str]:
+    return [question.id for question in golden]
+
+
+# The file itself
+
+
+def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
+    """A file that is not there is answered with the golden file beside it whose name is nearest."""
+    near = write(tmp_path, GOOD, "travel.jsonl")
+    write(tmp_path, GOOD, "food.jsonl")
+    assert problems(tmp_path / "travl.jsonl") == [f"no such file; did you mean {near}?"]
+
+
+def test_missing_file_without_a_near_one(tmp_path: Path) -> None:
+    """Where no name beside it is near, none is suggested."""
+    write(tmp_path, GOOD, "food.jsonl")
+    assert problems(tmp_path / "quarterly.jsonl") == ["no such file"]
+    assert problems(tmp_path / "no-folder" / "food.jsonl") == ["no such file"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("set.jsonl/more.jsonl", "cannot be read: Not a directory"),
+        ("a\0b.jsonl", "cannot be read: embedded null byte"),
+        ("n" * 300 + ".jsonl", "cannot be read: File name too long"),
+    ],
+)
+def test_impossible_path(tmp_path: Path, name: str, message: str) -> None:
+    """A path that cannot be a file is an error that tells the system's reason."""
+    write(tmp_path, GOOD)
+    with pytest.raises(GoldenError) as caught:
+        open_golden(tmp_path / name)
+    assert str(caught.value).endswith(f": {message}")
+
+
+def test_directory(tmp_path: Path) -> None:
+    """A directory is refused, even one with the name of a golden set."""
+    (tmp_path / "set.jsonl").mkdir()
+    assert problems(tmp_path / "set.jsonl") == ["is a directory; name a .jsonl or .json file in it"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipe(tmp_path: Path) -> None:
+    """A pipe is refused at once instead of waited for, because the file is read twice."""
+    os.mkfifo(tmp_path / "set.jsonl")
+    assert problems(tmp_path / "set.jsonl") == ["is not a regular file (a pipe?); save it to a file, it is read twice"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
+def test_unreadable_file(tmp_path: Path) -> None:
+    """A file without permission to read it is an error that says so."""
+    path = write(tmp_path, GOOD)
+    path.chmod(0)
+    assert problems(path) == ["cannot be read: Permission denied"]
+
+
+@pytest.mark.parametrize("name", ["set.csv", "set", "set.JSONL", "set.jsonl.gz", ".jsonl"])
+def test_wrong_suffix(tmp_path: Path, name: str) -> None:
+    """Only `.jsonl` and `.json` are golden sets."""
+    path = write(tmp_path, GOOD, name)
+    assert problems(path) == ["a golden set is a .jsonl file (one object a line) or a .json file (one array)"]
+
+
+@pytest.mark.parametrize("name", ["set.jsonl", "set.json"])
+@pytest.mark.parametrize("form", [str, Path])
+def test_path_may_be_a_string(tmp_path: Path, name: str, form: type) -> None:
+    """The path is taken as a string or as a `Path`."""
+    path = write(tmp_path, f"[{GOOD}]" if name.endswith(".json") else GOOD, name)
+    golden = open_golden(form(path))
+    assert (golden.path, golden.name, ids(golden)) == (path, "set", ["good"])
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \t\r\n\n  ", b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n"])
+def test_no_questions(tmp_path: Path, content: bytes) -> None:
+    """A file that is empty, or holds blank lines only, is an error that says what to write."""
+    path = write(tmp_path, content)
+    assert problems(path) == ["holds no questions; write one JSON object a line, with `id` and `question`"]
+
+
+def test_empty_array(tmp_path: Path) -> None:
+    """An array without elements holds no questions."""
+    path = write(tmp_path, "[]", "set.json")
+    assert problems(path) == ["holds no questions; write one JSON object a line, with `id` and `question`"]
+
+
+# One bad line
+
+BAD_LINES = {
+    "broken": ('{"id": 1, "question": "a"', "is not JSON: EOF while parsing an object at column 25"),
+    "word": ("nope", "is not JSON: expected ident at column 2"),
+    "trailing comma": (GOOD + ",", "is not JSON: trailing characters at column 35"),
+    "two on a line": (GOOD + GOOD, "is not JSON: trailing characters at column 35"),
+    "single quotes": ("{'id': 1}", "is not JSON: key must be a string at column 2"),
+    "NaN": (
+        '{"id": 1, "question": "a", "metadata": {"x": NaN}}',
+        "is not JSON: expected value at column 46",
+    ),
+    "infinity": (
+        '{"id": 1, "question": "a", "metadata": {"x": -Infinity}}',
+        "is not JSON: invalid number at column 47",
+    ),
+    "huge integer": (f'{{"id": {"1" * 5000}}}', "is not JSON: number out of range at column 4309"),
+    "deep nesting": (
+        '{"id": 1, "question": "a", "metadata": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}",
+        "is not JSON: recursion limit exceeded at column 245",
+    ),
+    "high surrogate alone": (
+        r'{"id": 1, "question": "\ud800 a"}',
+        "is not JSON: unexpected end of hex escape at column 30",
+    ),
+    "low surrogate alone": (
+        r'{"id": 1, "question": "\udc00 a"}',
+        "is not JSON: lone leading surrogate in hex escape at column 29",
+    ),
+    "invalid UTF-8": (
+        b'{"id": 1, "question": "caf\xe9"}',
+        "is not valid UTF-8 at byte 27; save the file as UTF-8",
+    ),
+    "NUL byte": (b'{"id": 1, "question": "a\0b"}', "holds a NUL byte; remove it"),
+    "escaped NUL": (r'{"id": 1, "question": "a\u0000b"}', "`question`: holds a NUL character"),
+    "escaped NUL in the id": (r'{"id": "a\u0000b", "question": "a"}', "`id`: holds a NUL character"),
+    "escaped NUL in a label": (
+        r'{"id": 1, "question": "a", "category": "\u0000"}',
+        "`category`: holds a NUL character",
+    ),
+    "escaped NUL in a chunk id": (
+        r'{"id": 1, "question": "a", "expected_chunks": ["a", "\u0000"]}',
+        "`expected_chunks.1`: holds a NUL character",
+    ),
+    "a mark in the second line": (b"\xef\xbb\xbf" + GOOD.encode(), "is not JSON: expected value at column 1"),
+    "array": ("[1]", "is an array; a question is a JSON object"),
+    "string": ('"Why?"', "is a string; a question is a JSON object"),
+    "integer": ("5", "is a number; a question is a JSON object"),
+    "float": ("0.5", "is a number; a question is a JSON object"),
+    "boolean": ("true", "is a boolean; a question is a JSON object"),
+    "null": ("null", "is null; a question is a JSON object"),
+    "no id": ('{"question": "a"}', "`id` is missing; every question needs one"),
+    "no question": ('{"id": 1}', "`question` is missing; every question needs one"),
+    "bool id": ('{"id": true, "question": "a"}', "`id`: Input should be a valid string"),
+    "float id": ('{"id": 1.5, "question": "a"}', "`id`: Input should be a valid string"),
+    "null id": ('{"id": null, "question": "a"}', "`id`: Input should be a valid string"),
+    "empty id": ('{"id": "", "question": "a"}', "`id` is empty; write some text"),
+    "empty question": ('{"id": 1, "question": ""}', "`question` is empty; write some text"),
+    "blank question": (r'{"id": 1, "question": " \t\n\u00a0"}', "`question` is empty; write some text"),
+    "number as question": ('{"id": 1, "question": 5}', "`question`: Input should be a valid string"),
+    "empty domain": ('{"id": 1, "question": "a", "domain": ""}', "`domain` is empty; write some text"),
+    "difficulty": (
+        '{"id": 1, "question": "a", "difficulty": "Easy"}',
+        "`difficulty`: Input should be 'easy', 'medium' or 'hard'",
+    ),
+    "metadata": (
+        '{"id": 1, "question": "a", "metadata": []}',
+        "`metadata`: Input should be a valid dictionary",
+    ),
+    "chunks as string": (
+        '{"id": 1, "question": "a", "expected_chunks": "doc-7"}',
+        '`expected_chunks` is a string; write a list of chunk ids, like ["a", "b"]',
+    ),
+    "chunks as object": (
+        '{"id": 1, "question": "a", "expected_chunks": {"id": 7}}',
+        '`expected_chunks` is an object; write a list of chunk ids, like ["a", "b"]',
+    ),
+    "sources as number": (
+        '{"id": 1, "question": "a", "expected_sources": 7}',
+        '`expected_sources` is a number; write a list of titles, like ["a", "b"]',
+    ),
+    "sources as boolean": (
+        '{"id": 1, "question": "a", "expected_sources": false}',
+        '`expected_sources` is a boolean; write a list of titles, like ["a", "b"]',
+    ),
+    "tools as null": (
+        '{"id": 1, "question": "a", "expected_tools": null}',
+        '`expected_tools` is null; write a list of names, like ["a", "b"]',
+    ),
+    "null among chunks": (
+        '{"id": 1, "question": "a", "expected_chunks": ["a", null]}',
+        "`expected_chunks.1`: Input should be a valid string",
+    ),
+    "bool among chunks": (
+        '{"id": 1, "question": "a", "expected_chunks": [true]}',
+        "`expected_chunks.0`: Input should be a valid string",
+    ),
+    "unknown field with a near one": (
+        '{"id": 1, "question": "a", "expected_chunk": []}',
+        "unknown field `expected_chunk`; did you mean `expected_chunks`?",
+    ),
+    "unknown field, part of a name": (
+        '{"id": 1, "question": "a", "chunks": []}',
+        "unknown field `chunks`; did you mean `expected_chunks`?",
+    ),
+    "unknown field without a name": (
+        '{"id": 1, "question": "a", "": 1}',
+        f"unknown field ``; known fields: {KNOWN}",
+    ),
+    "unknown field": ('{"id": 1, "question": "a", "zzz": 1}', f"unknown field `zzz`; known fields: {KNOWN}"),
+    "chunks but no sources": (
+        '{"id": 1, "question": "a", "expected_chunks": ["c"], "expected_sources": []}',
+        "`expected_chunks` names chunks but `expected_sources` is empty; remove one of them",
+    ),
+    "sources but no chunks": (
+        '{"id": 1, "question": "a", "expected_chunks": [], "expected_sources": ["T"]}',
+        "`expected_sources` names titles but `expected_chunks` is empty; remove one of them",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "message"), BAD_LINES.values(), ids=BAD_LINES)
+def test_bad_line(tmp_path: Path, line: str | bytes, message: str) -> None:
+    """A bad line is reported with its number, what is wrong, and nothing else."""
+    raw = line if isinstance(line, bytes) else line.encode()
+    path = write(tmp_path, GOOD.encode() + b"\n" + raw + b"\n" + GOOD.replace("good", "fine").encode())
+    assert problems(path) == [f"2: {message}"]
+
+
+def test_known_fields_are_all_named() -> None:
+    """The fields that the message about an unknown one lists are those of a question."""
+    assert ", ".join(FIELDS) == KNOWN
+
+
+def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
+    """All bad places are reported at once in the order of their lines, blank lines counted."""
+    good = GOOD.encode()
+    lines = [
+        b'{"id": 1',
+        b"",
+        good,
+        b"nope",
+        b'{"question": "", "zzz": 1}',
+        good,
+        b"\xff",
+        b'{"id": 2, "question": "b"}',
+    ]
+    path = write(tmp_path, b"\n".join(lines))
+    assert problems(path) == [
+        "1: is not JSON: EOF while parsing an object at column 8",
+        "4: is not JSON: expected ident at column 2",
+        "5: `id` is missing; every question needs one",
+        "5: `question` is empty; write some text",
+        f"5: unknown field `zzz`; known fields: {KNOWN}",
+        "6: id `good` is already on line 3; ids must be unique",
+        "7: is not valid UTF-8 at byte 1; save the file as UTF-8",
+    ]
+
+
+def test_many_bad_lines_are_counted(tmp_path: Path) -> None:
+    """Beyond 20 problems the message only counts the rest; the error holds them all."""
+    with pytest.raises(GoldenError) as caught:
+        open_golden(write(tmp_path, "nope\n" * 203))
+    shown = str(caught.value).splitlines()
+    assert caught.value.total == 203
+    assert len(caught.value.problems) == 203
+    assert len(shown) == 21
+    assert shown[19].startswith(f"{tmp_path / 'set.jsonl'}:20: ")
+    assert shown[20] == "... and 183 more problems"
+
+
+def test_duplicate_ids_name_both_lines(tmp_path: Path) -> None:
+    """Each repeat of an id names its own line and the first; `5` and `"5"` are one id."""
+    lines = ['{"id": 5, "question": "a"}', "", '{"id": "5", "question": "b"}', GOOD, '{"id": 5, "question": "c"}']
+    assert problems(write(tmp_path, "\n".join(lines))) == [
+        "3: id `5` is already on line 1; ids must be unique",
+        "5: id `5` is already on line 1; ids must be unique",
+    ]
+
+
+def test_the_repeat_of_an_id_on_a_bad_line_is_found(tmp_path: Path) -> None:
+    """The first line of an id, or its repeat, may be bad in other ways; an id that is none repeats nothing."""
+    lines = [GOOD, '{"id": "7"}', '{"id": 7, "question": "b"}', '{"id": 7, "question": ""}']
+    lines += ['{"id": [8], "question": "c"}', '{"id": [8], "question": "c"}']
+    assert problems(write(tmp_path, "\n".join(lines)))[:5] == [
+        "2: `question` is missing; every question needs one",
+        "3: id `7` is already on line 2; ids must be unique",
+        "4: `question` is empty; write some text",
+        "4: id `7` is already on line 2; ids must be unique",
+        "5: `id`: Input should be a valid string",
+    ]
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n"])
+def test_line_above_the_limit(tmp_path: Path, ending: bytes) -> None:
+    """A question of one byte more than the limit is refused, and what follows it is still checked."""
+    frame = b'{"id": 1, "question": "%s"}'
+    long = frame % (b"x" * (MAX_QUESTION_BYTES + 1 - len(frame % b"")))
+    assert len(long) == MAX_QUESTION_BYTES + 1
+    more = b"nope" if ending else b""
+    after = ["2: is not JSON: expected ident at column 2"] if ending else []
+    assert problems(write(tmp_path, long + ending + more)) == [f"1: {TOO_LONG}", *after]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        b"",
+        b"\n",
+    ],
+)
+def test_line_at_the_limit(tmp_path: Path, ending: bytes) -> None:
+    """A question of exactly the limit is read, whatever ends its line."""
+    frame = b'{"id": 1, "question": "%s"}'
+    long = frame % (b"x" * (MAX_QUESTION_BYTES - len(frame % b"")))
+    assert len(long) == MAX_QUESTION_BYTES
+    assert ids(open_golden(write(tmp_path, long + ending))) == ["1"]
+
+
+def test_enormous_line_in_bounded_memory(tmp_path: Path) -> None:
+    """A line of 50 MB is refused by its number without being held in memory; the lines around it are checked."""
+    path = write(tmp_path, GOOD.encode() + b'\n{"id": 2, "question": "' + b"x" * 50_000_000 + b'"}\nnope\n')
+    tracemalloc.start()
+    try:
+        found = problems(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [f"2: {TOO_LONG}", "3: is not JSON: expected ident at column 2"]
+    assert peak < 8 * MAX_QUESTION_BYTES
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999"])
+def test_number_beyond_floats(tmp_path: Path, number: str) -> None:
+    """A number that only infinity could hold is refused, as every other infinity is."""
+    assert len(problems(write(tmp_path, f'{{"id": 1, "question": "a", "metadata": {{"x": {number}}}}}'))) == 1
+
+
+def test_empty_chunk_id(tmp_path: Path) -> None:
+    """An empty chunk id is reported as what is empty, and not the list that holds it."""
+    path = write(tmp_path, '{"id": 1, "question": "a", "expected_chunks": ["a", ""]}')
+    assert problems(path) == ["1: `expected_chunks.1` is empty; write some text"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        r'{"id": 1, "question": "a", "x\ny": 1}',
+        '{"id": "x\\ny", "question": "a"}\n{"id": "x\\ny", "question": "b"}',
+        r'{"id": 1, "question": "a", "\u001b[2Jx": 1}',
+    ],
+)
+def test_one_problem_is_one_printable_line(tmp_path: Path, content: str) -> None:
+    """A name from the file that holds control characters cannot break a message over lines or reach the terminal."""
+    assert [problem.isprintable() for problem in problems(write(tmp_path, content))] == [True]
+
+
+# An array
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"id": 1}', "holds an object; a .json golden set is one array of objects"),
+        ('"Why?"', "holds a string; a .json golden set is one array of objects"),
+        ("5", "holds a number; a .json golden set is one array of objects"),
+        ("true", "holds a boolean; a .json golden set is one array of objects"),
+        ("null", "holds null; a .json golden set is one array of objects"),
+        ("", "is not JSON: EOF while parsing a value at column 0"),
+        ("[NaN]", "is not JSON: expected value at column 2"),
+        (r'[{"question": "\ud800"}]', "is not JSON: unexpected end of hex escape at column 22"),
+        (b'[{"question": "\xff"}]', "is not valid UTF-8 at byte 16; save the file as UTF-8"),
+        (b'[{"question": "\0"}]', "holds a NUL byte; remove it"),
+        ("[" * 100_000 + "]" * 100_000, "is not JSON: recursion limit exceeded at column 202"),
+    ],
+)
+def test_no_array(tmp_path: Path, content: str | bytes, message: str) -> None:
+    """A `.json` file that is not one array of JSON is refused."""
+    assert problems(write(tmp_path, content, "set.json")) == [f"1: {message}"]
+
+
+def test_bad_elements_have_the_line_they_start_on(tmp_path: Path) -> None:
+    """What is wrong with an element is reported with the line on which it starts, wherever brackets and breaks are."""
+    content = r"""
+[
+  {"question": "a"},
+  5, {"question": ""},
+  {"question": "],[{}\"\n\u007b", "metadata": {"deep": [1,
+    [2, {}]]}},
+  {"question": "b", "id": 1}, null,
+
+
+  {
+    "question": "c", "zzz": 1
+  }]
+"""
+    assert problems(write(tmp_path, content.replace("\n", "\r\n"), "set.json")) == [
+        "4: `question` is empty; write some text",
+        "4: is a number; a question is a JSON object",
+        "7: id `1` is already on line 3; ids must be unique",
+        "7: is null; a question is a JSON object",
+        f"10: unknown field `zzz`; known fields: {KNOWN}",
+    ]
+
+
+def test_array_ids_default_to_the_position(tmp_path: Path) -> None:
+    """Elements of an array that have no id are numbered by their place, from 1; given ids stay."""
+    content = '\ufeff[{"question": "a"}, {"question": "b", "id": "x"}, {"question": "c"}]'
+    assert ids(open_golden(write(tmp_path, content, "set.json"))) == ["1", "x", "3"]
+
+
+def test_array_above_the_limit(tmp_path: Path) -> None:
+    """An array too large to be held in memory is refused before it is read."""
+    path = tmp_path / "set.json"
+    with path.open("wb") as file:
+        file.truncate(MAX_ARRAY_BYTES + 1)
+    assert problems(path) == ["1: is larger than 67,108,864 bytes; write it as .jsonl, one object a line"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[\n{"question": "a"},\n{"question" "b"}\n]',
+        b'[\n{"question": "a"},\n{"question": "\xff"}\n]',
+        b'[\n{"question": "a"},\n{"question": "\0"}\n]',
+    ],
+)
+def test_broken_array_names_the_line(tmp_path: Path, content: bytes) -> None:
+    """Where an array stops being JSON, the line is named on which it does."""
+    assert [problem.split(":")[0] for problem in problems(write(tmp_path, content, "set.json"))] == ["3"]
+
+
+# What is simply read
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n',
+        b'{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}',
+        b'\xef\xbb\xbf{"id": 1, "question": "a"}\r\n{"id": 2, "question": "b"}\r\n',
+        b'\n\n  {"id": 1, "question": "a"}\t\n \t \r\n\n{"id": "2", "question": "b"}\n\n',
+        b'\xef\xbb\xbf\n{"question": "a", "id": "1"}\n{"notes": null, "id": 2, "question": "b"}',
+    ],
+)
+def test_layout_does_not_matter(tmp_path: Path, content: bytes) -> None:
+    """A byte-order mark, CRLF, blank lines, blanks around a line and the order of fields change nothing."""
+    plain = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n', "plain.jsonl"))
+    golden = open_golden(write(tmp_path, content))
+    assert ids(golden) == ["1", "2"]
+    assert golden.digest == plain.digest
+
+
+def test_all_fields_are_read(tmp_path: Path) -> None:
+    """Every field of a line arrives in its question."""
+    fields: dict[str, Any] = {
+        "id": "007",
+        "question": "Où est-ce? 😀",
+        "expected_chunks": ["a", 5],
+        "expected_sources": ["A title"],
+        "expected_answer": "Ici.",
+        "difficulty": "hard",
+        "category": "places",
+        "notes": "a note",
+        "domain": "travel",
+        "expected_tools": ["search"],
+        "metadata": {"nested": [1, {"a": None}]},
+    }
+    assert tuple(fields) == FIELDS
+    (question,) = open_golden(write(tmp_path, json.dumps(fields)))
+    assert question == Question(**fields)
+    assert question.model_dump(mode="json") == fields | {"expected_chunks": ["a", "5"]}
+
+
+def test_domain_defaults_to_the_stem(tmp_path: Path) -> None:
+    """A question without a domain has the name of its file."""
+    content = '{"id": 1, "question": "a"}\n{"id": 2, "question": "b", "domain": "food"}'
+    assert [q.domain for q in open_golden(write(tmp_path, content, "travel.v2.jsonl"))] == ["travel.v2", "food"]
+
+
+def test_lines_and_array_are_one_set(tmp_path: Path) -> None:
+    """The same questions have the same digest as lines and as an array."""
+    lines = ['{"id": 1, "question": "a", "expected_chunks": [5]}', '{"id": 2, "question": "b"}']
+    as_lines = open_golden(write(tmp_path, "\n".join(lines)))
+    as_array = open_golden(write(tmp_path, f"[{', '.join(lines)}]", "set.json"))
+    assert as_lines.digest == as_array.digest
+    assert list(as_lines) == list(as_array)
+
+
+def test_stats(tmp_path: Path) -> None:
+    """A set counts its questions, negatives, judged-only questions, answers, and each label."""
+    questions: list[dict[str, Any]] = [
+        {"expected_chunks": ["a"], "difficulty": "easy", "expected_answer": "yes"},
+        {"expected_chunks": [], "difficulty": "easy", "category": "x"},
+        {"expected_sources": [], "domain": "other", "expected_answer": ""},
+        {"category": "x"},
+    ]
+    golden = open_golden(
+        write(tmp_path, "\n".join(json.dumps({"id": i, "question": "a"} | q) for i, q in enumerate(questions)))
+    )
+    stats = golden.stats
+    assert len(golden) == stats.questions == 4
+    assert (stats.negatives, stats.judged_only, stats.with_answer) == (2, 1, 2)
+    assert stats.by == {"domain": {"set": 3, "other": 1}, "difficulty": {"easy": 2}, "category": {"x": 2}}
+    assert stats.negatives_by_domain == Counter({"set": 1, "other": 1})
+
+
+# Digests
+
+
+def digest(folder: Path, **fields: Any) -> str:
+    """The digest of a set of one question."""
+    return open_golden(write(folder, json.dumps({"id": 1, "question": "a", "expected_chunks": ["c"]} | fields))).digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"id": 2},
+        {"question": "a "},
+        {"expected_chunks": ["c", "d"]},
+        {"expected_chunks": []},
+        {"expected_chunks": None},
+        {"expected_chunks": None, "expected_sources": ["c"]},
+        {"expected_sources": ["T"]},
+        {"expected_answer": "b"},
+        {"expected_answer": ""},
+        {"expected_tools": ["search"]},
+    ],
+)
+def test_digest_follows_what_is_evaluated(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """The digest changes with the id, the question and each expectation."""
+    assert digest(tmp_path, **changed) != digest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"id": "1"},
+        {"notes": "n"},
+        {"category": "c"},
+        {"difficulty": "hard"},
+        {"domain": "other"},
+        {"metadata": {"a": 1}},
+        {"expected_tools": []},
+        {"expected_answer": None},
+    ],
+)
+def test_digest_ignores_notes_and_labels(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """The digest does not change with notes, labels and other spellings of the same."""
+    assert digest(tmp_path, **changed) == digest(tmp_path)
+
+
+def test_digest_follows_order_and_number(tmp_path: Path) -> None:
+    """A set with its questions in another order, or with one more, is another set."""
+    a, b = '{"id": 1, "question": "a"}\n', '{"id": 2, "question": "b"}\n'
+    assert len({open_golden(write(tmp_path, text)).digest for text in (a, b, a + b, b + a)}) == 4
+
+
+def test_digest_is_stable(tmp_path: Path) -> None:
+    """The digest of a set is the same in every release, because finished runs hold it."""
+    assert digest(tmp_path) == "090b17a08f53c2d402fb8773a22b95bf4ee708ead6c277eb42ed22d3161bb59d"
+
+
+# Reading again
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        '{"id": 1, "question": "a"}\n',
+        '{"id": 1, "question": "a"}\n{"id": 2, "question": "c"}\n',
+        '{"id": 1, "question": "a"}\nnope\n',
+        '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n{"id": 3, "question": "c"}\n',
+        "",
+    ],
+)
+def test_changed_file(tmp_path: Path, changed: str) -> None:
+    """A file that no longer holds what was checked is an error at the end of its reading, not a silent other set."""
+    path = write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n')
+    golden = open_golden(path)
+    path.write_text(changed)
+    with pytest.raises(GoldenError) as caught:
+        list(golden)
+    assert str(caught.value) == f"{path}: changed while it was read; run again with a file that stays as it is"
+
+
+def test_removed_file(tmp_path: Path) -> None:
+    """A file that is gone when it is read again is a golden error too."""
+    golden = open_golden(write(tmp_path, GOOD))
+    golden.path.unlink()
+    with pytest.raises(GoldenError, match=str(golden.path)):
+        list(golden)
+
+
+def test_notes_may_change_while_a_set_is_read(tmp_path: Path) -> None:
+    """A change of notes after the check is none: nothing that is evaluated is different."""
+    golden = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n'))
+    golden.path.write_text('\n{"notes": "new", "id": "1", "question": "a"}')
+    assert [question.notes for question in golden] == ["new"]
+
+
+def test_iteration_starts_over(tmp_path: Path) -> None:
+    """A set can be read again and again, also by two readers at once."""
+    golden = open_golden(write(tmp_path, '{"id": 1, "question": "a"}\n{"id": 2, "question": "b"}\n'))
+    assert [(one.id, two.id) for one, two in zip(golden, golden, strict=True)] == [("1", "1"), ("2", "2")]
+    assert ids(golden) == ["1", "2"]
+
+
+def test_memory_does_not_grow_with_the_set(tmp_path: Path) -> None:
+    """25,000 questions are checked and read in a few MB: 8 bytes for each stay, not the 400 of its line."""
+    lines = 25_000
+    text = "x" * 400
+    with (path := tmp_path / "set.jsonl").open("w") as file:
+        file.writelines(f'{{"id": {i}, "question": "{text}"}}\n' for i in range(lines))
+    open_golden(write(tmp_path, GOOD, "warm.jsonl"))  # what is imported on the way is not measured
+    tracemalloc.start()
+    try:
+        golden = open_golden(path)
+        assert sum(1 for _ in golden) == lines
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(golden) == lines
+    assert peak < 2_000_000 < lines * len(text) / 4
+
+
+# Anything at all
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+FIELD_VALUES = JSON | st.text(max_size=5) | st.lists(st.integers() | st.text(max_size=2), max_size=3)
+OBJECTS = st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=3), FIELD_VALUES, max_size=5)
+QUESTIONS = st.builds(lambda i, fields: {"id": i, "question": "a"} | fields, st.integers(0, 5), OBJECTS)
+VALUES = st.one_of(QUESTIONS, OBJECTS, JSON)
+LINES = VALUES.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=30)
+FILES = st.one_of(
+    st.tuples(st.just(".jsonl"), st.lists(LINES, max_size=6).map(b"\n".join)),
+    st.tuples(st.just(".json"), st.lists(LINES, max_size=6).map(lambda lines: b"[" + b",\n".join(lines) + b"]")),
+    st.tuples(st.sampled_from([".jsonl", ".json"]), st.binary(max_size=60)),
+)
+
+
+@given(FILES)
+@example((".json", b'[{"question": "a", "metadata": {"x": 1e999, "y": -0, "z": ' + b"1" * 4300 + b"}}]"))
+@example((".json", b'[{"question": "a\x7f"}]'))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, file: tuple[str, bytes]) -> None:
+    """Whatever a file holds, it is either a golden set that reads as it was checked, or a `GoldenError`."""
+    suffix, content = file
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    path.write_bytes(content)
+    try:
+        golden, found = open_golden(path), None
+    except GoldenError as error:
+        golden, found = None, error.problems
+    if golden is None:
+        assert found
+        assert all(problem.startswith(f"{path}:") for problem in found)
+    else:
+        assert len(ids(golden)) == len(golden) == len(set(ids(golden)))
+
+
+@given(st.lists(QUESTIONS, min_size=1, max_size=4))
+@settings(deadline=None, derandomize=True)
+def test_line_numbers_of_lines_and_arrays_agree(
+    tmp_path_factory: pytest.TempPathFactory, questions: list[dict[str, Any]]
+) -> None:
+    """The same objects, one a line, are judged alike in a `.jsonl` file and in an array that starts on its own line."""
+    folder = tmp_path_factory.getbasetemp()
+    lines = [json.dumps(question) for question in questions]
+    as_lines = write(folder, "\n" + "\n".join(lines), "agree.jsonl")
+    as_array = write(folder, "[\n" + ",\n".join(lines) + "]", "agree.json")
+    outcomes = []
+    for path in (as_lines, as_array):
+        try:
+            outcomes.append(open_golden(path).digest.splitlines())
+        except GoldenError as error:
+            outcomes.append([problem.removeprefix(str(path)) for problem in error.problems])
+    if any("is not JSON" in problem for problem in outcomes[0]):  # one such element spoils the whole array
+        return
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize(("opened", "closed"), [('{"a":', "}"), ("[", "]")])
+def test_metadata_too_deep_to_be_kept(tmp_path: Path, opened: str, closed: str) -> None:
+    """What JSON still reads but a row that holds it would not is refused; a hundred levels are taken."""
+    line = '{"id": 1, "question": "Why?", "metadata": {"m": %s1%s}}'
+    bad = write(tmp_path, line % (opened * 150, closed * 150))
+    assert problems(bad) == ["1: `metadata` is nested deeper than 100; make it flatter"]
+    good = write(tmp_path, line % (opened * 99, closed * 99))
+    assert ids(open_golden(good)) == ["1"]

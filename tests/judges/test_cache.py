@@ -1,0 +1,387 @@
+"""Verdicts on disk: what was paid for once is there again, for every process, and no broken file stops a run."""
+
+from __future__ import annotations
+
+import grp
+import multiprocessing
+import os
+import pwd
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+
+from evaltrack.judges.cache import FILE, VerdictCache, cache_folder
+from evaltrack.records import Usage, Verdict
+from tests.conftest import REPO, OpenCache
+
+FULL = Verdict(
+    judge="openai:m",
+    reasoning="Là: “ça va”. 😀\nNext line.",
+    accuracy=0.1,
+    completeness=1 / 3,
+    relevance=1.0,
+    overall_score=0.0,
+    usage=Usage(prompt_tokens=30, completion_tokens=40),
+)
+NEGATIVE = Verdict(judge="j", reasoning="It says so.", declined=False)
+
+
+def said(text: str) -> Verdict:
+    """A verdict that differs from others in its text."""
+    return Verdict(judge="j", reasoning=text, overall_score=0.5)
+
+
+@pytest.mark.parametrize("verdict", [FULL, NEGATIVE], ids=["full", "negative"])
+def test_a_verdict_comes_back(tmp_path: Path, open_cache: OpenCache, verdict: Verdict) -> None:
+    """What was kept is had again as it was, also by whoever opens the file next; other keys have nothing."""
+    cache = open_cache(tmp_path)
+    assert cache.get("key") is None
+    cache.put("key", verdict)
+    assert cache.get("key") == verdict
+    cache.close()
+    again = open_cache(tmp_path)
+    assert again.get("key") == verdict
+    assert again.get("Key") is None
+    assert (cache.problem, again.problem) == (None, None)
+
+
+def test_a_verdict_is_kept_as_one_that_was_paid_for(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Whether a verdict came from the cache is not in the cache."""
+    cache = open_cache(tmp_path)
+    cache.put("key", FULL.model_copy(update={"cached": True}))
+    assert cache.get("key") == FULL
+
+
+def test_the_last_verdict_counts(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A key has one verdict: the latest."""
+    cache = open_cache(tmp_path)
+    cache.put("key", said("first"))
+    cache.put("key", said("second"))
+    assert cache.get("key") == said("second")
+
+
+def test_the_folder_is_made(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A folder that is not there is made, with those above it."""
+    cache = open_cache(tmp_path / "some" / "where")
+    cache.put("key", FULL)
+    assert cache.get("key") == FULL
+    assert (tmp_path / "some" / "where" / FILE).is_file()
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"EVALTRACK_CACHE_DIR": "/own", "XDG_CACHE_HOME": "/xdg"}, "/own"),
+        ({"XDG_CACHE_HOME": "/xdg"}, "/xdg/evaltrack"),
+        ({"EVALTRACK_CACHE_DIR": "", "XDG_CACHE_HOME": "/xdg"}, "/xdg/evaltrack"),
+        ({}, "/home/user/.cache/evaltrack"),
+        ({"XDG_CACHE_HOME": ""}, "/home/user/.cache/evaltrack"),
+    ],
+)
+def test_the_folder_of_the_user(variables: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable of evaltrack decides, then that of the system, then the home folder; an empty one is none."""
+    monkeypatch.setenv("HOME", "/home/user")
+    for name in ("EVALTRACK_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache_folder() == Path(folder)
+
+
+def test_a_link_of_our_own_is_followed(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Who keeps the cache on another disk may link to it, in steps and by relative names."""
+    (tmp_path / "disk" / "cache").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "one").symlink_to("../home/two")
+    (tmp_path / "home" / "two").symlink_to(tmp_path / "disk")
+    cache = open_cache(tmp_path / "home" / "one" / "cache")
+    cache.put("key", FULL)
+    assert (cache.get("key"), cache.problem) == (FULL, None)
+    assert (tmp_path / "disk" / "cache" / FILE).is_file()
+
+
+def test_links_in_a_circle(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A folder that cannot be reached is told, and nothing hangs."""
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    problem = open_cache(tmp_path / "one" / "cache").problem
+    assert problem == f"verdicts are not cached: {tmp_path}/one/cache/{FILE}: {tmp_path}/one/cache: too many links"
+
+
+def test_a_group_of_the_user_alone_may_write(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Where each user has a group of their own folders are often open to it; nobody else is in it."""
+    user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
+    if user.pw_gid != group.gr_gid or user.pw_name != group.gr_name or set(group.gr_mem) - {user.pw_name}:
+        pytest.skip("this user has no group of their own")
+    os.chown(tmp_path, -1, group.gr_gid)
+    tmp_path.chmod(0o770)
+    cache = open_cache(tmp_path)
+    cache.put("key", FULL)
+    assert (cache.get("key"), cache.problem) == (FULL, None)
+
+
+def test_a_system_without_users(tmp_path: Path) -> None:
+    """Where Python knows no owners and modes, as on Windows, verdicts are cached all the same."""
+    code = (
+        "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
+        "from evaltrack.records import Verdict\n"
+        "del os.geteuid\n"
+        "cache = VerdictCache(Path(sys.argv[1]))\n"
+        "cache.put('key', Verdict(judge='j', reasoning='paid', overall_score=0.5))\n"
+        "print(cache.get('key').reasoning, cache.problem)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "new")], cwd=REPO, capture_output=True, text=True
+    )
+    assert (ended.stdout, ended.stderr) == ("paid None\n", "")
+
+
+# Several at once
+
+
+ROUNDS, EACH = 3, 20
+
+
+def keep(folder: Path, name: str, start: Barrier, problems: Queue[str | None]) -> None:
+    """Keep verdicts of one's own and one that all keep, in files that nobody has made yet."""
+    os.environ["EVALTRACK_STATE_DIR"] = str(folder / "state")  # to import these tests forgets such variables
+    for number in range(ROUNDS):
+        start.wait(60)
+        cache = VerdictCache(folder / str(number))
+        for place in range(EACH):
+            cache.put(f"{name}{place}", said(f"{name}{place}"))
+            cache.put("shared", said(name))
+            if cache.get(f"{name}{place}") != said(f"{name}{place}") and cache.problem is None:
+                cache.problem = f"{name}{place} is gone"
+        problems.put(cache.problem)
+        cache.close()
+
+
+def test_two_processes_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Two processes that open one new file at once and write to it: nobody is refused, and nothing is lost."""
+    processes = multiprocessing.get_context("spawn")
+    start, problems = processes.Barrier(2), processes.Queue()
+    started = [processes.Process(target=keep, args=(tmp_path, name, start, problems)) for name in "ab"]
+    for process in started:
+        process.start()
+    assert [problems.get(timeout=60) for _ in range(2 * ROUNDS)] == [None] * 2 * ROUNDS
+    for process in started:
+        process.join(60)
+    for number in range(ROUNDS):
+        cache = open_cache(tmp_path / str(number))
+        for name in "ab":
+            assert [cache.get(f"{name}{place}") for place in range(EACH)] == [
+                said(f"{name}{place}") for place in range(EACH)
+            ]
+        assert cache.get("shared") in (said("a"), said("b"))
+
+
+def test_one_that_is_being_set_up_is_waited_for(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A file that another process holds while it makes it is opened once that lets go."""
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
+    other.execute("create table other (x)")
+    other.execute("begin immediate")
+    lets_go = threading.Timer(0.3, other.execute, ["commit"])
+    lets_go.start()
+    cache = open_cache(tmp_path)
+    lets_go.join()
+    other.close()
+    cache.put("key", FULL)
+    assert (cache.problem, cache.get("key")) == (None, FULL)
+
+
+def test_others_see_it_at_once(tmp_path: Path, open_cache: OpenCache) -> None:
+    """What one keeps, another that has the file open finds."""
+    one, other = open_cache(tmp_path), open_cache(tmp_path)
+    one.put("key", FULL)
+    assert other.get("key") == FULL
+
+
+def test_threads_share_a_cache(tmp_path: Path, open_cache: OpenCache) -> None:
+    """One cache serves many threads, each of which finds what it kept."""
+    cache, wrong = open_cache(tmp_path), list[str]()
+
+    def work(name: str) -> None:
+        for place in range(EACH):
+            cache.put(f"{name}{place}", said(name))
+            if cache.get(f"{name}{place}") != said(name):
+                wrong.append(name)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcdefgh"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (wrong, cache.problem) == ([], None)
+
+
+def test_a_verdict_outlives_a_process_that_is_killed(tmp_path: Path, open_cache: OpenCache) -> None:
+    """What was paid for is on disk when `put` returns, whatever happens to the process then."""
+    code = (
+        "import os, sys; from pathlib import Path; from evaltrack.judges.cache import VerdictCache\n"
+        "from evaltrack.records import Verdict\n"
+        "VerdictCache(Path(sys.argv[1])).put('key', Verdict(judge='j', reasoning='paid', overall_score=0.5))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=REPO, timeout=60)
+    assert ended.returncode == -9
+    assert open_cache(tmp_path).get("key") == said("paid")
+
+
+# Where it cannot work
+
+
+def a_file_as_folder(folder: Path) -> Path:
+    (folder / "file").write_text("")
+    return folder / "file"
+
+
+def a_folder_in_a_file(folder: Path) -> Path:
+    (folder / "file").write_text("")
+    return folder / "file" / "cache"
+
+
+def a_folder_as_file(folder: Path) -> Path:
+    (folder / FILE).mkdir()
+    return folder
+
+
+def a_folder_of_others(folder: Path) -> Path:
+    if os.geteuid() == 0:
+        pytest.skip("the superuser writes to any folder")
+    folder.chmod(0o500)
+    return folder
+
+
+def another_file(folder: Path) -> Path:
+    (folder / FILE).write_text("These are not verdicts.\n" * 200)
+    return folder
+
+
+def a_broken_head(folder: Path) -> Path:
+    (folder / FILE).write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (a_file_as_folder, "File exists"),
+        (a_folder_in_a_file, "Not a directory"),
+        (a_folder_as_file, "is no file but a link, folder or device"),
+        (a_folder_of_others, "Permission denied"),
+        (another_file, "file is not a database"),
+        (a_broken_head, "file is not a database"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_cannot_be_opened_is_an_empty_cache(
+    make: Callable[[Path], Path], why: str, tmp_path: Path, open_cache: OpenCache
+) -> None:
+    """A place that cannot be written to, or holds something else, is a problem that is told and no error."""
+    folder = make(tmp_path)
+    cache = open_cache(folder)
+    assert cache.problem is not None
+    assert cache.problem.startswith(f"verdicts are not cached: {folder / FILE}: ")
+    assert why in cache.problem
+    told = cache.problem
+    cache.put("key", FULL)
+    assert (cache.get("key"), cache.problem) == (None, told)
+    cache.close()
+
+
+def test_a_full_disk_is_an_empty_cache(small_disk: Path, open_cache: OpenCache) -> None:
+    """Where no page can be written nothing is cached, which is told; with room again verdicts are."""
+    subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}", "bs=512"], capture_output=True)
+    cache = open_cache(small_disk)
+    assert cache.problem == f"verdicts are not cached: {small_disk / FILE}: database or disk is full"
+    (small_disk / "filler").unlink()
+    cache = open_cache(small_disk)
+    cache.put("key", FULL)
+    assert (cache.get("key"), cache.problem) == (FULL, None)
+
+
+def test_a_file_that_breaks_stops_being_used(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Where pages of the file are damaged nothing is found and nothing kept, which is told with the place."""
+    first = open_cache(tmp_path)
+    for number in range(200):
+        first.put(f"key{number}", said("x" * 200))
+    first.close()
+    data = bytearray((tmp_path / FILE).read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)
+    (tmp_path / FILE).write_bytes(data)
+    cache = open_cache(tmp_path)
+    assert cache.get("key7") is None
+    cache.put("key7", FULL)
+    assert cache.get("key7") is None
+    assert cache.problem == (f"verdicts are not cached any more: {tmp_path / FILE}: database disk image is malformed")
+
+
+def test_a_table_of_another_form_is_not_used(tmp_path: Path, open_cache: OpenCache) -> None:
+    """A file whose table has other columns is left as it is, and that is told."""
+    with sqlite3.connect(tmp_path / FILE) as other:
+        other.execute("create table verdicts (one, two, three)")
+    other.close()
+    cache = open_cache(tmp_path)
+    assert cache.get("key") is None
+    cache.put("key", FULL)
+    assert cache.problem is not None
+    assert cache.problem.startswith(
+        f"verdicts are not cached any more: {tmp_path / FILE}: table verdicts has no column named key"
+    )
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "",
+        "no JSON",
+        "{}",
+        "[]",
+        '{"judge": "j"}',
+        '{"judge": "j", "reasoning": "r", "overall_score": 1.5}',
+        '{"judge": "j", "reasoning": "r", "overall_score": NaN}',
+        '{"judge": "j", "reasoning": "r", "of_a_later_version": 1}',
+        b"\xff\xfe",
+        b'{"judge": "j", "reasoning": "\xff"}',
+        7,
+    ],
+    ids=repr,
+)
+def test_an_entry_that_is_no_verdict_is_none(tmp_path: Path, open_cache: OpenCache, entry: str | bytes | int) -> None:
+    """What cannot be read as a verdict is not found, and gives way to the verdict that is paid for next."""
+    cache = open_cache(tmp_path)
+    cache.put("other", NEGATIVE)
+    signature = cache._signature("key", entry) if isinstance(entry, str) else None
+    with sqlite3.connect(tmp_path / FILE) as writer:
+        writer.execute("insert into verdicts values ('key', ?, ?)", [entry, signature])
+    writer.close()
+    assert (cache.get("key"), cache.problem) == (None, None)
+    cache.put("key", FULL)
+    assert (cache.get("key"), cache.get("other"), cache.problem) == (FULL, NEGATIVE, None)
+
+
+def test_text_that_is_no_text_is_none(tmp_path: Path, open_cache: OpenCache) -> None:
+    """Bytes that pass for text in the table, and are none, are an entry that is not found."""
+    cache = open_cache(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as writer:
+        writer.execute("insert into verdicts values ('key', cast(x'fffe' as text), '')")
+    writer.close()
+    assert (cache.get("key"), cache.problem) == (None, None)
+
+
+def test_after_it_is_closed(tmp_path: Path) -> None:
+    """A verdict that arrives after the end is not kept, and closing twice is no error."""
+    cache = VerdictCache(tmp_path)
+    cache.close()
+    assert cache.get("key") is None
+    cache.put("key", FULL)
+    cache.close()
+    assert cache.problem == f"verdicts are not cached any more: {tmp_path / FILE}: Cannot operate on a closed database."

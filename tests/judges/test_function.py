@@ -1,0 +1,306 @@
+"""One's own function as the judge: what it is given, what it may return, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.judges import open_judge
+from evaltrack.judges.function import FunctionJudge
+from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
+
+QUESTION = Question(id="1", question="What?", domain="d", expected_chunks=("a",), expected_answer="Paris.")
+NEGATIVE = Question(id="2", question="What?", domain="d", expected_chunks=())
+ANSWER = Response(answer="Paris.", sources=(Source(chunk_id="a"),))
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a module into the working directory, and gives its name, which no other test uses."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    name = "judge_" + re.sub(r"\W", "_", tmp_path.name)
+
+    def write(code: str) -> str:
+        (tmp_path / f"{name}.py").write_text(dedent(code))
+        return name
+
+    yield write
+    sys.modules.pop(name, None)
+
+
+def ask(judge: FunctionJudge, question: Question = QUESTION) -> Verdict:
+    return asyncio.run(judge(question, ANSWER))
+
+
+def returning(written: Write, value: str) -> FunctionJudge:
+    """A judge that returns the value of an expression."""
+    module = written(f"from evaltrack.records import Verdict\n\ndef judge(question, response):\n    return {value}\n")
+    return FunctionJudge(f"{module}:judge")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def judge(question, response):\n    return SAID",
+        "async def judge(question, response):\n    return SAID",
+        "async def later():\n    return SAID\ndef judge(question, response):\n    return later()",
+        "class Strict:\n    async def __call__(self, question, response):\n        return SAID\njudge = Strict()",
+        "class Strict:\n    def __call__(self, question, response):\n        return SAID\njudge = Strict()",
+        "class Both:\n    @staticmethod\n    def judge(question, response):\n        return SAID\njudge = Both.judge",
+    ],
+    ids=["sync", "async", "awaitable", "async object", "object", "static"],
+)
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{'overall_score': 0.85, 'reasoning': 'Right.'}",
+        "MappingProxyType({'overall_score': 0.85, 'reasoning': 'Right.'})",
+        "Verdict(judge='me', reasoning='Right.', overall_score=0.85)",
+    ],
+    ids=["mapping", "read-only mapping", "verdict"],
+)
+def test_functions_and_what_they_return(code: str, said: str, written: Write) -> None:
+    """A function may be sync or async, or an object; it returns a verdict or its fields, which count as its own."""
+    module = written(
+        f"from types import MappingProxyType\nfrom evaltrack.records import Verdict\nSAID = {said}\n" + code
+    )
+    judge = FunctionJudge(f"{module}:judge")
+    assert ask(judge) == Verdict(judge=f"{module}:judge", reasoning="Right.", overall_score=0.85)
+    assert (judge.name, judge.digest) == (f"{module}:judge", "")
+
+
+def test_a_function_is_given_the_records(written: Write) -> None:
+    """The question comes first and the response second, whole."""
+    module = written("""
+        given = []
+        def judge(question, response):
+            given.append((question, response))
+            return {"overall_score": float(response.answer == question.expected_answer)}
+    """)
+    verdict = ask(FunctionJudge(f"{module}:judge"))
+    assert (verdict.overall_score, verdict.reasoning) == (1.0, "")
+    given = __import__(module).given
+    assert len(given) == 1
+    assert given[0][0] is QUESTION
+    assert given[0][1] is ANSWER
+
+
+def test_whatever_name_it_gives_the_judge_has_one(written: Write) -> None:
+    """Two functions of a panel stay two judges, though both call themselves alike."""
+    module = written("""
+        from evaltrack.records import Verdict
+        def one(question, response):
+            return Verdict(judge="me", reasoning="", overall_score=0.5)
+        def other(question, response):
+            return {"judge": "me", "overall_score": 0.5}
+    """)
+    names = [f"{module}:{name}" for name in ("one", "other")]
+    assert [ask(FunctionJudge(name)).judge for name in names] == names
+
+
+def test_all_fields_of_a_verdict(written: Write) -> None:
+    """A mapping may hold every field of a verdict, and what it cost."""
+    judge = returning(
+        written,
+        "{'accuracy': 1, 'completeness': 0, 'relevance': 0.5, 'overall_score': 0.5, 'declined': False,"
+        " 'reasoning': 'So.', 'usage': {'prompt_tokens': 3, 'completion_tokens': 4}}",
+    )
+    assert ask(judge) == Verdict(
+        judge=judge.name,
+        reasoning="So.",
+        accuracy=1,
+        completeness=0,
+        relevance=0.5,
+        overall_score=0.5,
+        declined=False,
+        usage=Usage(prompt_tokens=3, completion_tokens=4),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("None", "NoneType"),
+        ("0.5", "float"),
+        ("'good'", "str"),
+        ("[0.5]", "list"),
+        ("True", "bool"),
+        ("Verdict", "ModelMetaclass"),
+    ],
+)
+def test_what_is_no_verdict(value: str, kind: str, written: Write) -> None:
+    """A number, a text or nothing at all is no verdict; the error says what to return."""
+    with pytest.raises(TypeError, match=f"^the judge returned {kind}; return a Verdict or its fields$"):
+        ask(returning(written, value))
+
+
+NUMBER, BOOLEAN = "Input should be a valid number", "Input should be a valid boolean"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("{'overall_score': 85}", "overall_score: Input should be less than or equal to 1"),
+        ("{'overall_score': -0.1}", "overall_score: Input should be greater than or equal to 0"),
+        ("{'overall_score': float('nan')}", "overall_score: Input should be a finite number"),
+        ("{'overall_score': 'high'}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': '0.9'}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': True}", f"overall_score: {NUMBER}"),
+        ("{'overall_score': 0.5, 'declined': 'yes'}", f"declined: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'declined': 0}", f"declined: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'cached': 'no'}", f"cached: {BOOLEAN}"),
+        ("{'overall_score': 0.5, 'accuracy': 2}", "accuracy: Input should be less than or equal to 1"),
+        ("{'overall_score': 0.5, 'score': 1}", "score: Extra inputs are not permitted"),
+        ("{'overall_score': 0.5, 'reasoning': None}", "reasoning: Input should be a valid string"),
+        ("{'overall_score': 0.5, 'usage': {'prompt_tokens': 1}}", "usage.completion_tokens: Field required"),
+        ("{'overall_score': 2, 'accuracy': '1'}", f"accuracy: {NUMBER}; overall_score: Input should be less than"),
+        ("{1: 2, 'overall_score': 0.5}", "1: Keys should be strings"),
+    ],
+)
+def test_fields_that_are_no_verdict(value: str, said: str, written: Write) -> None:
+    """A number off its scale, a word for a number or an unknown field is an error that names the field, in a line."""
+    with pytest.raises(ValueError, match=f"^what the judge returned is no verdict: {re.escape(said)}") as raised:
+        ask(returning(written, value))
+    assert "pydantic" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "score"), [("1", 1.0), ("0", 0.0), ("numpy.float64(0.25)", 0.25), ("numpy.float32(0.25)", 0.25)]
+)
+def test_whole_numbers_and_those_of_numpy_are_numbers(value: str, score: float, written: Write) -> None:
+    """What is a number stays one."""
+    module = written(f"import numpy\ndef judge(question, response):\n    return {{'overall_score': {value}}}")
+    assert ask(FunctionJudge(f"{module}:judge")).overall_score == score
+
+
+@pytest.mark.parametrize(
+    ("value", "question", "lacks"),
+    [
+        ("{}", QUESTION, "overall_score"),
+        ("{'accuracy': 1.0, 'declined': True}", QUESTION, "overall_score"),
+        ("Verdict(judge='j', reasoning='Good.')", QUESTION, "overall_score"),
+        ("{'overall_score': 1.0}", NEGATIVE, "declined"),
+    ],
+)
+def test_a_verdict_that_does_not_decide(value: str, question: Question, lacks: str, written: Write) -> None:
+    """A verdict without what its question needs is an error that names it, not a pass without a judge."""
+    with pytest.raises(ValueError, match=f"^the judge returned no `{lacks}`$"):
+        ask(returning(written, value), question)
+
+
+@pytest.mark.parametrize("declined", [True, False])
+def test_a_negative_is_judged_by_whether_it_declined(declined: bool, written: Write) -> None:
+    """On a negative `declined` alone is a verdict."""
+    assert ask(returning(written, f"{{'declined': {declined}}}"), NEGATIVE).declined is declined
+
+
+@pytest.mark.parametrize("how", ["def", "async def"])
+def test_what_a_function_raises_goes_on(how: str, written: Write) -> None:
+    """An error of the function's own is not changed on its way."""
+    module = written(f"{how} judge(question, response):\n    raise LookupError('no such rubric')")
+    with pytest.raises(LookupError, match=r"^'?no such rubric'?$"):
+        ask(FunctionJudge(f"{module}:judge"))
+
+
+def test_sync_functions_run_side_by_side(written: Write) -> None:
+    """Sync functions run in threads, as many at once as are asked: here each waits for the others."""
+    module = written("""
+        import threading
+        together = threading.Barrier(4)
+        def judge(question, response):
+            together.wait(20)
+            return {"overall_score": 1.0}
+    """)
+    judge = FunctionJudge(f"{module}:judge")
+
+    async def ask_all() -> list[Verdict]:
+        return await asyncio.gather(*(judge(QUESTION, ANSWER) for _ in range(4)))
+
+    assert len(asyncio.run(ask_all())) == 4
+
+
+def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
+    """What a function returns in a wrong form is a judge error in the row of its question, whose answer is kept."""
+    module = written("""
+        def judge(question, response):
+            return {"1": {"overall_score": 0.85}, "3": {"overall_score": 8.5}}.get(question.id)
+    """)
+    judge = open_judge(f"{module}:judge", concurrency=1, cache=None)
+
+    async def target(question: Question, k: int, /) -> Response:
+        return ANSWER
+
+    async def ask_all() -> list[Row]:
+        questions = [QUESTION.model_copy(update={"id": key}) for key in "123"]
+        return [row async for row in evaluate(questions, target, judges=[judge], concurrency=1)]
+
+    good, nothing, off = asyncio.run(ask_all())
+    assert (good.scores["overall_score"], good.passed) == (0.85, True)
+    assert str(nothing.failure) == (
+        "judge_error: TypeError: the judge returned NoneType; return a Verdict or its fields"
+    )
+    assert str(off.failure) == (
+        "judge_error: ValueError: what the judge returned is no verdict: "
+        "overall_score: Input should be less than or equal to 1"
+    )
+    assert nothing.response is off.response is ANSWER
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no.such.module:judge", "cannot be imported: ModuleNotFoundError: No module named 'no'"),
+        ("json:judge", "cannot be imported: AttributeError: module 'json' has no attribute 'judge'"),
+        ("json:__name__", "is not a function but str"),
+    ],
+)
+def test_a_function_that_is_not_there(name: str, said: str) -> None:
+    """A module or function that cannot be had is refused before anything is run."""
+    with pytest.raises(UsageError) as raised:
+        open_judge(name, concurrency=1, cache=None)
+    assert str(raised.value) == f"judge `{name}`: {said}"
+
+
+@pytest.mark.parametrize("arguments", ["", "question", "question, response, more", "question, *, response", "**all"])
+@pytest.mark.parametrize("how", ["def", "async def"])
+def test_a_function_that_takes_something_else(how: str, arguments: str, written: Write) -> None:
+    """A function that cannot be given question and response is refused before anything is run."""
+    name = f"{written(f'{how} judge({arguments}): ...')}:judge"
+    with pytest.raises(UsageError, match=f"^judge `{name}`: must take \\(question, response\\)$"):
+        FunctionJudge(name)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["question, response, strict=True", "*all", "given, answer, /", "q, r, *, a=1, **b"]
+)
+def test_further_arguments_may_have_defaults(arguments: str, written: Write) -> None:
+    """Whatever else a function takes is its own affair, as long as two arguments are enough."""
+    assert ask(FunctionJudge(f"{written(f'def judge({arguments}): return dict(overall_score=1)')}:judge"))
+
+
+def test_a_builtin_tells_nothing_of_its_arguments() -> None:
+    """What cannot be looked at is taken, and fails when it is called."""
+    with pytest.raises(TypeError):
+        ask(FunctionJudge("builtins:max"))
+
+
+@pytest.mark.parametrize("name", ["nonsense", "openai", "recorded", "openai:", "recorded:", ":judge", "a b:judge", ""])
+def test_a_judge_that_there_is_not(name: str) -> None:
+    """What names no kind of judge is refused with those that there are."""
+    with pytest.raises(UsageError) as raised:
+        open_judge(name, concurrency=1, cache=None)
+    known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
+    assert str(raised.value) == f"unknown judge `{name}`; write {known}"

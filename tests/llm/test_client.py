@@ -1,0 +1,1040 @@
+"""The door to OpenAI against a real HTTP server: what it sends, what it makes of the answers, and when it gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import openai
+import pytest
+
+from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
+from evaltrack.llm import (
+    LLM,
+    WAITING,
+    AccessLostError,
+    Answer,
+    AnswerError,
+    BusyError,
+    QuotaError,
+    Schema,
+    ServerRefusesError,
+)
+from evaltrack.llm.attempts import ATTEMPTS, Asking
+from evaltrack.llm.client import MAX_CONCURRENCY
+from evaltrack.llm.forms import Forms
+from evaltrack.llm.server import without_key
+from evaltrack.llm.throttle import FIRST_DELAY
+from evaltrack.records import Usage
+from tests import warm
+from tests.conftest import REPO
+from tests.openai_behaviours import (
+    FAULTS,
+    HTML,
+    Behaviour,
+    Reply,
+    answer_judge,
+    failure,
+    invalid,
+    no_json_schema,
+    plain_only,
+    quota,
+    rate_limited,
+    refuses_parameter,
+    script,
+    slow,
+    unauthorised,
+)
+from tests.openai_behaviours import Usage as ServerUsage
+from tests.openai_requests import Json, format_of
+from tests.openai_server import OpenAIServer
+
+KEY = "sk-not-to-be-seen-0123456789"
+MESSAGES = [{"role": "system", "content": "Reply in JSON."}, {"role": "user", "content": "How good is it?"}]
+FIELDS = {"reasoning": {"type": "string"}, "overall_score": {"type": "number", "minimum": 0, "maximum": 1}}
+SCHEMA = Schema(
+    "verdict",
+    {"type": "object", "properties": FIELDS, "required": list(FIELDS), "additionalProperties": False},
+)
+GOOD = Reply('{"reasoning": "so", "overall_score": 0.5}')
+Serve = Callable[..., OpenAIServer]
+Outcome = Answer | EvaltrackError | AnswerError
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come after milliseconds instead of half a second and more; who tests the delays takes this back."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", 0.002)
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts a server with a behaviour, or with a script of replies, that the LLM will ask."""
+    started: list[OpenAIServer] = []
+
+    def start(*replies: Reply, behaviour: Behaviour | None = None, **settings: Any) -> OpenAIServer:
+        server = OpenAIServer(behaviour or script(*replies), **settings).__enter__()
+        started.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        return server
+
+    yield start
+    for server in started:
+        server.__exit__(None)
+
+
+def ask(times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any) -> list[Outcome]:
+    """What comes of asking so many times, one after the other or all at once."""
+    return asked(times, at_once=at_once, schema=schema, **settings)[0]
+
+
+def asked(
+    times: int = 1, *, at_once: bool = False, schema: Schema | None = SCHEMA, **settings: Any
+) -> tuple[list[Outcome], LLM]:
+    llm = LLM("gpt-4o-mini", **settings)
+
+    async def one() -> Outcome:
+        try:
+            return await llm.ask(MESSAGES, schema)
+        except (EvaltrackError, AnswerError) as error:
+            return error
+
+    async def all_of_them() -> list[Outcome]:
+        try:
+            if at_once:
+                return list(await asyncio.gather(*(one() for _ in range(times))))
+            return [await one() for _ in range(times)]
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 30)), llm
+
+
+def used(usage: ServerUsage) -> Usage:
+    """What the server counts, as a record."""
+    return Usage(
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+    )
+
+
+def answered(outcomes: list[Outcome]) -> list[str]:
+    """The texts, all of them answers."""
+    assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Answer)]
+
+
+def error_of(outcomes: list[Outcome], kind: type[Exception]) -> Any:
+    """The one error that came of it."""
+    (outcome,) = outcomes
+    assert type(outcome) is kind, outcome
+    return outcome
+
+
+# What is sent
+
+
+def test_one_call_asks_for_a_strict_schema(serve: Serve) -> None:
+    """Model, messages, temperature 0.1 and the schema are sent with the key; the answer comes with its tokens."""
+    server = serve(replace(GOOD, usage=ServerUsage(120, 30, cached=100, reasoning=8)), api_key="any")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", " any\n")
+        (answer,) = ask()
+
+    usage = Usage(prompt_tokens=120, completion_tokens=30, cached_tokens=100, reasoning_tokens=8)
+    assert answer == Answer(str(GOOD.content), usage)
+    named = {"name": "verdict", "schema": SCHEMA.schema, "strict": True}
+    assert server.bodies == [
+        {
+            "model": "gpt-4o-mini",
+            "messages": MESSAGES,
+            "temperature": 0.1,
+            "response_format": {"type": "json_schema", "json_schema": named},
+        }
+    ]
+
+
+def test_without_schema_and_parameters_nothing_else_is_sent(serve: Serve) -> None:
+    """A plain question has messages alone."""
+    server = serve(Reply("Yes."))
+    assert answered(ask(schema=None, temperature=None)) == ["Yes."]
+    assert server.bodies == [{"model": "gpt-4o-mini", "messages": MESSAGES}]
+
+
+def test_what_an_answer_depends_on(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Model, server and parameters asked for make the identity; what a server refused of them does not change it."""
+    serve(behaviour=refuses_parameter(script(GOOD), "temperature"))
+    _, llm = asked()
+    assert llm.identity == LLM("gpt-4o-mini").identity
+    assert llm.notes
+    others = [LLM("gpt-4o"), LLM("gpt-4o-mini", temperature=0), LLM("gpt-4o-mini", max_completion_tokens=9)]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    others.append(LLM("gpt-4o-mini"))
+    assert len({llm.identity, *(other.identity for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("OPENAI_API_KEY", f"{KEY} {KEY}", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
+        ("OPENAI_API_KEY", f"{KEY}…", "OPENAI_API_KEY holds a space, a line break or a sign outside ASCII"),
+        ("OPENAI_BASE_URL", "localhost:8080/v1", "OPENAI_BASE_URL is `localhost:8080/v1`; write http://HOST/v1"),
+        ("OPENAI_BASE_URL", f"me:{KEY}@host/v1", "OPENAI_BASE_URL is `host/v1`; write http://HOST/v1"),
+        ("OPENAI_BASE_URL", f"htp://me:{KEY}@host/v1", "OPENAI_BASE_URL is `htp://host/v1`; write"),
+        ("OPENAI_BASE_URL", f"http://me:{KEY}#@:port/v1", "OPENAI_BASE_URL is `http://:port/v1`; write"),
+        ("OPENAI_BASE_URL", f"host/v1?key={KEY}", "OPENAI_BASE_URL is `host/v1?key=***`; write"),
+        ("OPENAI_BASE_URL", f"host/v1?key={KEY}@x", "OPENAI_BASE_URL is `host/v1?key=***`; write"),
+        ("OPENAI_BASE_URL", "http://[::1/v1", "OPENAI_BASE_URL is `http://[::1/v1`; write"),
+        ("OPENAI_BASE_URL", "http://host:port/v1", "OPENAI_BASE_URL is `http://host:port/v1`; write"),
+    ],
+)
+def test_malformed_settings_are_found_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str
+) -> None:
+    """A key that no header can carry, and an address without scheme; no key and no password is shown."""
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UsageError) as error:
+        LLM("gpt-4o-mini")
+    assert str(error.value).startswith(message)
+    assert KEY not in str(error.value)
+
+
+def test_no_more_than_64_calls_are_in_flight(serve: Serve) -> None:
+    """Asked for 500 at once, the client keeps to 64, beyond which it gets slower."""
+    server = serve(behaviour=slow(script(GOOD), 0.3))
+    assert len(answered(ask(150, at_once=True, concurrency=500))) == 150
+    assert 16 < server.most_in_flight <= MAX_CONCURRENCY == 64
+
+
+# What servers refuse
+
+
+def breaks_on_json_schema(status: int) -> Behaviour:
+    """As some servers do: an error, and no word about the format."""
+    broken = failure(status, "Something went wrong", "server_error")
+    return lambda request, call: broken if format_of(request) == "json_schema" else GOOD
+
+
+def takes_no_schema(request: Json, call: int) -> Reply:
+    """As OpenAI's models before structured outputs: `json_object`, and nothing beside it."""
+    if "schema" in request.get("response_format", {}):
+        return invalid("Unknown parameter: 'response_format.schema'.", "unknown_parameter", "response_format.schema")
+    return no_json_schema(script(GOOD))(request, call)
+
+
+SCHEMA_FORM, OBJECT_FORM = {"type": "json_object", "schema": SCHEMA.schema}, {"type": "json_object"}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "tried", "kept", "note"),
+    [
+        (no_json_schema(script(GOOD)), ["json_schema"], SCHEMA_FORM, "json_object with a schema"),
+        (takes_no_schema, ["json_schema", "json_object"], OBJECT_FORM, "json_object"),
+        (plain_only(script(GOOD)), ["json_schema", "json_object", "json_object"], None, "text"),
+    ],
+    ids=["named", "no schema", "none"],
+)
+def test_a_refused_format_is_given_up_once(
+    serve: Serve, behaviour: Behaviour, tried: list[str], kept: Json | None, note: str
+) -> None:
+    """Degraded in the first question, remembered for the others, and noted once."""
+    server = serve(behaviour=behaviour)
+    outcomes, llm = asked(4)
+
+    assert len(answered(outcomes)) == 4
+    assert [format_of(body) for body in server.bodies[: len(tried)]] == tried
+    assert [body.get("response_format") for body in server.bodies[len(tried) :]] == [kept] * 4
+    assert llm.notes == [f"gpt-4o-mini does not take json_schema; asked for {note}"]
+
+
+def test_questions_at_once_give_a_format_up_together(serve: Serve) -> None:
+    """Sixteen calls are refused at once: each goes one step on, not sixteen."""
+    server = serve(behaviour=slow(no_json_schema(script(GOOD)), 0.02))
+    outcomes, llm = asked(32, at_once=True)
+
+    assert len(answered(outcomes)) == 32
+    assert [format_of(body) for body in server.bodies].count("json_schema") <= 16
+    assert {format_of(body) for body in server.bodies} == {"json_schema", "json_object"}
+    assert all("schema" in body["response_format"] for body in server.bodies if format_of(body) == "json_object")
+    assert len(llm.notes) == 1
+
+
+@pytest.mark.parametrize("strays", [1, 2])
+def test_a_stray_500_gives_no_format_up(serve: Serve, strays: int) -> None:
+    """One or two errors before the first success prove nothing about the format."""
+    stray = failure(500, "The server had an error", "server_error")
+    server = serve(*[stray] * strays, GOOD)
+    outcomes, llm = asked(2)
+
+    assert len(answered(outcomes)) == 2
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert llm.notes == []
+
+
+def test_a_format_that_worked_is_not_given_up(serve: Serve) -> None:
+    """Errors after a success are the server's, however many, and so is a 400 about one question."""
+    broken = failure(500, "The server had an error", "server_error")
+    server = serve(GOOD, *[broken] * 6, GOOD, invalid("This model's maximum context length is 8192 tokens."), GOOD)
+    outcomes, llm = asked(4)
+
+    assert [type(outcome) for outcome in outcomes] == [Answer, Answer, AnswerError, Answer]
+    assert str(outcomes[2]) == "status 400: This model's maximum context length is 8192 tokens."
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert (server.calls, llm.notes) == (10, [])
+
+
+STRICT, WEAK = "json_schema", "json_object"
+
+
+@pytest.mark.parametrize(("status", "found_out"), [(500, [STRICT] * 3), (503, [STRICT] * 3), (400, [STRICT])])
+def test_a_format_that_breaks_the_server_is_given_up_after_five_questions(
+    serve: Serve, status: int, found_out: list[str]
+) -> None:
+    """In each the strict form fails, a weaker one is answered, and the strict one fails again: no chance does that."""
+    server = serve(behaviour=breaks_on_json_schema(status))
+    outcomes, llm = asked(7)
+
+    assert len(answered(outcomes)) == 7
+    again = [STRICT, WEAK, STRICT]
+    assert list(map(format_of, server.bodies)) == [*found_out, WEAK, STRICT, *again * 4, WEAK, WEAK]
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
+
+
+def test_two_formats_that_break_the_server_are_given_up(serve: Serve) -> None:
+    """One after the other; where no schema is taken at all, the third form is what all are asked in."""
+
+    def breaks_on_schemas(request: Json, call: int) -> Reply:
+        form = request["response_format"]
+        return DOWN if form["type"] == STRICT or "schema" in form else GOOD
+
+    server = serve(behaviour=breaks_on_schemas)
+    outcomes, llm = asked(25)
+
+    assert len(answered(outcomes)) == 25
+    assert server.bodies[-1]["response_format"] == OBJECT_FORM
+    assert server.bodies[-2]["response_format"] == OBJECT_FORM
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object"]
+
+
+def test_questions_at_once_find_a_broken_format_together(serve: Serve) -> None:
+    """All of them are answered, and from some time on nobody asks in the form that breaks the server."""
+    server = serve(behaviour=slow(breaks_on_json_schema(500), 0.01))
+    outcomes, llm = asked(60, at_once=True)
+
+    assert len(answered(outcomes)) == 60
+    assert {format_of(body) for body in server.bodies[-10:]} == {WEAK}
+    assert llm.notes == ["gpt-4o-mini does not take json_schema; asked for json_object with a schema"]
+
+
+DOWN = failure(503, "Loading the model", "server_error")
+OUTAGES = {
+    "503": DOWN,
+    "500": failure(500, "The server had an error", "server_error"),
+    "400": invalid("The upstream is not there."),
+    "closed": FAULTS["closed_before"](GOOD),
+    "429": rate_limited(form="none"),
+}
+
+
+@pytest.mark.parametrize("outage", OUTAGES.values(), ids=OUTAGES)
+@pytest.mark.parametrize("calls", [1, 3, 4, 7])
+def test_an_outage_at_the_start_takes_no_format_away(serve: Serve, outage: Reply, calls: int) -> None:
+    """However many calls it takes: once the server is up, all are asked in the strict form, and nothing is noted."""
+    server = serve(*[outage] * calls, GOOD)
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes[1:])) == 2
+    assert [format_of(body) for body in server.bodies[-2:]] == [STRICT] * 2
+    assert llm.notes == []
+    assert llm.identity == LLM("gpt-4o-mini").identity
+
+
+@pytest.mark.parametrize("calls", [20, 60, 100])
+def test_an_outage_that_many_questions_meet_takes_no_format_away(serve: Serve, calls: int) -> None:
+    """Sixteen at once, each with failures of its own: when the server is up again one of them finds out for all."""
+
+    def down_then_up(request: Json, call: int) -> Reply:
+        return replace(DOWN if call < calls else GOOD, latency=0.005)
+
+    server = serve(behaviour=down_then_up)
+    outcomes, llm = asked(50, at_once=True)
+
+    assert len(answered(outcomes)) >= 34
+    assert {format_of(body) for body in server.bodies[-10:]} == {STRICT}
+    assert llm.notes == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_server_that_comes_and_goes_takes_no_format_away(serve: Serve, seed: int) -> None:
+    """Two calls of three fail at random, in any form: no success of the weaker one is held against the strict one."""
+    random = Random(seed)
+    server = serve(behaviour=lambda request, call: DOWN if random.random() < 0.67 else GOOD)
+    outcomes, llm = asked(12)
+
+    assert sum(isinstance(outcome, Answer) for outcome in outcomes) >= 9
+    assert format_of(server.bodies[-1]) == STRICT
+    assert llm.notes == []
+
+
+def test_a_question_goes_back_to_a_form_that_works_for_others() -> None:
+    """It had fallen to a weaker one, while the strict one was answered elsewhere: its next call is strict again."""
+    forms = Forms()
+    assert forms.of(2) == 2
+    forms.worked(0)
+    assert forms.of(2) == 0
+    forms.refused(0)
+    assert (forms.of(0), forms.of(2)) == (1, 2)
+
+
+def test_an_answer_in_doubt_is_given_in_the_strict_form_and_costs_both(serve: Serve) -> None:
+    """The outage ended just when the weaker form was tried: the strict one is asked too, and its answer taken."""
+    tokens = {STRICT: ServerUsage(100, 10, cached=1, reasoning=2), WEAK: ServerUsage(7, 3, cached=4, reasoning=0)}
+
+    def down_then_up(request: Json, call: int) -> Reply:
+        form = format_of(request)
+        return DOWN if call < 3 else Reply(f'{{"said": "{form}"}}', usage=tokens[form])
+
+    server = serve(behaviour=down_then_up)
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.text == '{"said": "json_schema"}'
+    assert answer.usage == used(ServerUsage(107, 13, cached=5, reasoning=2))
+    assert server.calls == 5
+
+
+@pytest.mark.parametrize("strict", [rate_limited(), FAULTS["closed_before"](GOOD), FAULTS["refusal"](GOOD)])
+def test_what_says_nothing_of_the_strict_form_leaves_the_answer_as_it_is(serve: Serve, strict: Reply) -> None:
+    """The call that is made to find out comes to nothing: the answer in the weaker form stands, nothing is given up."""
+    server = serve(DOWN, DOWN, DOWN, GOOD, strict, GOOD)
+    outcomes, llm = asked(2)
+
+    assert answered(outcomes) == [GOOD.content] * 2
+    assert [format_of(body) for body in server.bodies] == [STRICT] * 3 + [WEAK, STRICT, STRICT]
+    assert llm.notes == []
+
+
+@pytest.mark.parametrize("only", [None, 1])
+def test_a_refused_parameter_is_left_out_once(serve: Serve, only: int | None) -> None:
+    """Reasoning models take no temperature, or only the default: one call finds out, and it is noted."""
+    server = serve(behaviour=refuses_parameter(script(GOOD), "temperature", only))
+    outcomes, llm = asked(3)
+
+    assert len(answered(outcomes)) == 3
+    assert ["temperature" in body for body in server.bodies] == [True, False, False, False]
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert llm.notes == ["gpt-4o-mini refuses `temperature`; it was left out"]
+
+
+def test_questions_at_once_leave_a_parameter_out_together(serve: Serve) -> None:
+    """Refusals that come back late, of a parameter that is no longer sent, are not taken for the format's."""
+    server = serve(behaviour=slow(refuses_parameter(script(GOOD), "temperature"), 0.02))
+    outcomes, llm = asked(32, at_once=True)
+
+    assert len(answered(outcomes)) == 32
+    assert {format_of(body) for body in server.bodies} == {"json_schema"}
+    assert len(llm.notes) == 1
+
+
+def test_two_parameters_and_a_format_may_be_refused(serve: Serve) -> None:
+    """Each is found out in turn, and the question is answered."""
+    picky = refuses_parameter(plain_only(script(GOOD)), "temperature")
+    server = serve(behaviour=refuses_parameter(picky, "max_completion_tokens"))
+    outcomes, llm = asked(2, max_completion_tokens=500)
+
+    assert len(answered(outcomes)) == 2
+    assert server.bodies[0]["max_completion_tokens"] == 500
+    assert server.bodies[-1] == {"model": "gpt-4o-mini", "messages": MESSAGES}
+    assert len(llm.notes) == 3
+
+
+# Limits
+
+
+@pytest.mark.parametrize(("form", "seconds", "least"), [("seconds", 0.3, 0.3), ("ms", 0.3, 0.3), ("date", 2, 0.9)])
+def test_retry_after_is_waited_for_by_everybody(serve: Serve, form: Any, seconds: float, least: float) -> None:
+    """In seconds, in milliseconds, as a date: no call of any question is sent before the server's time."""
+    server = serve(rate_limited(seconds, form), GOOD)
+
+    async def two() -> None:
+        llm = LLM("gpt-4o-mini")
+        first = asyncio.create_task(llm.ask(MESSAGES, SCHEMA))
+        while llm._throttle._held_until < 0:  # noqa: ASYNC110 - nothing tells of the answer that came
+            await asyncio.sleep(0.005)
+        await asyncio.gather(first, llm.ask(MESSAGES, SCHEMA))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(two(), 20))
+    refused, *others = [request.at for request in server.requests]
+    assert len(others) == 2
+    assert min(others) - refused >= least
+
+
+def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
+    """The question waits, and so does every other; nothing is sent meanwhile."""
+    server = serve(rate_limited(900), GOOD)
+
+    async def waits() -> None:
+        llm = LLM("gpt-4o-mini")
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(llm.ask(MESSAGES, SCHEMA), 0.3)
+        await llm.aclose()
+
+    asyncio.run(waits())
+    assert server.calls == 1
+
+
+def test_a_pause_of_more_than_an_hour_ends_the_run(serve: Serve) -> None:
+    """A daily limit: nobody would wait for it, and the message says until when."""
+    server = serve(rate_limited(86400))
+    error = error_of(ask(), BusyError)
+
+    assert isinstance(error, InconclusiveError)
+    assert "asks to wait 86,400 s (status 429: Rate limit reached" in str(error)
+    assert server.calls == 1
+
+
+def test_429_without_retry_after_is_tried_again(serve: Serve) -> None:
+    """After a short random wait."""
+    server = serve(rate_limited(form="none"), GOOD)
+    assert len(answered(ask())) == 1
+    assert server.calls == 2
+
+
+@pytest.fixture
+def unhurried(hasty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The delays are what they are for users."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", FIRST_DELAY)
+
+
+@pytest.mark.parametrize("form", ["ms", "none"])
+def test_being_put_off_is_no_failure(serve: Serve, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
+    """A busy server may put a question off far more often than calls may fail."""
+    monkeypatch.setattr("evaltrack.llm.throttle.MAX_DELAY", 0.002)
+    server = serve(*[rate_limited(0, form)] * 150, GOOD)
+    assert len(answered(ask())) == 1
+    assert server.calls == 151
+
+
+@pytest.mark.parametrize("form", ["seconds", "ms"])
+def test_a_server_that_is_busy_and_says_come_at_once_is_given_time(serve: Serve, unhurried: None, form: Any) -> None:
+    """`Retry-After: 0` is no back-off: the calls are made further and further apart, and the question is answered."""
+    until = time.monotonic() + 2
+    server = serve(behaviour=lambda request, call: rate_limited(0, form) if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 40
+
+
+def test_a_server_that_fails_and_says_come_at_once_is_given_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight attempts are not used up in a moment because a 503 says `Retry-After: 0`."""
+    monkeypatch.setattr("evaltrack.llm.throttle.FIRST_DELAY", 0.2)
+    until, down = time.monotonic() + 1, replace(DOWN, headers={"retry-after": "0"})
+    server = serve(behaviour=lambda request, call: down if time.monotonic() < until else GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls <= 1 + ATTEMPTS
+
+
+def test_patience_is_a_time_and_not_a_count(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that puts off for ever is given up in the end; the message says how often it did, and in which words."""
+    monkeypatch.setattr("evaltrack.llm.attempts.PATIENCE", 0.3)
+    server = serve(rate_limited(0))
+    start = time.monotonic()
+    error = error_of(ask(), AnswerError)
+    assert time.monotonic() - start >= 0.3
+    assert str(error) == (
+        f"the server put it off {server.calls} times; "
+        "last: status 429: Rate limit reached for requests. Please try again."
+    )
+
+
+def test_both_kinds_of_giving_up_are_counted(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures end it after eight; that it was put off as well is said."""
+    serve(rate_limited(0), *[OUTAGES["500"]] * ATTEMPTS)
+    assert str(error_of(ask(), AnswerError)) == (
+        "the server failed 8 times and put it off 1 times; last: status 500: The server had an error"
+    )
+
+
+def test_concurrency_halves_on_429_and_grows_back(serve: Serve) -> None:
+    """A server that takes four calls at a time is asked by fewer, loses no question, and once well is asked by more."""
+
+    def four_at_a_time(request: Json, call: int) -> Reply:
+        full = server.in_flight > 4 and call < 60
+        return rate_limited(0.005, "ms") if full else replace(GOOD, latency=0.01)
+
+    server = serve(behaviour=four_at_a_time)
+    llm, limits = LLM("gpt-4o-mini", concurrency=16), list[float]()
+
+    async def all_of_them() -> None:
+        async def one() -> None:
+            await llm.ask(MESSAGES, SCHEMA)
+            limits.append(llm._throttle.limit)
+
+        await asyncio.gather(*(one() for _ in range(250)))
+        await llm.aclose()
+
+    asyncio.run(asyncio.wait_for(all_of_them(), 30))
+    assert len(limits) == 250
+    assert 4 < server.most_in_flight <= 16
+    assert server.calls > 250
+    assert min(limits) < 9
+    assert limits[-1] > min(limits) + 2
+
+
+# Being stopped while waiting
+
+
+async def stopped(llm: LLM, seconds: float = 0.6) -> list[str]:
+    """What a deadline that passes while the model is asked leaves on the error, as `asking` reads it."""
+    with pytest.raises(TimeoutError) as caught:
+        async with asyncio.timeout(seconds):
+            await llm.ask(MESSAGES, SCHEMA)
+    return getattr(caught.value.__cause__ or caught.value.__context__, "__notes__", [])
+
+
+def notes_of(*, times: int = 1, **settings: Any) -> list[list[str]]:
+    """What so many questions at once were waiting for when their deadline passed."""
+
+    async def all_of_them() -> list[list[str]]:
+        llm = LLM("gpt-4o-mini", **settings)
+        try:
+            return await asyncio.gather(*(stopped(llm) for _ in range(times)))
+        finally:
+            await llm.aclose()
+
+    return asyncio.run(asyncio.wait_for(all_of_them(), 20))
+
+
+BUSY = "Rate limit reached for requests. Please try again."
+
+
+def test_who_is_stopped_while_put_off_knows_by_what(serve: Serve) -> None:
+    """Status, what the server asked for and its words, also for those whom the pause keeps waiting without a call."""
+    server = serve(rate_limited(20))
+    said = [f"{WAITING}status 429 (told to wait 20 s): {BUSY}"]
+    assert notes_of(times=3, concurrency=1) == [said] * 3
+    assert server.calls == 1
+
+
+def test_who_is_stopped_between_two_attempts_knows_the_last_one(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that puts off without a time, one that is broken, and one that is not there."""
+    monkeypatch.setattr("evaltrack.llm.client.delay", lambda attempt: 60)
+    serve(rate_limited(form="none"))
+    assert notes_of() == [[f"waiting: status 429: {BUSY}"]]
+    serve(DOWN)
+    assert notes_of() == [["waiting: status 503: Loading the model"]]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    ((note,),) = notes_of()
+    assert note.startswith("waiting: ConnectError: ")
+
+
+def test_who_is_stopped_during_a_call_knows_how_long_it_took(serve: Serve) -> None:
+    """And what went wrong before it."""
+    serve(FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s", note)
+    serve(DOWN, FAULTS["hang"](GOOD))
+    ((note,),) = notes_of()
+    assert re.fullmatch(r"waiting: no answer for \d\.\d s; before that: status 503: Loading the model", note)
+
+
+def test_who_is_stopped_in_the_queue_knows_so(serve: Serve) -> None:
+    """With one call at a time the second question has not been asked at all."""
+    serve(FAULTS["hang"](GOOD))
+
+    async def two() -> tuple[list[str], list[str]]:
+        llm = LLM("gpt-4o-mini", concurrency=1)
+        first, second = await asyncio.gather(stopped(llm, 1.2), stopped(llm, 0.6))
+        await llm.aclose()
+        return first, second
+
+    first, second = asyncio.run(asyncio.wait_for(two(), 20))
+    assert first[0].startswith("waiting: no answer for")
+    assert second == ["waiting: one of the 1 calls in flight to end"]
+
+
+# Failures
+
+
+def test_a_failing_server_is_asked_so_many_times_and_no_more(serve: Serve) -> None:
+    """Then the question has failed, and the message says how."""
+    server = serve(failure(500, "The server had\nan error", "server_error"))
+    error = error_of(ask(), AnswerError)
+
+    assert str(error) == f"the server failed {ATTEMPTS} times; last: status 500: The server had an error"
+    assert server.calls == ATTEMPTS == 8
+
+
+@pytest.mark.parametrize("fault", ["server_error", "overloaded", "closed_before", "closed_amid"])
+def test_failures_of_the_server_are_tried_again(serve: Serve, fault: str) -> None:
+    """A 500, a 503 and a connection that is closed before or amid the answer."""
+    server = serve(FAULTS[fault](GOOD), GOOD)
+    assert answered(ask()) == [GOOD.content]
+    assert server.calls == 2
+
+
+def test_a_call_has_a_deadline(serve: Serve) -> None:
+    """An answer that does not come is given up and asked for again."""
+    server = serve(replace(GOOD, latency=20), GOOD)
+    start = time.monotonic()
+    assert answered(ask(call_seconds=0.3)) == [GOOD.content]
+    assert server.calls == 2
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("piece", [b"", b" "], ids=["silent", "dribbling"])
+def test_the_deadline_is_for_the_whole_answer(monkeypatch: pytest.MonkeyPatch, piece: bytes) -> None:
+    """A server that sends a head, and then a space now and then, is hung up on and asked again."""
+    whole = json.dumps({"choices": [{"message": {"content": "Yes"}}]}).encode()
+
+    def serve_twice(listener: socket.socket) -> None:
+        for last in (False, True):
+            connection, _ = listener.accept()
+            with connection:
+                request, head = connection.recv(65536), b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(whole)
+                connection.sendall(head + (whole if last else b""))
+                connection.settimeout(0.05)
+                while request:
+                    try:
+                        request = connection.recv(65536)
+                    except TimeoutError:
+                        connection.sendall(b"" if last else piece)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+        thread = threading.Thread(target=serve_twice, args=(listener,))
+        thread.start()
+        start = time.monotonic()
+        assert answered(ask(call_seconds=0.4)) == ["Yes"]
+        assert time.monotonic() - start >= 0.4
+        thread.join(5)
+
+
+def test_a_server_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cause is in the error, with neither key nor password."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hush@127.0.0.1:9/v1")
+
+    async def once() -> str:
+        llm = LLM("gpt-4o-mini")
+        try:
+            await llm._post(Asking(list(MESSAGES), None, 0), {})
+        except openai.APIConnectionError as error:
+            return llm._why(error)
+        finally:
+            await llm.aclose()
+        return "answered"
+
+    why = asyncio.run(once())
+    assert "ConnectError" in why
+    assert KEY not in why
+    assert "hush" not in why
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "message"),
+    [
+        (quota(), QuotaError, "the quota of the key is used up (You exceeded your current quota"),
+        (
+            script(failure(400, "Billing hard limit has been reached", "x", "billing_hard_limit_reached")),
+            QuotaError,
+            "the quota of the key is used up (Billing hard limit",
+        ),
+        (script(failure(402, "Insufficient Balance", "unknown_error")), QuotaError, "the quota of the key is used up"),
+        (unauthorised(), ServerRefusesError, "refuses the key (status 401); check OPENAI_API_KEY"),
+        (
+            script(failure(403, "Country not supported", "request_forbidden")),
+            ServerRefusesError,
+            "refuses access to gpt-4o-mini (status 403: Country not supported); check the key's rights",
+        ),
+        (
+            script(failure(404, "The model does not exist", "invalid_request_error", "model_not_found")),
+            ServerRefusesError,
+            "(status 404: The model does not exist); check its name and OPENAI_BASE_URL",
+        ),
+    ],
+    ids=["quota", "billing", "402", "401", "403", "404"],
+)
+def test_what_no_retry_cures_is_raised_at_once(
+    serve: Serve, behaviour: Behaviour, kind: type[EvaltrackError], message: str
+) -> None:
+    """After a single call, as an error that ends the run with a message."""
+    server = serve(behaviour=behaviour)
+    error = error_of(ask(), kind)
+
+    assert message in str(error)
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_in_the_middle_of_a_run_is_no_wrong_usage(serve: Serve, status: int) -> None:
+    """Something was answered before: the run could not be finished (exit 3), which is not that nothing was run (2)."""
+    serve(GOOD, failure(status, "Not any more.", "x"))
+    first, error = ask(2)
+
+    assert isinstance(first, Answer)
+    assert type(error) is AccessLostError
+    assert not isinstance(error, UsageError)
+    assert error.exit_code == 3
+    assert f"status {status}" in str(error)
+    assert "It answered before: once it does again, run again" in str(error)
+
+
+def openrouter(message: str, **metadata: Any) -> Reply:
+    """A 403 as OpenRouter words it: the code is a number, and the reasons stand beside the message."""
+    return Reply(status=403, error={"message": message, "code": 403, "metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Not allowed.", "invalid_request_error", "content_policy_violation"),
+        failure(403, "Not allowed.", "moderation_error"),
+        failure(403, "Not allowed.", "x", "content_filter"),
+        failure(403, "Your input was flagged for violence.", "x"),
+        failure(403, "This prompt goes against our content policy.", "x"),
+        openrouter("Not allowed.", reasons=["violence"], flagged_input="How do I ..."),
+    ],
+)
+def test_a_refusal_of_what_one_question_holds_is_that_questions_alone(serve: Serve, refusal: Reply) -> None:
+    """Moderation looks at each request: the first one is refused, and the next one is answered."""
+    serve(refusal, GOOD)
+    error, answer = ask(2)
+
+    assert type(error) is AnswerError
+    assert str(error) == f"status 403: {refusal.error and refusal.error['message']}"
+    assert isinstance(answer, Answer)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        failure(403, "Your account was flagged.", "x"),
+        failure(403, "Country not supported", "request_forbidden"),
+        openrouter("Key limit exceeded.", provider="x"),
+        Reply(status=403, raw="<html>Forbidden</html>"),
+    ],
+)
+def test_a_refusal_of_the_key_is_no_moderation(serve: Serve, refusal: Reply) -> None:
+    """It would be the same for every question."""
+    serve(refusal)
+    assert "refuses access to gpt-4o-mini (status 403" in str(error_of(ask(), ServerRefusesError))
+
+
+LONG = "a" * 1000
+
+
+@pytest.mark.parametrize(
+    ("reply", "message", "text"),
+    [
+        (FAULTS["refusal"](GOOD), "the model refused: I'm sorry, I can't assist with that.", ""),
+        (FAULTS["cut"](GOOD), "the answer was cut off at the limit of tokens", '{"reasoning": "so", '),
+        (
+            Reply("", finish_reason="length", usage=ServerUsage(20, 4096, reasoning=4096)),
+            "the answer was cut off at the limit of tokens; 4,096 tokens went into reasoning",
+            "",
+        ),
+        (
+            Reply("Half", finish_reason="content_filter"),
+            "the answer was held back by the server's content filter",
+            "Half",
+        ),
+        (FAULTS["empty"](GOOD), "the answer is empty", ""),
+        (Reply(" \n"), "the answer is empty", " \n"),
+        (Reply(None), "the answer is empty", ""),
+        (FAULTS["html"](GOOD), f"the server answered with something else than JSON: {HTML[:200]!r}", ""),
+        (FAULTS["truncated"](GOOD), 'the server answered with something else than JSON: \'{"id": ', ""),
+        (Reply(raw="{}"), "the server answered with something else than a completion: '{}'", ""),
+        (Reply(raw="[]"), "the server answered with something else than a completion: '[]'", ""),
+        (Reply(raw='{"choices": []}'), "the server answered with something else than a completion: ", ""),
+        (
+            Reply(raw='{"choices": [{"message": null}]}'),
+            "the server answered with something else than a completion",
+            "",
+        ),
+        (
+            Reply(raw='{"error": {"message": "no capacity", "code": 429}}'),
+            'the server answered with something else than a completion: \'{"error": {"message": "no capacity"',
+            "",
+        ),
+        (Reply(raw=LONG), f"the server answered with something else than JSON: {'a' * 200!r}", ""),
+    ],
+)
+def test_an_answer_that_is_none_has_an_error_of_its_own(serve: Serve, reply: Reply, message: str, text: str) -> None:
+    """Refused, cut off, held back, empty, HTML, half a JSON: said so, after one call, with what it cost."""
+    server = serve(reply)
+    error = error_of(ask(), AnswerError)
+
+    assert str(error).startswith(message)
+    assert error.text == text
+    assert server.calls == 1
+    if reply.raw is None and reply.wire == "whole":
+        assert reply.usage is not None
+        assert error.usage == used(reply.usage)
+
+
+def test_a_message_in_parts_is_one_text(serve: Serve) -> None:
+    """Some servers give the content as a list; what is no text in it is left out."""
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Yes"}, {"type": "text", "text": "!"}]
+    serve(Reply(raw=json.dumps({"choices": [{"message": {"content": parts}}]})))
+    assert answered(ask()) == ["Yes!"]
+
+
+def test_half_a_surrogate_pair_becomes_a_sign_that_can_be_stored(serve: Serve) -> None:
+    """JSON can say what no database and no further request can hold."""
+    serve(Reply(raw='{"choices": [{"message": {"content": "a\\ud800b"}}]}'))
+    assert answered(ask()) == ["a?b"]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ('{"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}', (7, 0)),
+        (f'{{"prompt_tokens": {10**12}, "completion_tokens": 0}}', (10**12, 0)),
+        (f'{{"prompt_tokens": {10**12 + 1}, "completion_tokens": 0}}', None),
+        (f'{{"prompt_tokens": {1 << 62}, "completion_tokens": {1 << 62}}}', None),
+        ("null", None),
+        ("{}", None),
+        ('{"total_tokens": 7}', None),
+        ('{"prompt_tokens": 7}', None),
+        ('{"prompt_tokens": "7", "completion_tokens": 1}', None),
+        ('{"prompt_tokens": -7, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": true, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": 1e999, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": 99999999999999999999, "completion_tokens": 1}', None),
+    ],
+)
+def test_usage_is_what_the_server_counts_or_none(serve: Serve, usage: str, expected: tuple[int, int] | None) -> None:
+    """Both counts, as whole numbers; where one is missing or odd nothing is made up."""
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    ((answer,), _) = asked()
+    assert isinstance(answer, Answer)
+    known = None if expected is None else Usage(prompt_tokens=expected[0], completion_tokens=expected[1])
+    assert answer.usage == known
+
+
+@pytest.mark.parametrize(
+    ("details", "cached", "reasoning"),
+    [
+        ('"prompt_tokens_details": {"cached_tokens": 6}', 6, None),
+        ('"completion_tokens_details": {"reasoning_tokens": 0}', None, 0),
+        ('"prompt_tokens_details": null, "completion_tokens_details": {}', None, None),
+        ('"prompt_tokens_details": {"cached_tokens": null}, "completion_tokens_details": 5', None, None),
+        ('"prompt_tokens_details": {"cached_tokens": 4611686018427387904}', None, None),
+        ('"completion_tokens_details": {"reasoning_tokens": "3"}', None, None),
+    ],
+)
+def test_cached_and_reasoning_tokens_are_what_the_server_tells(
+    serve: Serve, details: str, cached: int | None, reasoning: int | None
+) -> None:
+    """Each by itself; what is not told, or no count, is none, and the rest of the usage stands."""
+    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, {details}}}'
+    serve(Reply(raw=f'{{"choices": [{{"message": {{"content": "Yes"}}}}], "usage": {usage}}}'))
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.usage == Usage(prompt_tokens=7, completion_tokens=3, cached_tokens=cached, reasoning_tokens=reasoning)
+
+
+def test_no_usage_at_all(serve: Serve) -> None:
+    """A server that does not count leaves it open."""
+    serve(replace(GOOD, usage=None))
+    (answer,) = ask()
+    assert isinstance(answer, Answer)
+    assert answer.usage is None
+
+
+# The key
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *(failure(status, f"Wrong: {KEY}.", "x") for status in (400, 401, 402, 403, 404, 405, 422)),
+        failure(500, f"Wrong: {KEY}.", "x"),
+        Reply(status=500, raw=f"<html>{'.' * 290}Bearer {KEY}</html>"),
+        replace(failure(429, f"Wrong: {KEY}.", "x"), headers={"retry-after": "9999"}),
+        Reply(raw=f"Bearer {KEY}"),
+        Reply(raw="." * 180 + f"Bearer {KEY}"),
+        Reply(raw=json.dumps({"authorization": f"Bearer {KEY}"})),
+        Reply(refusal=f"I may not say {KEY}"),
+        Reply(KEY, finish_reason="length"),
+    ],
+)
+def test_the_key_is_in_no_error(serve: Serve, monkeypatch: pytest.MonkeyPatch, reply: Reply) -> None:
+    """Not even where the server repeats it, nor a part of it where a text is cut."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server = serve(reply, api_key=KEY)
+    (error,) = ask()
+
+    assert isinstance(error, Exception)
+    assert server.calls >= 1
+    for text in (str(error), repr(error), getattr(error, "text", "")):
+        assert KEY[:12] not in text
+
+
+@pytest.mark.parametrize("key", ["x", "1", "test", "ollama", "lm-studio", "anything", "not-needed"])
+def test_a_dummy_key_is_not_taken_out_of_what_the_model_writes(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """Local servers take any key: what is judged must stay what was written, and so must a refusal."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    written = f'{{"reasoning": "{key} x 1 test", "overall_score": 0.1}}'
+    serve(Reply(written), Reply(refusal=f"I may not say {key}."), Reply(written, finish_reason="length"), api_key=key)
+    answer, refused, cut = ask(3)
+
+    assert isinstance(answer, Answer)
+    assert answer.text == written
+    assert str(refused) == f"the model refused: I may not say {key}."
+    assert isinstance(cut, AnswerError)
+    assert cut.text == written
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"), [("x", "an extra test"), ("test", "an extra test"), ("an extra", "*** test")]
+)
+def test_a_short_key_is_not_taken_out_of_errors(monkeypatch: pytest.MonkeyPatch, key: str, shown: str) -> None:
+    """Below eight characters it is in every other text; from eight on an error does without it."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert without_key("an extra test") == shown
+
+
+# MLflow
+
+
+AUTOLOGGED = """
+import mlflow, os, sys
+from evaltrack import run_eval
+mlflow.openai.autolog()
+mlflow.set_tracking_uri(sys.argv[1])
+def answers(question):
+    return {"answer": "a", "sources": ["a"]}
+result = run_eval(sys.argv[2], target=answers, judge="openai:gpt-4o-mini", tracking_uri=sys.argv[1], traces="off")
+judged = mlflow.search_traces(locations=["0"], return_type="list")
+from openai import OpenAI
+with OpenAI() as client:
+    client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": "mine"}])
+mlflow.flush_trace_async_logging()
+print(result.totals["num_judged"], len(judged), len(mlflow.search_traces(locations=["0"], return_type="list")))
+"""
+
+
+def test_the_judges_calls_leave_no_traces_where_autologging_is_on(store_uri: str, serve: Serve, tmp_path: Any) -> None:
+    """A process with `mlflow.openai.autolog()` traces the user's own calls, and none of the judge's."""
+    server = serve(behaviour=answer_judge(script(Reply("Yes."))))
+    golden = tmp_path / "two.jsonl"
+    golden.write_text("".join(f'{{"id": {i}, "question": "q {i}?", "expected_chunks": ["a"]}}\n' for i in (1, 2)))
+    variables = {**os.environ, "OPENAI_API_KEY": "any", "PYTHONPATH": str(REPO)}
+    ended = warm.run(("-c", AUTOLOGGED, store_uri, str(golden)), tmp_path, variables)
+    assert ended.stdout.splitlines()[-1:] == ["2 0 1"], ended.stderr[-2000:]
+    assert server.calls == 3

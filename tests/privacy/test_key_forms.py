@@ -1,0 +1,179 @@
+"""Keys by their form: every common one is taken out, what is none stays, and no text takes long."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+import warnings
+from base64 import b64encode
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from evaltrack.privacy.forms import Rule, entropy, merged, rules, secret_spans
+from evaltrack.privacy.redaction import MARK, Redactor
+from evaltrack.records import Response, ToolCall
+from tests.conftest import REPO
+from tests.key_forms import keys
+
+HOSTILE = 100_000
+SECONDS = 2.0
+"""For 100 KB; what goes over a text again and again takes minutes."""
+
+_RANDOM = random.Random(1)
+HEX40 = f"{_RANDOM.getrandbits(160):040x}"
+HEX64 = f"{_RANDOM.getrandbits(256):064x}"
+ID = str(UUID(int=_RANDOM.getrandbits(128), version=4))
+PICTURE = b64encode(_RANDOM.randbytes(3000) + bytes(300) + _RANDOM.randbytes(3000)).decode()
+
+INNOCENTS = [
+    '<div class="sk-fading-circle"><div class="sk-circle12 sk-child"></div></div>',
+    "sk-cube-grid-animation-delay-12 and sk-navigation__item2--is-active",
+    f"commit {HEX40} fixes the token bucket; see sourcegraph and cloudflare for the key idea",
+    f"sha256:{HEX64}, md5 {HEX40[:32]}, key {ID}",
+    f'{{"id": "{ID}", "etag": "{HEX40[:32]}", "key": "{ID}", "token": "{ID}", "chunk_id": "schengen-visa#stay"}}',
+    f"https://example.org/path/{ID}/page?id=12345678901234567890&page=2&q=access+token#section-1",
+    f"![picture](data:image/png;base64,{PICTURE})",
+    f"{PICTURE[:76]}\n{PICTURE[76:152]}",
+    "On LinkedIn, professionally written; Dropbox, troubleshooting: see the Twitter, Facebook and Discord pages.",
+    "Ask at Heroku, or use the secret: congratulations, internationalization is the key to accessibility",
+    "mail bob@example.org, call +41 44 123 45 67, IBAN CH93 0076 2011 6238 5295 7, ISBN 978-3-16-148410-0",
+    'api_key = "YOUR_API_KEY_GOES_HERE", token: "<your token>", password = "${DB_PASSWORD}"',
+    "curl -H 'Authorization: Bearer YOUR_TOKEN_HERE' -u $USER:$PASSWORD https://api.example.org/v1",
+    "GITHUB_TOKEN=${{ secrets.GITHUB_TOKEN }} AWS_SECRET_ACCESS_KEY=$AWS_SECRET_ACCESS_KEY OPENAI_API_KEY=...",
+    "A PEM file starts with -----BEGIN PRIVATE KEY----- on a line of its own, and a body in base64 follows.",
+    "arn:aws:iam::aws:policy/AmazonRoute53AutoNamingFullAccess and s3://bucket/key/2024-01-01/part-00000.parquet",
+    "http://127.0.0.1:5000/@user and https://[::1]:8080/a:b/@c",
+    "tokens: 12345678, access: 2024-01-01T12:00:00+00:00, author: McGillicuddy-O'Shaughnessy 1234",
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_common_keys_are_known_by_their_form(seed: int) -> None:
+    """Nothing of any is left, and the words around it stay, a full stop right after it too."""
+    for name, (text, secret) in keys(seed).items():
+        redacted = Redactor().text(text)
+        assert secret[-10:] not in redacted, name
+        assert MARK in redacted, name
+        assert redacted.startswith(text[:4]), name
+        assert redacted.endswith(text[-3:]), name
+        if text.startswith("Use "):  # known by its own form, whatever comes after it
+            assert secret[-10:] not in Redactor().text(f"It is {secret}."), name
+
+
+@pytest.mark.parametrize("text", INNOCENTS, ids=range(len(INNOCENTS)))
+def test_what_is_no_key_stays(text: str) -> None:
+    """Ordinary text, ids, digests, URLs, pictures and placeholders are left alone."""
+    assert Redactor().text(text) == text
+
+
+def test_the_corpora_that_come_along_hold_no_key() -> None:
+    """Pages of text as they are retrieved are not changed, nor is this project's own manual."""
+    pages = [*(REPO / "golden").rglob("*.md"), *(REPO / "golden").rglob("*.json*"), REPO / "README.md"]
+    assert len(pages) > 20
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert not secret_spans(text), page
+
+
+def test_a_key_in_the_arguments_of_a_tool_is_known_by_the_name_of_its_field() -> None:
+    """A value of no form of its own is a key where its field says so, and not elsewhere."""
+    arguments = {"api_key": f"{HEX40[:16]}Zz{HEX40[16:30]}", "chunk_key": ID, "q": HEX40, "deep": [{"password": HEX64}]}
+    response = Response(answer="a", tool_calls=(ToolCall(name="t", arguments=arguments),))
+    assert Redactor().response(response).tool_calls[0].arguments == {
+        "api_key": MARK,
+        "chunk_key": ID,
+        "q": HEX40,
+        "deep": [{"password": MARK}],
+    }
+
+
+def test_keys_without_a_break_between_them_are_all_found() -> None:
+    """One after the other, in one word, in markup and in another letter's neighbourhood."""
+    token = keys()["GitHub personal"][1]
+    for around in ("{},{}", "<b>{}</b><i>{}</i>", "`{}`|`{}`", "({})({})", "é{}\N{NO-BREAK SPACE}{}", "İ{} İ{}"):
+        assert Redactor().text(around.format(token, token)) == around.format(MARK, MARK)
+
+
+def _hostile(rule: Rule) -> list[str]:
+    """Texts that begin like a key of this form again and again, or once and go on for ever."""
+    literal = re.sub(r"\(\?[a-z-]*:?|\[[^\]]*\]|\{[^}]*\}|\\[a-zA-Z]|[()|*+?\\^$]", "", rule.regex)[:40]
+    keyword = rule.keywords[0] if rule.keywords else literal
+    starts = (literal, keyword.upper() + ' key = "a1')
+    return [*((start * HOSTILE)[:HOSTILE] for start in starts if start), keyword + "A1" * (HOSTILE // 2)]
+
+
+def test_no_form_takes_long_on_hostile_text() -> None:
+    """Each rule looks through 100 KB in time, whatever it begins like."""
+    for rule in (*rules().words, *rules().named, *rules().texts):
+        for text in _hostile(rule):
+            start = time.process_time()
+            list(rule.spans(text))
+            assert time.process_time() - start < SECONDS, (rule.id, text[:40])
+
+
+PIECES = ["a", "a-", "A1", "=", "://a:b", "eyJaaaaaaaa.", "-eyJaaaaaaaa", "sk-a1", "curl -u ", "é1", "\\n", "?token=a1"]
+PIECES += ["-----BEGIN PRIVATE " + "KEY-----", "machine a login ", "Private-Lines: 1 ", "secret 1aaaaaaaaaaaaaaaa"]
+PIECES += ['api_key="A1b2C3d4E5f6G7h8" ']
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_text_takes_long(piece: str) -> None:
+    """All rules together look through 100 KB of one piece in time."""
+    text = (piece * HOSTILE)[:HOSTILE]
+    start = time.process_time()
+    Redactor().text(text)
+    assert time.process_time() - start < SECONDS
+
+
+def test_ordinary_text_is_looked_through_fast() -> None:
+    """2 KB of prose take far less than what a network or a model takes (0.1 ms; ten times that is the bound here)."""
+    text = "".join(page.read_text("utf-8") for page in sorted((REPO / "golden" / "corpus").rglob("*.md")))
+    pieces = [text[place : place + 2048] for place in range(0, 100 * 2048, 2048)]
+    secret_spans(pieces[0])  # reads the rules
+    start = time.process_time()
+    for piece in pieces:
+        secret_spans(piece)
+    assert (time.process_time() - start) / len(pieces) < 0.001
+
+
+def test_the_rules_are_what_they_should_be() -> None:
+    """Each compiles without a warning, has keywords in lower case, and its licence lies beside it."""
+    every = (*rules().words, *rules().named, *rules().texts)
+    assert len(every) > 200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rule in every:
+            re.compile(rule.regex, re.ASCII)
+            assert all(keyword == keyword.lower() for keyword in rule.keywords), rule.id
+            assert rule.keywords or rule.scope == "word", rule.id
+    assert "MIT License" in (REPO / "evaltrack" / "privacy" / "rules" / "LICENSE.gitleaks").read_text()
+
+
+def test_rules_are_converted_again_from_a_file(tmp_path: Path) -> None:
+    """The script turns Go's syntax into Python's, and leaves out what needs a path or is public."""
+    import runpy
+
+    script = runpy.run_path(str(REPO / "scripts" / "update_secret_rules"))
+    convert, wanted = script["_converted"], script["_wanted"]
+    vendor = (
+        "(?i)[\\w.-]{0,50}?(?:acme)[\\s]{0,3}(?:=|>|:{1,3}=|\\|\\||:|=>|\\?=|,)([a-z]{9})(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
+    )
+    (named,) = convert({"id": "acme-key", "regex": vendor, "keywords": ["Acme"], "entropy": 2})
+    assert named["regex"].startswith("(?i)(?:acme)")
+    assert named["regex"].endswith(r"([a-z]{9})(?![\w-])")
+    assert (named["scope"], named["keywords"], named["entropy"]) == ("named", ["acme"], 2)
+    (mixed,) = convert({"id": "x", "regex": r"\b(AB(?i)[[:alnum:]]{3}|c)\z", "keywords": ["ab"]})
+    assert mixed["regex"] == r"\b(AB(?i:[A-Za-z0-9]{3}|c))\Z"
+    assert not wanted({"id": "x", "regex": "a", "path": "b"})
+    assert not wanted({"id": "acme-client-id", "regex": "a"})
+
+
+def test_entropy_and_merging() -> None:
+    """Shannon's entropy in bits a character; spans that touch become one."""
+    assert entropy("aaaa") == 0
+    assert entropy("abcd") == 2
+    assert entropy("aabb") == 1
+    assert merged([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]

@@ -1,0 +1,418 @@
+"""Renderings of a comparison: the words, the terminal, JSON, annotations, and files by suffix."""
+
+from __future__ import annotations
+
+import io
+import json
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from rich.console import Console
+
+from evaltrack.compare.comparison import CauseKind, Comparison, MetricDelta, Threshold
+from evaltrack.errors import UsageError
+from evaltrack.report.comparison import notes as comparison_notes
+from evaltrack.report.comparison import words
+from evaltrack.report.comparison.counts import flips_words
+from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
+from evaltrack.report.comparison.github_annotations import annotations
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.junit import comparison_junit
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text, print_comparison
+from evaltrack.report.comparison.verdict_words import VERDICTS
+from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
+
+RENDERINGS = Path(__file__).parent.parent / "renderings"
+
+
+def commands(of: Comparison) -> str:
+    """The annotations as they are printed."""
+    return "".join(f"{line}\n" for line in annotations(of))
+
+
+def shown(of: Comparison) -> str:
+    """What a terminal of 80 columns shows."""
+    return comparison_text(of, 80)
+
+
+# What each rendering says
+
+
+@pytest.mark.parametrize(
+    ("render", "name"),
+    [
+        (shown, "comparison.txt"),
+        (comparison_markdown, "comparison.md"),
+        (json_text, "comparison.json"),
+        (
+            lambda of: comparison_junit(replace(of, unchanged=(("1", "rail", "pass"), ("2", "rail", "fail")))),
+            "comparison.xml",
+        ),
+        (commands, "annotations.txt"),
+    ],
+    ids=["terminal", "markdown", "json", "junit", "annotations"],
+)
+def test_a_regression_is_rendered_to_the_letter(render: Callable[[Comparison], str], name: str) -> None:
+    """The whole of each rendering, as it was read and found right."""
+    assert render(comparison()) == (RENDERINGS / name).read_text(encoding="utf-8")
+
+
+def test_a_run_against_itself_says_little() -> None:
+    """Nothing changed, no section for what is not there, and still a word on what the set can show."""
+    assert shown(quiet()).splitlines() == [
+        "No regression: bm25 floor 3 against bm25 floor 0, travel, 24 common questions",
+        "- no regression",
+        "metric   baseline candidate change  95 % interval  n tolerated",
+        "Recall@3    0.800     0.800  0.000 0.000 to 0.000 20       5 %",
+        "24 common questions: 0 broke, 24 identical",
+        "no question broke or was fixed",
+        "Recall@3: how small a drop 20 questions would show cannot be told, as all changed alike",
+    ]
+    assert commands(quiet()) == ""
+    assert "| metric |" not in comparison_markdown(quiet(metrics=()))
+    assert "metric  " not in shown(quiet(metrics=()))
+    assert "####" not in comparison_markdown(quiet())
+
+
+@pytest.mark.parametrize(("verdict", "word"), VERDICTS.items())
+def test_the_verdict_comes_first(verdict: str, word: str) -> None:
+    """In the terminal it is the first word, on the page the heading."""
+    made = quiet(verdict=verdict)
+    assert shown(made).startswith(f"{word}: bm25 floor 3 against")
+    assert comparison_markdown(made).splitlines()[1] == f"### evaltrack: {word}"
+
+
+def test_colours_reach_a_terminal_only() -> None:
+    """The same words, with escapes where the console has colours and none where it has not."""
+    coloured = io.StringIO()
+    print_comparison(comparison(), Console(file=coloured, width=80, force_terminal=True, color_system="standard"))
+    assert "\x1b[1;31mRegression" in coloured.getvalue()
+    assert "\x1b" not in shown(comparison())
+
+
+def test_plain_text_stays_plain_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file has no escapes, whatever the environment asks of a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert shown(comparison()) == (RENDERINGS / "comparison.txt").read_text(encoding="utf-8")
+
+
+def test_long_lists_are_cut_and_counted() -> None:
+    """Ten questions of a kind, twenty groups, twenty reasons, and how many more there are."""
+    made = comparison(
+        flips=(FLIP,) * 10_000,
+        drops=(DROP,) * 100,
+        fates={"lower score": 2_500},
+        groups=GROUPS[:1] * 30,
+        reasons=("it is worse",) * 30,
+    )
+    text = shown(made)
+    assert "broke (pass to fail): 10,000\n" in text
+    assert "  … and 9,990 more questions; the JSON holds them all\n" in text
+    assert "lower score (without a flip): 2,500\n" in text
+    assert "  … and 2,490 more questions; the JSON holds the first 100\n" in text
+    assert "  … and 10 more groups; the JSON holds them all\n" in text
+    assert "… and 10 more groups\n" in comparison_markdown(made)
+    assert "- … and 10 more reasons\n" in text
+    assert text.count("    answer: ") == 3
+
+
+# The words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (-0.0, "0.000"),
+        (0.05, "+0.050"),
+        (-0.05, "-0.050"),
+        (0.0004, "+0.0004"),
+        (-0.00001, "-1e-05"),
+        (0.0005, "+0.001"),
+        (-1234.5, "-1,234.5"),
+    ],
+)
+def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(value: float, text: str) -> None:
+    """Three decimals, more digits where these would hide it."""
+    assert words.signed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        (
+            RECALL,
+            "Recall@5 0.800 to 0.700, -0.100 (12.5 % worse), 95 % interval -0.250 to +0.050, n 20, tolerated drop 5 %",
+        ),
+        (
+            replace(RECALL, candidate=0.9, drop=-0.2, interval=None, threshold=Threshold(0.05, relative=False)),
+            "Recall@5 0.800 to 0.900, +0.100 (20 % better), n 20, tolerated drop 0.05",
+        ),
+        (
+            replace(RECALL, baseline=0.0, candidate=0.1, drop=None, interval=None, threshold=None, n=12_000),
+            "Recall@5 0.000 to 0.100, +0.100, n 12,000",
+        ),
+        (replace(TOKENS, interval=None), "Tokens 1,000.0 to 1,250.5, +250.5 (25.1 % worse), n 24"),
+        (replace(MRR, interval=None, threshold=None), "MRR 0.750 to 0.750, +0.0001 (0.01 % better), n 20"),
+    ],
+)
+def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
+    """Both values, the difference in the metric's unit and in percent, the interval, the count, what is tolerated."""
+    assert words.metric_words(metric, 5) == text
+
+
+def test_causes_are_counted_the_most_frequent_first() -> None:
+    """With what took the place of expected sources, where it did so more than once."""
+    others = tuple(replace(FLIP, cause=replace(DEMOTED, displaced_by=f"other {i}")) for i in range(3))
+    made = comparison(
+        flips=(FLIP,) * 4 + others,
+        lost=(),
+        drops=(DROP,) * 2,
+        causes={"answer_changed": 2, "source_demoted": 7},
+    )
+    assert words.cause_summary(made) == (
+        "7 of 9 questions that got worse: source_demoted (an expected source is returned lower), "
+        "most often by `fares#refunds` (6); 2: answer_changed (same sources, another answer)"
+    )
+    once = words.cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
+    assert (
+        once
+        == "1 of 3 questions that got worse: source_demoted (an expected source is returned lower); 2: not looked at"
+    )
+    assert words.cause_summary(quiet()) == ""
+
+
+def test_every_cause_has_its_words() -> None:
+    """A cause that the comparison knows is explained."""
+    assert set(words.CAUSES) == set(get_args(CauseKind))
+
+
+def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
+    """The smallest drop it would show; that it is a larger one below 30 questions; or that it cannot be told."""
+    large = replace(RECALL, n=300, detectable=0.0412)
+    made = comparison(metrics=(large, replace(RECALL, n=1, detectable=None), TOKENS))
+    assert list(comparison_notes.detectable_words(made)) == [
+        "Recall@3: 300 questions would show a true drop of 0.041 or more in 4 of 5 such comparisons, "
+        "a smaller one less often",
+        "Recall@3: how small a drop 1 question would show cannot be told, as all changed alike",
+    ]
+    assert "below 30 questions, likely only a larger one" in shown(comparison())
+
+
+@pytest.mark.parametrize(
+    ("fields", "notes"),
+    [
+        ({}, []),
+        (
+            {"ignored": ("judge",), "left_out": ("judge_score", "pass_rate")},
+            ["allowed to differ: judge; not compared: Judge score, Passed"],
+        ),
+        ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
+        ({"left_out": ("mrr",)}, ["not compared: MRR"]),
+        ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited"]),
+    ],
+)
+def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:
+    """Ignored parts, metrics, questions; nothing where nothing was."""
+    assert list(comparison_notes.left_out_words(quiet(**fields))) == notes
+
+
+def test_a_question_whose_row_was_not_read_has_no_text() -> None:
+    """Then only its id, its domain and the cause are shown."""
+    assert "    asked: \n" not in shown(comparison(flips=(replace(FLIP, question=""),)))
+
+
+def test_flips_come_with_their_p() -> None:
+    """Rounded, and never 0."""
+    assert flips_words(comparison(mcnemar_p=0.0625)) == "1 broke, 1 fixed (exact McNemar p 0.062)"
+    assert flips_words(comparison(mcnemar_p=1e-9)).endswith("(exact McNemar p below 0.001)")
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, flat("a")), (flat("a"), None), (flat("a"), flat("a"))])
+def test_answers_are_compared_where_both_are_there_and_differ(before: object, after: object) -> None:
+    """Else there is nothing to show."""
+    assert words.answers(replace(FLIP, before=before, after=after)) is None  # type: ignore[arg-type]
+
+
+def test_an_answer_that_is_not_there_is_an_empty_one() -> None:
+    """What was said before is shown as removed."""
+    assert words.answers(replace(FLIP, before=flat("a"), after=flat(None))) == ("a", "")
+
+
+def test_sources_are_ranked_as_they_were_scored() -> None:
+    """Repeats take no rank, a source without the compared name takes one, and what was expected is marked."""
+    row = flat("a", "x", "x", "fees#refunds", "y")
+    row["sources"].insert(1, {"chunk_id": None, "title": "No id"})
+    assert words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
+    assert words.ranked_sources(row, 2) == [("x", False), ("No id", False)]
+    assert words.ranked_sources(None, 5) == []
+
+    titles = {"by_title": True, "expected": ["Fare_Zones"], "sources": [{"title": "fare zones"}, {"title": None}]}
+    assert words.ranked_sources(titles, 5) == [("fare zones", True), ("?", False)]
+
+
+def test_a_single_group_is_shown_only_where_it_regressed() -> None:
+    """One domain says the same as the whole, unless a rule of its own was broken."""
+    regressed, steady = GROUPS[1], GROUPS[0]
+    assert words.shown_groups(comparison(groups=(steady,))) == ([], [])
+    assert words.shown_groups(comparison(groups=(regressed,))) == ([regressed], ["recall_at_k", "mrr"])
+
+
+def test_groups_that_regressed_come_first() -> None:
+    """Also of many."""
+    groups, _ = words.shown_groups(comparison(groups=(*GROUPS[:1] * 30, GROUPS[1])))
+    assert [group.name for group in groups] == ["travel", *["rail"] * 30]
+
+
+# Foreign text
+
+
+@pytest.mark.parametrize("render", [shown, commands, comparison_markdown, comparison_junit])
+def test_foreign_text_holds_no_control_characters(render: Callable[[Comparison], str]) -> None:
+    """No escape, no mark that reorders text, no half of a surrogate pair reaches any rendering."""
+    text = render(hostile())
+    assert {c for c in text if unicodedata.category(c).startswith("C")} <= {"\n", "\u200b"}
+    text.encode()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_of_the_terminal_is_a_command_to_a_ci_runner(width: int) -> None:
+    """A runner obeys a line that begins with `::`, spaces before it or not."""
+    for line in comparison_text(hostile(), width).splitlines():
+        assert not line.lstrip().startswith("::"), line
+
+
+def test_a_text_of_a_megabyte_stays_short_everywhere() -> None:
+    """Questions, names, causes and answers are cut, with an ellipsis."""
+    word = "x" * 1_000_000
+    change = replace(FLIP, id=word, question=word, domain=word, before=flat(word, word), after=flat(f"{word}y", word))
+    made = comparison(flips=(replace(change, cause=replace(DEMOTED, detail=word)),), reasons=(word,))
+    for render in (shown, commands, comparison_markdown, comparison_junit):
+        assert max(map(len, render(made).splitlines())) < 2_000
+    assert words.clip(word) == "x" * 159 + "…"
+    assert words.clip("a \n b") == "a b"
+    assert words.clip(None) == ""
+
+
+def test_right_to_left_text_is_kept() -> None:
+    """Arabic and Hebrew are text as any other."""
+    question = "كم يوما يمكنني البقاء؟ שלום"
+    made = comparison(flips=(replace(FLIP, question=question),))
+    assert f"    asked: {question}\n" in shown(made)
+    assert f"**Asked:** {question}\n" in comparison_markdown(made)
+
+
+# JSON
+
+
+def test_json_has_what_the_specification_names() -> None:
+    """Every field, with its values."""
+    made = json.loads(json.dumps(comparison_json(comparison()), allow_nan=False))
+    assert {"verdict", "exit_code", "baseline", "candidate", "metrics", "flips", "lost"} <= set(made)
+    assert {"added", "removed", "edited", "domains", "reasons"} <= set(made)
+    assert made["schema"] == "evaltrack.comparison/1"
+    assert (made["verdict"], made["exit_code"]) == ("regression", 1)
+    recall = made["metrics"]["recall_at_k"]
+    assert recall["delta"] == pytest.approx(-0.1)
+    assert recall["threshold"] == {"amount": 0.05, "relative": True}
+    (flip,) = made["flips"]
+    assert (flip["id"], flip["domain"], flip["from"], flip["to"]) == ("7", "travel", "pass", "fail")
+    assert (flip["cause"], flip["detail"]) == ("source_demoted", DEMOTED.detail)
+    assert [source["chunk_id"] for source in flip["after"]["sources"]][:1] == ["fares#refunds"]
+    assert set(made["domains"]) == {"rail", "travel"}
+    assert set(made["difficulties"]) == {"easy"}
+
+
+def test_json_holds_no_number_that_is_none_and_no_text_that_is_none() -> None:
+    """NaN and infinity are null; half of a surrogate pair is the replacement character, and a whole pair its letter."""
+    made = comparison_json(hostile())
+    text = json.dumps(made, allow_nan=False, ensure_ascii=False)
+    assert "\N{REPLACEMENT CHARACTER}" in text
+    json.loads(text.encode())
+    assert made["metrics"]["recall_at_k"]["interval"] == [None, None]
+    assert made["metrics"]["recall_at_k"]["drop"] is None
+    assert made["flips"][0]["before"]["sources"][0]["score"] is None
+    (pair,) = comparison_json(comparison(added=("\ud83d\ude00",)))["added"]
+    assert pair == "\N{GRINNING FACE}"
+
+
+def test_json_tells_no_sources_from_none_found() -> None:
+    """A target that does not retrieve has null, one that found nothing an empty list."""
+    made = comparison(flips=(replace(FLIP, before=flat("a") | {"sources": None}, after=flat("a")),))
+    (flip,) = comparison_json(made)["flips"]
+    assert (flip["before"]["sources"], flip["after"]["sources"]) == (None, [])
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("ok", 0), ("regression", 1), ("unknown", 3)])
+def test_json_tells_the_exit_code(verdict: str, code: int) -> None:
+    """As the command line ends."""
+    assert comparison_json(quiet(verdict=verdict))["exit_code"] == code
+
+
+# Annotations
+
+
+def test_annotations_escape_what_ends_a_property_or_a_message() -> None:
+    """Percent signs, line ends, colons and commas."""
+    made = comparison(reasons=("5 % \r\n worse",), flips=(replace(FLIP, id="a:b,c%d\n::error::x"),), lost=())
+    first, second = annotations(made)
+    assert "::5 %25 worse%0A2 of 2" in first
+    assert second.startswith("::error title=a%3Ab%2Cc%25d %3A%3Aerror%3A%3Ax (travel)%3A pass to fail%2C ")
+
+
+@pytest.mark.parametrize(("verdict", "level"), [("ok", "warning"), ("unknown", "warning"), ("regression", "error")])
+def test_flips_are_errors_where_the_gate_says_regression(verdict: str, level: str) -> None:
+    """Tolerated flips and what could not be told are warnings."""
+    lines = list(annotations(comparison(verdict=verdict, lost=())))
+    assert {line.partition(" ")[0] for line in lines} == {f"::{level}"}
+    assert len(lines) == (1 if verdict == "ok" else 2)
+
+
+def test_annotations_are_as_many_as_github_shows() -> None:
+    """Ten of a kind, the last of which says how many more there are."""
+    lines = list(annotations(comparison(flips=(FLIP,) * 10_000, lost=(LOST,) * 10)))
+    assert [line.partition(" ")[0] for line in lines] == ["::error"] * 10 + ["::warning"] * 10
+    assert lines[9] == "::error title=evaltrack::and 9,992 questions more"
+    assert "title=8 (travel)" in lines[-1]
+
+
+# Files
+
+
+@pytest.mark.parametrize("suffix", [*FORMS, ".MD"])
+def test_the_suffix_chooses_the_form(tmp_path: Path, suffix: str) -> None:
+    """What is written is what the rendering gives, in UTF-8, over what was there."""
+    path = tmp_path / f"report{suffix}"
+    path.write_text("old")
+    write_comparison(comparison(), path)
+    assert path.read_bytes() == FORMS[suffix.lower()](comparison()).encode()
+
+
+@pytest.mark.parametrize("name", ["report.docx", "report", ".md"])
+def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path, name: str) -> None:
+    """Before anything is written."""
+    path = tmp_path / name
+    with pytest.raises(UsageError) as raised:
+        form_of(path)
+    assert str(raised.value) == f"{path}: cannot tell the form; end the name in one of .md, .json, .xml, .txt, .html"
+    with pytest.raises(UsageError):
+        write_comparison(comparison(), path)
+    assert not path.exists()
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """With the reason and the cure."""
+    with pytest.raises(UsageError, match=r"No such file or directory\); name a file in a folder that exists"):
+        write_comparison(comparison(), tmp_path / "missing" / "report.md")
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+def test_any_comparison_can_be_written(tmp_path: Path, suffix: str) -> None:
+    """Also one made of hostile text."""
+    write_comparison(hostile(), tmp_path / f"report{suffix}")
+    assert (tmp_path / f"report{suffix}").stat().st_size > 1_000

@@ -1,0 +1,1037 @@
+"""The pages of a run and of a comparison: what they hold, that foreign text in them is only text, and their size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.api.compare_sides import _brief
+from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
+from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Repeat
+from evaltrack.compare.engine import compare
+from evaltrack.compare.pairing import ALWAYS, Side
+from evaltrack.report.html import run_page
+from evaltrack.report.html.comparison_page import _way, comparison_html
+from evaltrack.report.html.culprits import Culprit, culprits
+from evaltrack.report.html.page import document, script_safe, static
+from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.plots import Way, interval_plot, reach, sparkline
+from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longest, run_questions
+from evaltrack.report.html.ranked import missing, ranked, source_texts
+from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.html.text import safe_link, shown
+from evaltrack.rows.table import FlatRow, schema
+from evaltrack.scoring.criteria import Checked
+from evaltrack.stats.intervals import share_interval
+from evaltrack.tracking.history import PastRun
+from evaltrack.tracking.traces import has_trace, trace_id_of
+from tests.compared import found, question, row, rows_of, side
+from tests.comparisons import (
+    CANDIDATE,
+    CRITERION,
+    EVIL,
+    FLIP,
+    MRR,
+    RECALL,
+    REWORDED,
+    SIGNATURE,
+    TOKENS,
+    comparison,
+    flat,
+    hostile,
+    quiet,
+)
+from tests.report.test_run import result
+
+TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
+    *("h1", "h2", "h3", "p", "ul", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
+    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "form", "label", "select", "option"),
+    *("input", "button", "svg", "line", "circle", "path", "rect"),
+}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "target", "rel", "scope"} | {
+    *("tabindex", "role", "placeholder", "type", "autocomplete", "value", "width", "height", "viewbox", "d", "r"),
+    *("cx", "cy", "x1", "x2", "y1", "y2", "rx", "preserveaspectratio"),
+}
+"""Of our own templates; besides them those that begin with ``aria-``."""
+
+VOID = {"meta", "input", "br"}
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page before any script runs."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.size = len(page.encode())
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.hidden: dict[str, str] = {"script": "", "style": "", "data": ""}
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), (tag, attrs)
+        self.elements.append((tag, dict(attrs)))
+        self.text += " " * (tag not in {"a", "b", "code", "span"})
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        where = self._open[-1] if self._open else ""
+        if where == "script" and self.elements[-1][1]:
+            where = "data"
+        if where in self.hidden:
+            self.hidden[where] += data
+        else:
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        pytest.fail(f"a comment: {data[:100]}")
+
+    def every(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for each, attributes in self.elements if each == tag]
+
+    @property
+    def words(self) -> str:
+        """What is read, on one line."""
+        return " ".join(self.text.split())
+
+    @property
+    def links(self) -> list[str]:
+        return [str(each["href"]) for each in self.every("a")]
+
+    @property
+    def policy(self) -> dict[str, str]:
+        (content,) = (e["content"] for e in self.every("meta") if e.get("http-equiv") == "Content-Security-Policy")
+        return dict(rule.split(" ", 1) for rule in str(content).split("; "))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        held = json.loads(self.hidden["data"], parse_constant=pytest.fail)
+        assert isinstance(held, dict)
+        return held
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        return list(self.data["questions"])
+
+    def question(self, key: str) -> dict[str, Any]:
+        return next(each for each in self.questions if each["id"] == key)
+
+
+def assert_inert(page: Page) -> None:
+    """Our own elements and attributes alone, no request, no script but ours, links to the web alone."""
+    assert {tag for tag, _ in page.elements} <= TAGS
+    names = {name for _, attributes in page.elements for name in attributes}
+    assert {name for name in names if not name.startswith("aria-")} <= ATTRIBUTES
+    assert not [name for name in names if name.startswith("on") or name in ("style", "src", "srcset", "action")]
+    assert page.every("script") == [{"type": "application/json", "id": "data"}, {}]
+    assert page.hidden["script"] == static("report.js")
+    assert page.hidden["style"] == static("report.css")
+    for link in page.links:
+        assert link.startswith("#") or (safe_link(link) and "rel" in page.every("a")[page.links.index(link)]), link
+    for question_ in page.questions:
+        for url in [
+            question_.get("link"),
+            *(s.get("url") for e in question_.get("sides", ()) for s in e["sources"] or ()),
+        ]:
+            assert url is None or re.match("https?://", url), url
+    for trace in page.data["traces"]:
+        assert trace is None or re.match("https?://", trace)
+
+
+def hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "fit"),
+    [
+        (None, 5, ""),
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("a\tb\nc\r\nd", 9, "a\tb\nc\nd"),
+        ("a\rb", 9, "a�b"),
+        ("\x00\x1b\x7f\x9f", 9, "����"),
+        ("\u202ea\u2066b\u2069", 9, "�a�b�"),
+        ("\ud83d", 9, "�"),
+        ("שלום العربية 😀", 99, "שלום العربية 😀"),
+        ("a\u200fb", 9, "a\u200fb"),
+    ],
+)
+def test_text_is_bounded_and_harmless_and_else_as_it_was(text: str | None, limit: int, fit: str) -> None:
+    """Controls, marks that reorder and halves of pairs are replaced; letters of all scripts and their marks stay."""
+    assert shown(text, limit) == fit
+
+
+@given(st.text(st.characters(exclude_categories=())), st.integers(1, 50))
+def test_any_text_can_be_stored_and_is_no_longer_than_its_limit(text: str, limit: int) -> None:
+    """Whatever is in it."""
+    fit = shown(text, limit)
+    fit.encode()
+    assert len(fit) <= limit
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example/b",
+        "https://a.example:80/b?c=d#e",
+        "HTTPS://A.example",
+        "https://ä.example/ x",
+        "file:///docs/a.md#b",
+    ],
+)
+def test_links_to_the_web_stay(url: str) -> None:
+    """As they were written."""
+    assert safe_link(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(None, "", "javascript:alert(1)", "JAVASCRIPT:alert(1)", " javascript:alert(1)", "data:text/html,x"),
+        *(
+            "vbscript:x",
+            "file://host/share",
+            "file:////host/share",
+            "file:///\\\\host",
+            "file:x",
+            "//a.example",
+            "/a",
+            "a.md",
+            "http:",
+            "http:///a",
+            "https:a.example",
+        ),
+        *(
+            "http://[::1",
+            "java\nscript:x",
+            "http://a.example/\x1b",
+            "http://a.example/\u202e",
+            "http://a.example/\ud800",
+        ),
+        "https://a.example/" + "a" * 2000,
+    ],
+)
+def test_other_links_lead_nowhere(url: str | None) -> None:
+    """Neither do those that are too long, or hold what could do harm."""
+    assert safe_link(url) is None
+
+
+# The shell of a page
+
+
+def test_the_policy_names_what_stands_in_the_page() -> None:
+    """Nothing else runs or is fetched: the hashes are those of the style sheet and of the script in the page."""
+    page = Page(comparison_html(comparison()))
+    assert page.policy == {
+        "default-src": "'none'",
+        "style-src": hash_of(page.hidden["style"]),
+        "script-src": hash_of(page.hidden["script"]),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert page.hidden["script"].startswith('"use strict";')
+    assert {"name": "referrer", "content": "no-referrer"} in page.every("meta")
+    assert page.every("html") == [{"lang": "en"}]
+
+
+def test_a_page_without_a_script_runs_none_and_one_with_forms_sends_them_home() -> None:
+    """The title is escaped, the body is taken as it is."""
+    page = Page(document("<b> & \x1b", "<p>a</p>", forms=True))
+    assert page.policy["script-src"] == "'none'"
+    assert page.policy["form-action"] == "'self'"
+    assert {"name": "referrer", "content": "same-origin"} in page.every("meta")
+    assert page.every("script") == []
+    assert page.words == "<b> & � a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["</script>", "<!--", "<script", "-->", "]]>", "\u2028\u2029", "&lt;/script&gt;", EVIL.replace("\ud800", "")],
+)
+def test_data_cannot_leave_its_element(text: str) -> None:
+    """It has no angle bracket, ampersand or line separator, and reads back as it was."""
+    safe = script_safe({text: [text, 1, None]})
+    assert not set(safe) & set("<>&\u2028\u2029")
+    assert json.loads(safe) == {text: [text, 1, None]}
+    assert Page(document("", "", data=safe)).hidden["data"] == safe
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_data_holds_no_number_that_is_none(value: float) -> None:
+    """JSON has none; a page whose script fails on it would show nothing."""
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_safe(value)
+
+
+def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
+    """No address, no import, no way to make markup of text."""
+    assert not re.search(r"url\(|@import|https?:", static("report.css"))
+    script = static("report.js").replace("https?:", "")
+    assert not re.search(r"https?:|innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp", script)
+    assert "</script" not in script.lower()
+
+
+# Plots
+
+
+def attributes_of(svg: str, kind: str) -> dict[str, str | None]:
+    """Of the one element of this class."""
+    (made,) = (each for _, each in Page(svg).elements if each.get("class") == kind)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("metrics", "most"), [([], 1.0), ([RECALL], 0.25), ([replace(RECALL, interval=None)], 0.1), ([MRR, RECALL], 0.25)]
+)
+def test_plots_of_one_axis_reach_as_far_as_the_longest_interval(metrics: list[MetricDelta], most: float) -> None:
+    """Without any, or where nothing differs, the axis is of length 1."""
+    assert reach(metrics) == pytest.approx(most)
+    assert reach([replace(RECALL, candidate=0.8, interval=(0.0, 0.0))]) == 1.0
+
+
+def test_a_difference_stands_where_its_axis_says() -> None:
+    """0 in the middle, the ends of the interval at theirs; the words are those of the picture."""
+    svg = interval_plot(RECALL, 0.25, "worse")
+    middle, line = attributes_of(svg, "axis"), attributes_of(svg, "range")
+    assert (middle["x1"], middle["x2"]) == ("100.0", "100.0")
+    assert (line["x1"], line["x2"]) == ("8.0", "118.4")
+    assert str(attributes_of(svg, "dot")["d"]).startswith("M57.2 ")  # a triangle around 63.2
+    assert attributes_of(svg, "plot worse")["aria-label"] == "-0.100, 95 % interval -0.250 to +0.050"
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "mark"),
+    [
+        (replace(RECALL, candidate=0.7), "worse", "path"),
+        (replace(RECALL, candidate=0.9), "better", "path"),
+        (replace(TOKENS, candidate=1001.0), "worse", "path"),
+        (replace(TOKENS, candidate=999.0), "better", "path"),
+        (replace(RECALL, candidate=0.8), "same", "circle"),
+        (replace(TOKENS, candidate=1000.0), "same", "circle"),
+    ],
+)
+def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> None:
+    """Of tokens fewer are better; without an interval the line has no length."""
+    svg = interval_plot(replace(metric, interval=None), 500, _way(quiet(), metric))
+    assert attributes_of(svg, f"plot {kind}")["role"] == "img"
+    assert [tag for tag, each in Page(svg).elements if each.get("class") == "dot"] == [mark]
+    line = attributes_of(svg, "range")
+    assert line["x1"] == line["x2"]
+
+
+def test_worse_points_down_and_better_up() -> None:
+    """The third corner lies below or above the other two."""
+    ways: tuple[tuple[Way, str], ...] = (("worse", "l-6 9.0z"), ("better", "l-6 -9.0z"))
+    for way, tip in ways:
+        assert str(attributes_of(interval_plot(RECALL, 1, way), "dot")["d"]).endswith(tip)
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "dots"),
+    [
+        ([0.0, 1.0], "M5.0 29.0L155.0 5.0", 2),
+        ([0.5, 0.5], "M5.0 17.0L155.0 17.0", 2),
+        ([0.0, None, 1.0, 0.5], "M5.0 29.0M105.0 5.0L155.0 17.0", 3),
+        ([0.5, None], "M5.0 17.0", 1),
+        ([0.5], "M5.0 17.0", 1),
+    ],
+)
+def test_a_line_has_a_gap_where_nothing_was_measured(values: list[float | None], path: str, dots: int) -> None:
+    """And a larger dot at the last value."""
+    page = Page(sparkline(values, '"<a>'))
+    assert [each["d"] for each in page.every("path")] == [path]
+    assert [each.get("class") for each in page.every("circle")] == [None] * (dots - 1) + ["last"]
+    assert page.every("svg")[0]["aria-label"] == '"<a>'
+
+
+@pytest.mark.parametrize("values", [[], [None, None]])
+def test_a_line_of_nothing_is_none(values: list[float | None]) -> None:
+    """No empty picture."""
+    assert sparkline(values, "") == ""
+
+
+# Ranked sources
+
+
+def placed(row_: FlatRow, other: FlatRow | None, k: int = 3) -> list[tuple[str, int, int | None]]:
+    """Name, rank, and rank on the other side."""
+    return [(each["name"], each["rank"], each.get("moved")) for each in ranked(row_, other, k) or []]
+
+
+def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() -> None:
+    """Repeats have no rank of their own; what is not on the other side stands at 0 there."""
+    before, after = FLIP.before or {}, FLIP.after or {}
+    assert placed(before, after) == [("fees#refunds", 1, 4), ("fees#lead", 2, 2), ("visa#fees", 3, 3)]
+    assert placed(after, before) == [
+        ("fares#refunds", 1, 0),
+        ("fees#lead", 2, 2),
+        ("visa#fees", 3, 3),
+        ("fees#refunds", 4, 1),
+    ]
+    assert placed(after, None)[0] == ("fares#refunds", 1, None)
+    assert placed(after, before | {"sources": None})[0] == ("fares#refunds", 1, None)
+    assert [each["name"] for each in ranked(before, after, 3) or [] if each.get("expected")] == ["fees#refunds"]
+
+
+def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
+    """A score of 0 is one; a score that JSON cannot hold is none."""
+    made = flat("a", "x") | {"expected": ["x"]}
+    source = made["sources"][0]
+    assert ranked(made, None, 3) == [
+        {"rank": 1, "name": "x", "url": "https://docs.example/fees", "score": 1.0, "text": "text", "expected": True}
+    ]
+    for score, told in ((0.0, 0.0), (0.123456, 0.1235), (1.7976931348623157e308, None), (float("nan"), None)):
+        (line,) = ranked(made | {"sources": [source | {"score": score, "url": "x.md", "text": None}]}, None, 3) or []
+        assert line == {"rank": 1, "name": "x", "expected": True} | ({} if told is None else {"score": told})
+    assert ranked(made | {"sources": None}, None, 3) is None
+    assert ranked(made | {"sources": []}, None, 3) == []
+
+
+def test_a_title_stands_beside_a_name_that_is_another() -> None:
+    """Where titles are compared the name is the title."""
+    made = flat("a", "x")
+    titled = [made["sources"][0] | {"title": "X page"}]
+    assert [(e["name"], e.get("title")) for e in ranked(made | {"sources": titled}, None, 3) or []] == [("x", "X page")]
+    by_title = made | {"sources": titled, "by_title": True, "expected": ["x PAGE"]}
+    assert [(e["name"], e.get("title"), e.get("expected")) for e in ranked(by_title, None, 3) or []] == [
+        ("X page", None, True)
+    ]
+
+
+@pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
+def test_far_below_k_only_what_is_expected_is_listed(k: int, ranks: Iterable[int]) -> None:
+    """At least twelve ranks are, whatever k is."""
+    made = flat("a", *(f"c{rank}" for rank in range(1, 31))) | {"expected": ["c20"]}
+    assert [each["rank"] for each in ranked(made, None, k) or []] == list(ranks)
+
+
+def test_a_text_that_is_another_is_marked() -> None:
+    """By the digest of the whole text; where one side kept none nothing is said."""
+    before, after = flat("a", "x", "y"), flat("a", "x", "y")
+    after["sources"][0]["text_digest"] = "another"
+    after["sources"][1]["text_digest"] = None
+    assert [each.get("changed") for each in ranked(after, before, 3) or []] == [True, None]
+
+
+def test_expected_sources_that_were_not_returned_are_named() -> None:
+    """As the golden set writes them."""
+    assert missing(flat("a", "x")) == ["fees#refunds"]
+    assert missing(flat("a", "fees#refunds")) == []
+    titled = flat("a") | {"by_title": True, "expected": ["My PAGE", "Other"]}
+    titled["sources"] = [{"chunk_id": "x", "title": "my page"}]
+    assert missing(titled) == ["Other"]
+    assert missing(flat("a") | {"expected": None}) == []
+
+
+def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> None:
+    """By its name; one that a side did not keep, or that is the same, is not."""
+    before, after = flat("a", "x"), flat("a", "x")
+    assert source_texts(before, after, "x") is None
+    after["sources"][0]["text"] = "another"
+    assert source_texts(before, after, "x") == ("text", "another")
+    assert source_texts(before, after, "y") is None
+    assert source_texts(before, after | {"sources": None}, "x") is None
+
+
+# Culprits
+
+
+def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demoted") -> Change:
+    """A question whose expected source was pushed down by another one."""
+    source = source or f"s{key}"
+    cause = Cause(kind, "it fell", source, 1, 4, by, "https://docs.example/link")
+    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *([by] if by else []), source))
+
+
+def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
+    return [(each.name, each.what, each.ids, each.link) for each in culprits(made)]
+
+
+def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_out() -> None:
+    """Each question is told once, under what made most of them worse; the link leads there."""
+    flips = (demoted("1", "P"), demoted("2", "P"), demoted("3", "Q"), demoted("4", None, "s9", "source_lost"))
+    assert told(comparison(flips=flips, lost=(), drops=(demoted("5", "P"),), fixes=(demoted("6", "P"),))) == [
+        ("P", "took the place of expected sources", ["1", "2", "5"], "https://docs.example/link"),
+        ("s3", "is returned lower", ["3"], None),  # the link of its cause is that of Q
+        ("s9", "is no longer returned", ["4"], "https://docs.example/link"),
+    ]
+
+
+def test_a_source_that_many_push_out_is_told_itself() -> None:
+    """Rather than each of them."""
+    flips = (demoted("1", "P", "s"), demoted("2", "P", "s"), demoted("3", "Q", "s"))
+    assert told(comparison(flips=flips, lost=(), drops=())) == [("s", "is returned lower", ["1", "2", "3"], None)]
+
+
+def test_where_no_source_is_concerned_the_cause_is_told() -> None:
+    """All such questions together, for each cause; of errors for each message."""
+    answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
+    made = comparison(flips=(answered, replace(answered, id="2")), drops=())
+    assert told(made) == [
+        ("", "same sources, another answer", ["1", "2"], None),
+        ("", "error: target_timeout: no response within 60 s", ["8"], None),
+    ]
+
+
+def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
+    """Once each, as many as there is room for; a page that has no other name than its chunk has none."""
+    flips = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
+    for flip in flips:
+        for row_ in filter(None, (flip.before, flip.after)):
+            row_["sources"][0]["title"] = "The page"
+    (one,) = culprits(comparison(flips=tuple(flips), lost=(), drops=()))
+    assert (one.name, one.what, len(one.ids)) == ("The page", "has another text now", 10)
+    assert one.parts == [f"page#{place}" for place in range(9)]
+    assert one.first_parts == one.parts[:6]
+    assert one.first_ids == one.ids[:8]
+    assert Culprit("x", "", parts=["x"]).first_parts == []
+
+
+def test_a_source_without_rows_is_told_by_its_name() -> None:
+    """As the cause names it; javascript is no link."""
+    flip = replace(demoted("1", None, "s", "source_lost"), before=None, after=None)
+    flip = replace(flip, cause=replace(flip.cause, link="javascript:alert(1)"))
+    assert told(comparison(flips=(flip,), lost=(), drops=())) == [("s", "is no longer returned", ["1"], None)]
+
+
+def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
+    """At most eight; nothing where nothing got worse."""
+    flips = [demoted(f"{page}-{place}", None, f"s{page}") for page in range(12) for place in range(1 + page % 3)]
+    made = culprits(comparison(flips=tuple(flips), lost=(), drops=()))
+    assert [len(each.ids) for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
+    assert culprits(quiet()) == []
+
+
+# The past
+
+
+def past(
+    recall: float | None,
+    k: int = 3,
+    digest: str = "0123",
+    status: str = "FINISHED",
+    judge: str = "none",
+    run_id: str = "r",
+    **other: float,
+) -> PastRun:
+    """A run of the golden set as its history has it."""
+    metrics = ({} if recall is None else {"recall_at_k": recall}) | other
+    signature = SIGNATURE.model_copy(update={"golden_digest": digest, "k": k, "judge": judge})
+    return PastRun(run_id, "n", 0, status, "u", metrics, signature=signature)
+
+
+def test_the_past_is_of_the_same_questions_at_the_same_k() -> None:
+    """Oldest first, this run last; runs of another k or golden set, with errors, or that did not end are out."""
+    others = [past(0.1, k=5), past(0.2, digest="4567"), past(0.3, status="KILLED"), replace(past(0.4), signature=None)]
+    others += [
+        replace(past(0.4), num_errors=1),
+        replace(past(0.4), num_questions=7),
+        replace(past(0.4), counts={"recall_at_k": 2}),
+    ]
+    newest_first = [past(0.99), past(0.9, run_id="this"), *others, past(None), past(0.5)]
+    (line,) = past_lines(newest_first, "this")
+    assert (line.title, line.first, line.last, line.runs) == ("Recall@3", "0.500", "0.900", 2)
+    assert [each["d"] for each in Page(line.plot).every("path")] == ["M5.0 29.0L155.0 5.0"]
+    label = "Recall@3 over 2 runs, this one last: from 0.500 to 0.900"
+    assert Page(line.plot).every("svg")[0]["aria-label"] == label
+    assert past_lines(newest_first, "another") == []
+    assert past_lines(newest_first, None) == []
+
+
+def test_a_line_of_the_judge_is_of_one_judge() -> None:
+    """Recall does not depend on who judged; the judge's score and passing do."""
+    runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
+    lines = {line.title: line.runs for line in past_lines(runs, "new")}
+    assert lines == {"Recall@3": 3, "Passed": 2, "Judge score": 2}
+
+
+def test_one_run_is_no_past() -> None:
+    """Neither is a metric that one run of several measured."""
+    assert past_lines((), "r") == []
+    assert past_lines((past(0.5),), "r") == []
+    assert [line.title for line in past_lines((past(0.5, mrr=0.1), past(None, mrr=0.2)), "r")] == ["MRR"]
+
+
+# The questions of a comparison
+
+
+def test_questions_come_by_what_became_of_them() -> None:
+    """Flips, lost, lower, fixed, and the same; a fix has no cause."""
+    same = flat("It is.", "fees#refunds") | {"id": "1", "passed": True}
+    made = comparison(fates={}, same=(same,))
+    told_ = list(changed_questions(made))
+    assert [(each["group"], each["id"]) for each in told_] == [
+        ("flip", "7"),
+        ("lost", "8"),
+        ("drop", "10"),
+        ("fix", "9"),
+        ("same", "1"),
+    ]
+    assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
+    flip, unchanged = told_[0], told_[-1]
+    assert (flip["was"], flip["now"]) == ("pass", "fail")
+    assert flip["also"] == [f"context_changed: {REWORDED.detail}"]
+    assert flip["link"] == "https://docs.example/fares"
+    assert ["removed", "30 "] in [list(piece) for piece in flip["diff"]]
+    assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
+    assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")
+
+
+@pytest.mark.parametrize(
+    ("row_", "now"), [({"passed": None}, None), ({"passed": False}, "fail"), ({"error": "target_error: x"}, "error")]
+)
+def test_what_is_the_same_says_what_it_is(row_: FlatRow, now: str | None) -> None:
+    """Of one that could not be measured nothing is said."""
+    (*_, last) = changed_questions(quiet(fates={}, same=(flat("a") | row_,)))
+    assert (last["group"], last.get("now")) == ("same", now)
+
+
+@pytest.mark.parametrize(
+    ("change", "excused", "note"),
+    [
+        (FLIP, None, None),
+        (replace(FLIP, accepted="accepted by me, today: known"), True, "accepted by me, today: known"),
+        (replace(FLIP, repeat=Repeat(3, 3, 0, "scatter")), True, "scatter: failed 0 of 3 times again"),
+        (replace(FLIP, repeat=Repeat(3, 1, 2, "real")), None, "real: failed 2 of 3 times again"),
+    ],
+)
+def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool | None, note: str | None) -> None:
+    """It was accepted, or passed whenever it was asked again."""
+    (told_,) = changed_questions(quiet(flips=(change,)))
+    assert told_.get("excused") == excused
+    assert (note or "") in told_.get("note", "")
+    assert bool(told_.get("note")) == bool(note)
+
+
+@pytest.mark.parametrize(("questions", "characters"), [(0, 6000), (1, 6000), (1000, 4000), (10_000, 400), (10**6, 200)])
+def test_answers_share_a_budget(questions: int, characters: int) -> None:
+    """The more questions, the less of each."""
+    assert longest(questions) == characters
+    rows = [flat("x" * 10_000, "c") | {"expected_answer": "y" * 10_000}]
+    (made,) = run_questions(rows, 3, longest(questions), "off", "r", {})
+    assert made["sides"][0]["answer"] == "x" * (characters - 1) + "…"
+    assert len(made["sides"][0]["wanted"]) == characters
+
+
+def test_words_are_compared_in_the_first_changes_only() -> None:
+    """The others show both answers."""
+    flips = tuple(replace(FLIP, id=str(place)) for place in range(WORD_DIFFS + 2))
+    made = list(changed_questions(quiet(flips=flips)))
+    assert ["diff" in each for each in made] == [True] * WORD_DIFFS + [False] * 2
+    assert all(len(each["sides"]) == 2 for each in made)
+
+
+def test_the_text_of_a_source_is_compared_where_it_is_the_cause() -> None:
+    """And the answers only where they differ."""
+    before, after = flat("Yes.", "x"), flat("Yes.", "x")
+    before["sources"][0]["text"], after["sources"][0]["text"] = "Within 30 days.", "Within 14 days."
+    cause = Cause("source_text_changed", "the text of `x` changed", "x", 1, 1)
+    (made,) = changed_questions(quiet(flips=(replace(FLIP, cause=cause, before=before, after=after),)))
+    assert made["texts"] == [("same", "Within "), ("removed", "30 "), ("added", "14 "), ("same", "days. ")]
+    assert "diff" not in made
+    other = replace(cause, source="another")
+    (made,) = changed_questions(quiet(flips=(replace(FLIP, cause=other, before=before, after=after),)))
+    assert "texts" not in made
+
+
+def test_traces_are_linked_where_there_are_any() -> None:
+    """Each side to its own; a saved file has none."""
+    linked = replace(CANDIDATE, trace_link="http://m/#")
+    traced = [replace(linked, traces="failed"), replace(linked, traces="all")]
+    before, after = (FLIP.before or {}) | {"passed": True}, (FLIP.after or {}) | {"passed": False}
+    made = quiet(
+        baseline=replace(traced[1], run_id="b"), candidate=traced[0], flips=(replace(FLIP, before=before, after=after),)
+    )
+    page = Page(comparison_html(made))
+    assert [each.get("trace") for each in page.questions[0]["sides"]] == [trace_id_of("b", "7"), trace_id_of("c1", "7")]
+    assert page.data["traces"] == ["http://m/#", "http://m/#"]
+    saved = Page(comparison_html(replace(made, baseline=replace(made.baseline, run_id=None))))
+    assert [each.get("trace") for each in saved.questions[0]["sides"]] == [None, trace_id_of("c1", "7")]
+
+
+def test_which_questions_have_a_trace() -> None:
+    """Those that failed or did not pass, or all, or none."""
+    rows: list[FlatRow] = [{"error": "x", "passed": None}, *({"error": None, "passed": p} for p in (False, None, True))]
+    assert [has_trace("all", each) for each in rows] == [True] * 4
+    assert [has_trace("failed", each) for each in rows] == [True, True, False, False]
+    assert [has_trace("off", each) for each in rows] == [False] * 4
+    assert trace_id_of("a", "b") == trace_id_of("a", "b") != trace_id_of("ab", "")
+    assert re.fullmatch("tr-[0-9a-f]{32}", trace_id_of("a", "b"))
+
+
+# The page of a comparison
+
+
+def test_a_comparison_says_first_what_it_came_to() -> None:
+    """The verdict, its reasons, the figures with their counts and intervals, criteria, groups and runs."""
+    page = Page(comparison_html(comparison()))
+    assert_inert(page)
+    words = page.words
+    assert words.index("Regression") < words.index("recall_at_k went from 0.800 to 0.700") < words.index("Questions")
+    assert "Recall@3 regression 0.800 → 0.700 ▼ -0.100 (12.5 % worse)" in words
+    assert "n 20; tolerated 5 %" in words
+    assert "missed hit_rate > 0.8" in words
+    assert "fares#refunds took the place of expected sources 2 7 10" in words
+    assert "domain travel 20 questions" in words
+    assert "bm25 floor 3 c1" in words
+    assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links
+    assert page.data["labels"] == ["Baseline", "Candidate"]
+    assert page.data["causes"] == {
+        "source_demoted": "an expected source is returned lower",
+        "target_failed": "the target failed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind", "words"),
+    [("ok", "ok", "No regression"), ("regression", "bad", "Regression"), ("unknown", "warn", "Could not tell")],
+)
+def test_the_verdict_is_the_title(verdict: Any, kind: str, words: str) -> None:
+    """Of the window too; the class says it in colour."""
+    page = Page(comparison_html(quiet(verdict=verdict)))
+    assert page.words.startswith(f"{words}: travel")
+    assert {"class": f"card verdict {kind}"} in page.every("section")
+
+
+def test_a_run_against_itself_shows_no_empty_part() -> None:
+    """No criteria, culprits, groups, hints or past."""
+    page = Page(comparison_html(quiet(metrics=(MRR,))))
+    assert_inert(page)
+    assert [each.get("id") for each in page.every("h2")] == ["questions", None]
+    assert page.questions == []
+
+
+def test_groups_stand_worst_first_on_one_axis() -> None:
+    """Domains first, those that regressed before the others; a kind that says nothing new is folded."""
+    page = Page(comparison_html(comparison()))
+    assert page.words.index("domain travel") < page.words.index("domain rail")
+    only = tuple(group for group in comparison().groups if group.kind == "difficulty")
+    many = replace(only[0], metrics=(replace(RECALL, regressed=False, threshold=None),))
+    folded = Page(comparison_html(comparison(groups=(*comparison().groups, many, replace(many, name="hard")))))
+    assert "By other groups" in folded.words
+
+
+def test_past_and_hints_are_shown() -> None:
+    """The line of each metric, and what is low."""
+    page = Page(comparison_html(comparison(history=(past(0.7, run_id="c1"), past(0.8)))))
+    assert "Recall@3 0.800 → 0.700 2 runs, this one last" in page.words
+    assert "Recall@3 is not above 0.8" in page.words
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"num_common": 4, "fates": {}}, "All 4 common questions"),
+        (
+            {"num_common": 15, "fates": {"lower score": 12}},
+            "4 of 15 common questions, the worst first: all others, 1 of 12 lower score.",
+        ),
+        (
+            {"num_common": 20_004, "fates": {"identical": 20_000}, "same": (flat("a"),)},
+            "5 of 20,004 common questions, the worst first: all others, 1 of 20,000 identical.",
+        ),
+    ],
+)
+def test_how_many_questions_the_page_lists_is_said(fields: dict[str, Any], sentence: str) -> None:
+    """And which."""
+    assert sentence in Page(comparison_html(comparison(**fields))).words
+
+
+def test_foreign_text_in_a_comparison_is_text() -> None:
+    """It makes no element, attribute, link or script, ends no element, and can be read."""
+    page = Page(comparison_html(hostile()))
+    assert_inert(page)
+    assert {tag for tag, _ in page.elements} - {tag for tag, _ in Page(comparison_html(comparison())).elements} == set()
+    assert "<script>alert(1)</script> [x](javascript:alert(1))" in page.words
+    assert "<script>alert(1)</script>" in page.questions[0]["q"]
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", comparison_html(hostile()))
+
+
+# The page of a run
+
+
+def reader(rows: list[FlatRow], asked: list[Any] | None = None) -> run_page.Read:
+    """Rows as a run's table gives them; `asked` hears what for."""
+
+    def read(columns: list[str] | None, ids: Collection[str] | None) -> Iterable[FlatRow]:
+        if asked is not None:
+            asked.append((columns, None if ids is None else len(ids)))
+        wanted = None if ids is None else set(ids)
+        return (each for each in rows if wanted is None or each["id"] in wanted)
+
+    return read
+
+
+def run_of(rows: list[FlatRow], around: Around | None = None, **fields: Any) -> Page:
+    """The page of a run with these rows."""
+    totals = dict(result().totals) | {
+        "num_questions": len(rows),
+        "num_errors": sum(bool(each["error"]) for each in rows),
+    }
+    return Page(run_html(result(**{"totals": totals, **fields}), reader(rows), around or Around("the run")))
+
+
+def outcomes() -> list[FlatRow]:
+    """One question of each outcome, the good one first."""
+    made = rows_of([question(key, expected_answer="So.") for key in "abcd"], {})
+    made[1] |= {"passed": None}
+    made[2] |= {"passed": False, "hit": 0.0}
+    made[3] |= {"passed": None, "error": "target_timeout: no response within 60 s", "sources": None, "answer": None}
+    return made
+
+
+def test_questions_of_a_run_stand_failed_first() -> None:
+    """Each with why it did not pass, and what a person said of it."""
+    page = run_of(outcomes(), Around("the run", accepted={"c": "accepted by me, today: known \x1b"}))
+    assert_inert(page)
+    assert [(each["id"], each["group"]) for each in page.questions] == [
+        ("d", "error"),
+        ("c", "fail"),
+        ("b", "unmeasured"),
+        ("a", "pass"),
+    ]
+    assert page.question("d")["detail"] == "target_timeout: no response within 60 s"
+    assert page.question("c")["detail"] == "not in the first 5: c!"
+    assert page.question("c")["note"] == "accepted by me, today: known �"
+    assert "detail" not in page.question("a")
+    (given_,) = page.question("a")["sides"]
+    assert (given_["answer"], given_["wanted"]) == ("It is so.", "So.")
+    assert [source["name"] for source in given_["sources"]] == ["a!", "other"]
+    assert given_["scores"][0] == ["Recall@5", "1.000"]
+    assert page.question("d")["sides"][0]["sources"] is None
+    assert "All 4 questions." in page.words
+    assert "1 error is in no mean. 1 × target_timeout: no response within 60 s (d)" in page.words
+
+
+def test_figures_have_their_counts_and_shares_their_interval() -> None:
+    """Of yes and no the Wilson interval; precision beside what it can reach."""
+    metrics = {"pass_rate": 0.5, "recall_at_k": 0.25, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "hit_rate": 1.0}
+    counts = dict.fromkeys(metrics, 10) | {"recall_at_k": 1234}
+    page = run_of(outcomes(), metrics=metrics, counts=counts)
+    assert page.words.startswith("5 of 10 questions passed: set")
+    assert "Passed 0.500 95 %: 0.237 to 0.763; n 10" in page.words
+    assert "Recall@5 0.250 n 1,234" in page.words
+    assert "Precision@5 0.100 of at most 0.200 10" in page.words
+    assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "low", "high"),
+    [(0.0, 10, 0.0, 0.2775), (0.5, 10, 0.2366, 0.7634), (1.0, 1, 0.2065, 1.0), (0.9, 1000, 0.8799, 0.9171)],
+)
+def test_the_interval_of_a_share_is_wilsons(share: float, n: int, low: float, high: float) -> None:
+    """Computed by hand; it never leaves [0, 1], and is no point where all or none did."""
+    assert share_interval(share, n) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(("share", "n"), [(-0.1, 5), (1.1, 5), (0.5, 0), (float("nan"), 5)])
+def test_a_share_out_of_range_is_refused(share: float, n: int) -> None:
+    """With what it has to be."""
+    with pytest.raises(ValueError, match=r"it lies in \[0, 1\], over at least 1"):
+        share_interval(share, n)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "headline"),
+    [
+        ({}, "", "Nothing could be measured"),
+        ({"status": "KILLED"}, "warn", "Stopped before the end"),
+        ({"criteria": (Checked(CRITERION, 0.9, met=True),)}, "ok", "Nothing could be measured"),
+        ({"criteria": (Checked(CRITERION, 0.7, met=False),)}, "bad", "Nothing could be measured"),
+        ({"criteria": (Checked(CRITERION, None, met=None),)}, "warn", "Nothing could be measured"),
+        ({"totals": dict(result().totals) | {"num_errors": 1}}, "warn", "Nothing could be measured"),
+    ],
+)
+def test_a_run_says_first_how_it_went(fields: dict[str, Any], kind: str, headline: str) -> None:
+    """Criteria decide whether that is good; failures and what was not measured are a warning."""
+    page = Page(run_html(result(**fields), reader([]), Around("n")))
+    assert page.words.startswith(headline)
+    assert {"class": f"card verdict {kind}"} in page.every("section")
+
+
+def test_groups_past_and_notes_of_a_run() -> None:
+    """Groups with their counts, the last runs of the same questions, what is worth knowing."""
+    signature = SIGNATURE.model_copy(update={"k": 5})
+    around = Around("n", history=(past(0.9, k=5), past(0.5, k=5)))
+    page = run_of(outcomes(), around, signature=signature, notes=("Mind <b>this</b>.",))
+    assert "d 0.500 n 4 easy 1.000 n 1" in page.words
+    assert "Recall@5 0.500 → 0.900 2 runs, this one last" in page.words
+    assert "Mind <b>this</b>." in page.words
+    lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
+    assert "By domain and difficulty" not in lone.words
+    assert lone.links == ["#questions"]
+
+
+def test_traces_of_a_run_are_linked_where_there_are_any() -> None:
+    """Of the questions that have one."""
+    page = run_of(outcomes(), Around("n", traces="failed", trace_link="http://m/#"))
+    assert {q["id"]: q["sides"][0].get("trace") for q in page.questions} == {
+        "a": None,
+        "b": None,
+        "c": trace_id_of("r", "c"),
+        "d": trace_id_of("r", "d"),
+    }
+    assert page.data["traces"] == ["http://m/#"]
+    assert run_of(outcomes(), Around("n", trace_link="javascript:x")).data["traces"] == [None]
+
+
+def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample() -> None:
+    """The ids are read first, then the rows of those that are listed; none is read whole for nothing."""
+    good = outcomes()[0]
+    rows = [good | {"id": str(place)} for place in range(run_page.LISTED + 1)]
+    for place in (5_000, 9_999, 10_000):
+        rows[place] |= {"passed": False}
+    rows[7_000] |= {"error": "target_error: x", "passed": None}
+    asked: list[Any] = []
+    totals = dict(result().totals) | {"num_questions": len(rows)}
+    page = Page(run_html(result(totals=totals), reader(rows, asked), Around("n")))
+    assert asked == [(["id", "passed", "error"], None), (None, 4 + run_page.SAMPLED)]
+    assert [each["id"] for each in page.questions[:5]] == ["7000", "5000", "9999", "10000", "0"]
+    assert len(page.questions) == 4 + run_page.SAMPLED
+    assert "2,004 of 10,001 questions: those that did not pass, and a sample of the others." in page.words
+
+
+def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -> None:
+    """It stays small, and does not claim to hold them all."""
+    bad = outcomes()[2]
+    rows = [bad | {"id": str(place)} for place in range(run_page.LISTED + 1)]
+    totals = dict(result().totals) | {"num_questions": len(rows)}
+    page = Page(run_html(result(totals=totals), reader(rows), Around("n")))
+    assert len(page.questions) == run_page.LISTED - run_page.SAMPLED
+    assert "8,000 of 10,001 questions: the first 8,000 that did not pass" in page.words
+
+
+@pytest.mark.parametrize("fields", [{}, {"serve_command": None, "link": "javascript:alert(1)"}])
+def test_foreign_text_in_a_run_is_text(fields: dict[str, Any]) -> None:
+    """In every column, name and label."""
+    evil = outcomes()[0]
+    source = evil["sources"][0] | dict.fromkeys(("chunk_id", "title", "url", "text"), EVIL)
+    texts = ("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "error")
+    evil |= {**dict.fromkeys(texts, EVIL), "sources": [source], "expected": [EVIL], "tool_calls": [EVIL]}
+    evil |= {"verdicts": [{"judge": EVIL, "reasoning": EVIL}]}
+    signature = SIGNATURE.model_copy(update={"golden": EVIL, "target": EVIL, "judge": EVIL})
+    groups = {EVIL: {"recall_at_k": (0.5, 4)}, "d": {"recall_at_k": (0.5, 4)}}
+    around = Around(EVIL, "all", "javascript:alert(1)", accepted={EVIL: EVIL})
+    page = run_of([evil], around, signature=signature, groups=groups, notes=(EVIL,), **fields)
+    assert_inert(page)
+    assert "<script>alert(1)</script>" in page.questions[0]["sides"][0]["verdicts"][0][1]
+
+
+# Size
+
+
+def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[FlatRow], list[FlatRow]]:
+    """The rows of two runs of five sources each, of which the first `flips` went from pass to fail.
+
+    Those that no page can list, behind the first 10,000, are what is read of every question alone.
+    """
+    given_ = found("0!", "x1", "x2", "x3", "x4", answer=answer)
+    good: FlatRow = dict.fromkeys(schema().names) | row(question("0"), given_)
+    good["sources"] = [each | {"text": texts} for each in good["sources"]]
+    bad = good | {"passed": False, "hit": 0.0, "recall_at_k": 0.0, "reciprocal_rank": 0.0, "answer": f"No. {answer}"}
+    bad["sources"] = [*good["sources"][1:], good["sources"][1] | {"chunk_id": "x5"}]
+    light = {name: good[name] for name in ALWAYS}
+    before = [(good if place < 10_000 else light) | {"id": f"q{place}", "position": place} for place in range(count)]
+    worse = [bad | {"id": each["id"], "position": each["position"]} for each in before[:flips]]
+    return before, [*worse, *before[flips:]]
+
+
+def from_a_table(made: Side, rows: list[FlatRow], path: Path) -> Side:
+    """The side, whose questions that are the same are read from a table as those of a run are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)
+    return replace(made, brief=partial(_brief, path))
+
+
+def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path) -> None:
+    """Every question is listed, its sources by name; words are compared in the first changes only."""
+    answer = " ".join(f"word{place}" for place in range(80))[:600]
+    before, after = many(10_000, 500, answer, "text " * 100)
+    made = compare(side(before), from_a_table(side(after), after, tmp_path / "rows.parquet"), resamples=100)
+    assert (len(made.flips), made.count("identical"), len(made.same)) == (500, 9_500, 9_500)
+    assert all(source.get("text") is None for row_ in made.same for source in row_["sources"])
+
+    page = Page(comparison_html(made))
+
+    assert page.size < 15_000_000
+    assert len(page.questions) == 10_000
+    assert sum("diff" in each for each in page.questions) == WORD_DIFFS
+    assert [len(each["sides"][-1]["sources"]) for each in page.questions] == [5] * 10_000
+    texts = [any("text" in source for source in each["sides"][0]["sources"]) for each in page.questions]
+    assert texts == [True] * WHOLE_ROWS + [False] * 9_800
+    assert "All 10,000 common questions." in page.words
+
+
+def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample() -> None:
+    """Below 15 MB in seconds, each regression with its cause and both sides."""
+    before, after = many(100_000, 2_500, "It is so. " * 60, None)
+    made = compare(side(before), side(after), resamples=100)
+    started = time.perf_counter()
+    text = comparison_html(made)
+    assert time.perf_counter() - started < 10
+
+    page = Page(text)
+
+    assert page.size < 15_000_000
+    groups = [each["group"] for each in page.questions]
+    assert groups == ["flip"] * 2_500 + ["same"] * SAMPLED
+    assert [len(each.get("sides", ())) for each in page.questions[:2_500]] == [2] * 2_500
+    assert {each["cause"] for each in page.questions[:2_500]} == {"source_lost"}
+    assert "4,500 of 100,000 common questions, the worst first: all others, 2,000 of 97,500 identical." in page.words
+
+
+@pytest.mark.parametrize(("questions", "k"), [(10_000, 5), (1_000, 100)])
+def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None:
+    """However many sources a question has, and however long their texts are."""
+    one = flat("It is so. " * 60, *(f"page{place}#part" for place in range(k)))
+    one["sources"] = [each | {"text": "text " * 100} for each in one["sources"]]
+    rows = [one | {"id": str(place)} for place in range(questions)]
+    signature = result().signature.model_copy(update={"k": k})
+    totals = dict(result().totals) | {"num_questions": questions}
+    page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))
+    assert len(page.encode()) < 15_000_000
+
+
+def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
+    """It stands in a group of its own with both sides, and what rose."""
+    asked = [question("a"), question("b")]
+    was = side(rows_of(asked, {"a": found("x", "a!")}), "was")
+    made = compare(was, side(rows_of(asked, {}), "now"))
+    assert [each.id for each in made.gains] == ["a"]
+    assert (made.count("higher score"), made.count("identical")) == (1, 1)
+    assert [key for key, _, _ in made.unchanged] == ["b"]
+    gained, same = changed_questions(made)
+    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert "cause" not in gained
+    assert same["group"] == "same"
+    assert "All 2 common questions" in comparison_html(made)

@@ -1,0 +1,100 @@
+"""JUnit XML of a comparison: what a CI server reads out of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.compare.comparison import Comparison, Outcome
+from evaltrack.report.comparison.junit import comparison_junit
+from tests.comparisons import DROP, FLIP, comparison, hostile, quiet
+
+
+def cases(made: Comparison, unchanged: list[tuple[str, str, Outcome]] | None = None) -> dict[tuple[str, str], str]:
+    """How each test case ended, by class and name."""
+    root = ET.fromstring(comparison_junit(replace(made, unchanged=tuple(unchanged or ()))).encode())
+    return {(case.attrib["classname"], case.attrib["name"]): ended(case) for case in root.iter("testcase")}
+
+
+def ended(case: ET.Element) -> str:
+    """`passed`, or the name of the element that says otherwise."""
+    return next((child.tag for child in case if child.tag != "system-out"), "passed")
+
+
+def test_each_question_and_each_rule_is_a_test_case() -> None:
+    """Flips fail, lost questions are errors, what was not compared is skipped, the rest passes."""
+    assert cases(comparison(), [("1", "rail", "pass")]) == {
+        ("gate", "verdict"): "failure",
+        ("gate", "Recall@3"): "failure",
+        ("gate", "MRR"): "passed",
+        ("gate", "Recall@3 in domain travel"): "failure",
+        ("gate", "MRR in domain travel"): "passed",
+        ("travel", "7"): "failure",
+        ("travel", "8"): "error",
+        ("travel", "9"): "passed",
+        ("travel", "10"): "passed",
+        ("travel", "28"): "skipped",
+        ("travel", "29"): "skipped",
+        ("travel", "30"): "skipped",
+        ("travel", "31"): "skipped",
+        ("rail", "1"): "passed",
+    }
+
+
+@pytest.mark.parametrize(("verdict", "how"), [("ok", "passed"), ("regression", "failure"), ("unknown", "error")])
+def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
+    """With all its reasons."""
+    made = quiet(verdict=verdict, reasons=("one", "two"))
+    assert cases(made)["gate", "verdict"] == how
+    assert "one\ntwo\n" in comparison_junit(made)
+
+
+@pytest.mark.parametrize("outcome", ["fail", "error", "not measured"])
+def test_what_failed_before_too_is_no_regression(outcome: Outcome) -> None:
+    """It is skipped, with a word on why."""
+    assert cases(quiet(), [("5", "d", outcome)])["d", "5"] == "skipped"
+    assert f'<skipped message="{outcome} on both sides" />' in comparison_junit(
+        replace(quiet(), unchanged=(("5", "d", outcome),))
+    )
+    assert cases(quiet(drops=(replace(DROP, was="fail", now="fail"),)))["travel", "10"] == "skipped"
+
+
+def test_the_totals_are_the_sums() -> None:
+    """Of each suite, and of the whole."""
+    root = ET.fromstring(comparison_junit(comparison()).encode())
+    assert [suite.attrib for suite in root] == [
+        {"name": "gate", "tests": "5", "failures": "3", "errors": "0", "skipped": "0"},
+        {"name": "travel", "tests": "8", "failures": "1", "errors": "1", "skipped": "4"},
+    ]
+    assert {name: root.attrib[name] for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "13",
+        "failures": "4",
+        "errors": "1",
+        "skipped": "4",
+    }
+
+
+def test_hostile_text_is_text() -> None:
+    """It parses back, and says what can be said."""
+    root = ET.fromstring(comparison_junit(replace(hostile(), unchanged=(("\x00\ud800", "\x1b", "pass"),))).encode())
+    (failure,) = root.findall("testsuite/testcase/failure[@message]")[-1:]
+    assert "<script>alert(1)</script>" in failure.attrib["message"]
+    assert root.findall("testsuite/testcase")[-1].attrib == {"classname": "-", "name": "-"}
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_parses_back(text: str) -> None:
+    """Also control characters and halves of surrogate pairs, which XML forbids."""
+    change = replace(FLIP, id=text, question=text, domain=text, cause=replace(FLIP.cause, detail=text, link=text))
+    ET.fromstring(comparison_junit(comparison(flips=(change,), reasons=(text,), edited=(text,))).encode())
+
+
+def test_many_flips_parse_back() -> None:
+    """None is left out: a CI server follows each question."""
+    made = comparison(flips=tuple(replace(FLIP, id=str(i), before=None, after=None) for i in range(20_000)))
+    root = ET.fromstring(comparison_junit(made).encode())
+    assert root.attrib["failures"] == "20003"

@@ -1,0 +1,328 @@
+"""Ten hard comparisons in every form that people and machines read: all of them say the same thing.
+
+One list of facts is taken from each comparison itself. Each rendering is brought down to lines, and held against it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from html.parser import HTMLParser
+from typing import Any, get_args
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.kinds import Fate
+from evaltrack.compare.pairing import NotComparableError
+from evaltrack.report.comparison.files import json_text
+from evaltrack.report.comparison.junit import comparison_junit
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.words import METRIC_TITLES, metric_title, number
+from tests.compared import question, rows_of
+from tests.hard_comparisons import HARD, compared
+
+FATES: tuple[Fate, ...] = get_args(Fate)
+GROUPS = {"flip": "broke", "drop": "lower score", "fix": "fixed", "new": "newly measured", "gain": "higher score"} | {
+    "other": "other content",
+    "same": "identical",
+    "lost": "lost",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a comparison came to, as every rendering must say it.
+
+    `metrics` holds title, both means and n as they are written, with the difference where it may be shown and the
+    one that may not be; `errors` a number and a message; `first` the first questions that broke.
+    """
+
+    verdict: str
+    not_compared: tuple[str, ...]
+    num_common: int
+    counts: dict[str, int]
+    metrics: tuple[tuple[str, ...], ...]
+    hidden: tuple[tuple[str, str], ...]
+    reasons: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...]
+    first: tuple[str, ...]
+    exit_code: int
+
+
+def facts(made: Comparison) -> Facts:
+    """Of the object alone: no word of any rendering is used but titles and forms of numbers."""
+    k, metrics, hidden = made.candidate.signature.k, [], []
+    for metric in made.metrics:
+        whole = metric.regressed or metric.measured is None or metric.measured[0] == metric.n
+        change = f"{metric.candidate - metric.baseline:+.3f}"
+        line = [metric_title(metric.name, k), number(metric.baseline), number(metric.candidate)]
+        if metric.delta and whole and abs(metric.delta) >= 0.0005 and abs(metric.delta) < 100:
+            line.append(change)
+        if metric.delta and not whole:
+            hidden.append((line[0], change))
+        metrics.append((*line, f"{metric.n:,}"))
+    apart = {"pass_rate": "pass", "judge_score": "judge score", "recall_at_k": "retrieval"}
+    return Facts(
+        verdict={"ok": "no regression", "regression": "regression", "unknown": "could not tell"}[made.verdict],
+        not_compared=tuple(words for name, words in apart.items() if name in made.left_out),
+        num_common=made.num_common,
+        counts={fate: count for fate, count in made.fates.items() if count},
+        metrics=tuple(metrics),
+        hidden=tuple(hidden),
+        reasons=tuple(reason for reason in made.reasons if reason != "no regression"),
+        errors=tuple((f"{each.count:,}", each.message) for each in made.errors),
+        first=tuple(flip.id for flip in made.flips[:5]),
+        exit_code={"ok": 0, "regression": 1, "unknown": 3}[made.verdict],
+    )
+
+
+@dataclass(frozen=True)
+class Said:
+    """A rendering as lines, its headline, and the questions that broke in the order in which it lists them."""
+
+    headline: str
+    lines: tuple[str, ...]
+    broke: tuple[str, ...]
+
+
+# From renderings to lines
+
+
+def terminal(made: Comparison) -> Said:
+    """A text of a wide terminal."""
+    lines = comparison_text(made, 250).splitlines()
+    broke = _after(lines, "broke (", r"- (\S+) \(")
+    return Said(lines[0].partition(": ")[0], tuple(lines), broke)
+
+
+def markdown(made: Comparison) -> Said:
+    """The page of a pull request, without what escapes and marks it."""
+    text = re.sub(r"<(?!!)[^>]*>|&#8203;|\*\*", "", comparison_markdown(made))
+    lines = [re.sub(r"\\(.)", r"\1", unescape(line)) for line in text.splitlines()]
+    return Said(
+        lines[1].partition(": ")[2], tuple(lines), _after(lines, "#### Broke (", r"(?:- )?(\S+) \(\w+\): pass to")
+    )
+
+
+def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
+    """What the pattern finds in the lines of one section."""
+    start = next((place for place, line in enumerate(lines) if line.startswith(title)), len(lines))
+    rest = lines[start + 1 :]
+    end = next(
+        (n for n, line in enumerate(rest) if re.match(r"(#### )?(lost|lower|fixed|newly|higher|other) ", line.lower())),
+        len(rest),
+    )
+    return tuple(found[1] for line in rest[:end] if (found := re.match(pattern, line)))
+
+
+def junit(made: Comparison) -> Said:
+    """The case of the verdict, and the cases that failed."""
+    root = ET.fromstring(comparison_junit(made))
+    gate = next(case for case in root.iter("testcase") if case.attrib["name"] == "verdict")
+    (told,) = gate
+    lines = (told.text or "").splitlines()
+    sentence = told.attrib.get("message") or next(line for line in lines if " against " in line)
+    tags = {"ok": "system-out", "regression": "failure", "unknown": "error"}
+    assert told.tag == tags[made.verdict]
+    broke = [
+        case for case in root.iter("testcase") if any("pass to fail" in (each.get("message") or "") for each in case)
+    ]
+    return Said(sentence.partition(": ")[0], tuple(lines), tuple(case.attrib["name"] for case in broke))
+
+
+def machine(made: Comparison) -> Said:
+    """JSON, each of its numbers written as people read it."""
+    told = json.loads(json_text(made))
+    lines = [*told["reasons"]]
+    counts = ", ".join(f"{count:,} {fate}" for fate, count in told["questions"].items() if count)
+    lines.append(f"{told['num_common']:,} common questions: {counts}")
+    for name, metric in told["metrics"].items():
+        whole = metric["regressed"] or metric["measured"]["baseline"] == metric["n"]
+        change = f"{metric['delta']:+.3f}" if whole else ""
+        title = metric_title(name, told["candidate"]["signature"]["k"])
+        lines.append(f"{title} {number(metric['baseline'])} {number(metric['candidate'])} {change} {metric['n']:,}")
+    lines += [f"{each['count']:,} × {each['message']}" for each in told["errors"]]
+    assert told["exit_code"] == {"ok": 0, "regression": 1, "unknown": 3}[told["verdict"]]
+    assert all(change["fate"] == "broke" for change in told["flips"])
+    return Said(told["headline"], tuple(lines), tuple(change["id"] for change in told["flips"]))
+
+
+class _Lines(HTMLParser):
+    """The text of a page, a line for each section, row, item, and paragraph outside of a figure."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.lines, self.data, self._figure, self._script = [""], "", False, False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "section":
+            self._figure = str(dict(attrs).get("class")).startswith("figure")
+        self._script = tag in ("script", "style")
+        if tag in ("section", "tr", "li", "h1", "main") or (tag == "p" and not self._figure):
+            self.lines.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._script = False
+
+    def handle_data(self, data: str) -> None:
+        if self._script:
+            self.data = data if data.startswith('{"k"') else self.data
+        else:
+            self.lines[-1] += f" {data.strip()}"
+
+
+def page(made: Comparison) -> Said:
+    """What is read on the page, and the questions that its script shows: as many as are counted, or it says so."""
+    found = _Lines(comparison_html(made))
+    lines = [" ".join(line.split()) for line in found.lines]
+    questions: list[dict[str, Any]] = json.loads(found.data)["questions"]
+    listed = next(line for line in lines if re.search(r"^(All|[\d,]+ of) [\d,]+ common question", line))
+    assert listed.startswith("All ") == (len(questions) == made.num_common)
+    assert f" {made.num_common:,} common question" in listed
+    for group, fate in GROUPS.items():
+        held, counted = sum(each["group"] == group for each in questions), made.fates[fate]  # type: ignore[index]
+        assert held == counted or f"{held:,} of {counted:,} {fate}" in listed
+    broke = tuple(each["id"] for each in questions if each["group"] == "flip")
+    return Said(next(line for line in lines if made.verdict and line), tuple(lines), broke)
+
+
+FORMS: dict[str, Callable[[Comparison], Said]] = {
+    "terminal": terminal,
+    "markdown": markdown,
+    "junit": junit,
+    "json": machine,
+    "page": page,
+}
+
+
+# The test
+
+
+@cache
+def hard(name: str) -> Comparison:
+    """The comparison of this name, made once."""
+    return HARD[name]()
+
+
+@cache
+def said(name: str, form: str) -> Said:
+    """What this rendering says of it."""
+    return FORMS[form](hard(name))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", HARD)
+def test_every_rendering_says_the_same(name: str, form: str) -> None:
+    """Verdict, what is not compared, counts that add up, metrics with their n, reasons, errors, the worst first."""
+    assert list(_faults(facts(hard(name)), said(name, form))) == []
+
+
+def _faults(wanted: Facts, told: Said) -> Iterator[str]:
+    """What a rendering does not say, or says otherwise."""
+    yield from _headline_faults(wanted, told.headline.lower())
+    yield from _count_faults(wanted, told.lines)
+    yield from _metric_faults(wanted, told.lines)
+    phrases = [*wanted.reasons, *(f"{count} × {message}" for count, message in wanted.errors)]
+    yield from (f"does not say: {phrase}" for phrase in phrases if not any(phrase in line for line in told.lines))
+    if told.broke[: len(wanted.first)] != wanted.first:
+        yield f"broke: {told.broke[:5]}"
+
+
+def _headline_faults(wanted: Facts, headline: str) -> Iterator[str]:
+    if not headline.startswith(wanted.verdict) or ("not compared" in headline) != bool(wanted.not_compared):
+        yield f"headline: {headline}"
+    yield from (f"headline lacks {part}" for part in wanted.not_compared if part not in headline)
+
+
+def _count_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
+    counted = next((line for line in lines if re.search(r"\d common questions?: ", line)), "")
+    told = {fate: int(count.replace(",", "")) for count, fate in re.findall(rf"([\d,]+) ({'|'.join(FATES)})", counted)}
+    if {fate: count for fate, count in told.items() if count} != wanted.counts:
+        yield f"counts: {counted}"
+    if sum(told.values()) != wanted.num_common or f"{wanted.num_common:,} common" not in counted:
+        yield f"does not add up to {wanted.num_common}: {counted}"
+
+
+def _metric_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
+    for metric in wanted.metrics:
+        pattern = r"(?!\w).*?(?<![\d.,])".join(map(re.escape, metric)) + r"(?![\d.])"
+        if not any(re.search(pattern, line) for line in lines):
+            yield f"no metric {metric}"
+    for title, change in wanted.hidden:
+        yield from (f"shows {change}: {line}" for line in lines if title in line and change in line)
+
+
+# What the ten are
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "counts"),
+    [
+        ("errors_on_one_side", "unknown", {"lost": 12, "fixed": 2, "identical": 26}),
+        ("another_judge", "ok", {"identical": 40}),
+        ("another_k", "ok", {"lower score": 40}),
+        ("ids_changed", "regression", {"broke": 40}),
+        ("all_flips", "regression", {"broke": 40}),
+        ("no_flips", "ok", {"lower score": 2, "higher score": 1, "other content": 37}),
+        ("one_question", "regression", {"broke": 1}),
+        ("ten_thousand", "regression", {"broke": 276, "lost": 2, "lower score": 500, "other content": 10_500}),
+        ("a_panel", "regression", {"broke": 5, "identical": 35}),
+        ("reasoning", "regression", {"broke": 5, "identical": 7}),
+    ],
+)
+def test_the_ten_are_what_they_are_called(name: str, verdict: str, counts: dict[str, int]) -> None:
+    """Else the test above would compare nothing with nothing."""
+    made = hard(name)
+    assert made.verdict == verdict
+    assert counts.items() <= {fate: count for fate, count in made.fates.items() if count}.items()
+
+
+def test_what_a_judge_ignored_says_is_said_in_full() -> None:
+    """In every form, word by word, and no flip in any."""
+    words = "No regression in retrieval; pass and judge score not compared"
+    assert {said("another_judge", form).headline.partition(": ")[0] for form in FORMS} == {words}
+
+
+def test_causes_are_counted_of_all_that_got_worse() -> None:
+    """276 broke, 500 fell, 2 were lost: 778, not those that are listed first."""
+    for form in ("terminal", "markdown", "page"):
+        lines = said("ten_thousand", form).lines
+        assert any("of 778 questions that got worse or were lost" in line for line in lines)
+
+
+def test_what_grew_by_losing_is_grey_and_says_so() -> None:
+    """Its cards have no change, no colour, and say over how many both means are."""
+    made = hard("errors_on_one_side")
+    text = comparison_html(made)
+    assert ("Recall@5", "+0.071") in facts(made).hidden
+    assert "on the 28 measured in both" in text
+    assert 'class="figure unknown"' in text
+    assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
+
+
+def test_precision_is_not_called_low_where_no_more_can_be_reached() -> None:
+    """One expected source of five places is 0.2, and 0.2 is all."""
+    assert "Precision@5 is not above" not in comparison_html(hard("no_flips"))
+    assert "Recall@5 is not above" in comparison_html(hard("all_flips"))
+
+
+@pytest.mark.parametrize(("part", "pair"), [("judge", ("kind", "strict")), ("k", (5, 3))])
+def test_what_is_not_ignored_is_refused(part: str, pair: tuple[Any, Any]) -> None:
+    """There is no rendering of it to disagree."""
+    rows = rows_of([question("a")], {})
+    with pytest.raises(NotComparableError, match=rf"{part} was .*{pair[0]}.* and is .*{pair[1]}"):
+        compared(rows, rows, **{part: pair})
+
+
+def test_every_metric_has_a_title() -> None:
+    """By which it is found in each rendering."""
+    assert {metric.name for name in HARD for metric in hard(name).metrics} <= METRIC_TITLES.keys()

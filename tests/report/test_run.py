@@ -1,0 +1,702 @@
+"""Renderings of a run: the words, the files, and foreign text as text."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
+from evaltrack.report.run import reasoning
+from evaltrack.report.run.evaluation_json import evaluation_json
+from evaltrack.report.run.json_form import run_json, run_summary
+from evaltrack.report.run.markdown import plain, run_note
+from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
+from evaltrack.report.run.terminal import print_run
+from evaltrack.report.words import (
+    METRIC_TITLES,
+    criterion_words,
+    judge_words,
+    low_metrics,
+    metric_title,
+    missed_words,
+    number,
+    one_line,
+)
+from evaltrack.rows.reader import read_table
+from evaltrack.rows.table import FlatRow, TableWriter, flatten
+from evaltrack.scoring.criteria import Checked, Criterion
+from evaltrack.scoring.measure import Rules, measure
+
+EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
+
+
+def row(position: int, text: str = "what?", **fields: object) -> Row:
+    """A row with defaults that matter to no test."""
+    question = Question.model_validate({"id": position, "question": text, "domain": "d", "expected_chunks": ["a#b"]})
+    made = {"position": position, "question": question, "started_at": 0, "seconds": 0}
+    return Row.model_validate(made | fields)
+
+
+def result(**fields: object) -> RunResult:
+    """A result with two metrics and no rows."""
+    made = RunResult(
+        run_id="r",
+        experiment_id="0",
+        status="FINISHED",
+        signature=Signature(golden="set", golden_digest="0", k=5, target="bm25:docs"),
+        metrics={"recall_at_k": 0.5, "precision_at_k": 0.1, "precision_at_k.max": 0.2},
+        counts={"recall_at_k": 4, "precision_at_k": 4, "precision_at_k.max": 4},
+        totals={
+            "num_questions": 5,
+            "num_measured": 5,
+            "num_errors": 0,
+            "num_negatives": 1,
+            "duplicates": 0,
+            "total_tokens": 0,
+            "num_judged": 0,
+            "judge_errors": 0,
+            "judge_tokens": 0,
+            "cached_verdicts": 0,
+        },
+        groups={"d": {"recall_at_k": (0.5, 4)}, "easy": {"recall_at_k": (1.0, 1)}},
+        seconds={"target_seconds.mean": 0.1, "target_seconds.p95": 0.2},
+        by_judge={},
+        cost_usd={},
+        criteria=(),
+        notes=(),
+        errors=(),
+        missed=(),
+        link="http://127.0.0.1:5000/#/experiments/0/runs/r",
+        serve_command="mlflow server --backend-store-uri sqlite:///mlflow.db",
+        read_rows=lambda: [],
+    )
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def judged_by(judge: str, **totals: int) -> RunResult:
+    """A result of a run with a judge."""
+    return result(
+        signature=result().signature.model_copy(update={"judge": judge}), totals={**result().totals, **totals}
+    )
+
+
+def shown(of: RunResult) -> str:
+    """What a terminal without colours shows."""
+    out = io.StringIO()
+    print_run(of, Console(file=out, width=100))
+    return out.getvalue()
+
+
+def test_every_mean_stands_beside_its_count() -> None:
+    """On the terminal and in the note, precision beside what it can reach."""
+    assert "Recall@5              0.500          4" in shown(result())
+    assert "0.100 of 0.200" in shown(result())
+    assert "| Recall@5 | 0.500 | 4 |" in run_note(result())
+    assert "| Precision@5 | 0.100 (at most 0.200) | 4 |" in run_note(result())
+
+
+@pytest.mark.parametrize("render", [shown, run_note])
+def test_failures_are_loud(render: object) -> None:
+    """How many errors there were, and that they are in no mean, is said in words; those of one message together."""
+    failed = row(3, failure=Failure(kind="target_error", message="no route"))
+    alike = tuple(row(place, failure=failed.failure) for place in (4, 6))
+    made = result(errors=(failed, *alike), totals={**result().totals, "num_errors": 3})
+    text = render(made)  # type: ignore[operator]
+    assert "3 errors are in no mean" in text
+    assert text.count("no route") == 1
+    assert "3, 4, 6" in text
+    assert "3 ×" in text
+
+
+def test_foreign_text_is_text() -> None:
+    """Markup, links, escapes and marks that reorder text do nothing in terminal and Markdown."""
+    made = result(missed=(row(1, EVIL, response=Response(sources=()), passed=False),))
+
+    note, terminal = run_note(made), shown(made)
+    for character in "\x1b\u202e":
+        assert character not in note + terminal
+    assert "<script" not in note
+    assert "](javascript" not in note
+    assert "`b`" not in note.replace("\\`", "")
+    assert len(plain("word " * 1000)) <= 161
+    assert plain("a|b_c") == r"a\|b\_c"
+
+
+def test_one_word_of_a_megabyte_stays_short() -> None:
+    """Long texts are cut with an ellipsis."""
+    assert one_line("x" * 1_000_000) == "x" * 159 + "…"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (row(1, response=Response(sources=(Source(chunk_id="x"),))), "not in the first 5: a#b"),
+        (row(1, response=Response(sources=())), "declined, but has an answer"),
+    ],
+)
+def test_a_miss_is_explained(made: Row, words: str) -> None:
+    """What was expected and what came instead."""
+    assert missed_words(made, 5) == words
+
+
+def test_a_negative_that_was_answered_and_a_tool_that_was_not_called_are_explained() -> None:
+    """Both have words of their own."""
+    negative = Question(id="n", question="?", domain="d", expected_chunks=())
+    tools = Question(id="t", question="?", domain="d", expected_chunks=("a",), expected_tools=("search", "page"))
+    called = Response(sources=(Source(chunk_id="a"),), tool_calls=(ToolCall(name="search"),))
+    base = {"position": 0, "started_at": 0, "seconds": 0, "response": called}
+
+    assert missed_words(Row.model_validate({**base, "question": negative}), 5) == "answered, but should have declined"
+    assert (
+        missed_words(Row.model_validate({**base, "question": tools, "scores": {"hit": 1.0}}), 5) == "not called: page"
+    )
+
+
+@pytest.mark.parametrize("expected", [["a"], None], ids=["hit", "judged only"])
+def test_an_answer_that_was_judged_too_low_is_explained(expected: list[str] | None) -> None:
+    """Where the sources were right, or none were expected, it is what the judge said that counts."""
+    asked = {"id": "q", "question": "?", "domain": "d", "expected_chunks": expected}
+    verdict = Verdict(judge="j", reasoning="It names the wrong city.", overall_score=0.25)
+    measured = measure(Question.model_validate(asked), Response(sources=(Source(chunk_id="a"),)), Rules(), [verdict])
+    missed = row(1, question=asked, verdicts=(verdict,), scores=measured.scores, passed=measured.passed)
+
+    assert missed.passed is False
+    assert missed_words(missed, 5) == "judged 0.250: It names the wrong city."
+
+
+def test_a_tool_that_a_judged_answer_did_not_call_is_explained() -> None:
+    """A missing tool is named before the verdict, also where nothing was expected of retrieval."""
+    asked = {"id": "q", "question": "?", "domain": "d", "expected_tools": ["search", "page"]}
+    verdict = Verdict(judge="j", reasoning="Right.", overall_score=1)
+    called = Response(answer="Paris.", tool_calls=(ToolCall(name="page"),))
+    measured = measure(Question.model_validate(asked), called, Rules(), [verdict])
+    missed = row(1, question=asked, response=called, verdicts=(verdict,), scores=measured.scores, passed=False)
+
+    assert measured.passed is False
+    assert missed_words(missed, 5) == "not called: search"
+
+
+def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
+    """A precision that cannot exceed 0.2 is not called low."""
+    low = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71}
+    (hint,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="python:app:ask"))
+    assert hint == (
+        "Recall@5 is not above 0.8: expected chunks might not be indexed, or the embedding model does not capture"
+        " semantic similarity, or query terms do not match the documents' vocabulary."
+    )
+    (lexical,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="bm25:docs"))
+    assert "embedding" not in lexical
+
+
+def test_every_metric_has_a_name_for_people() -> None:
+    """Each metric of a run has a title, with its k where it has one; what has none keeps its own name."""
+    assert set(METRIC_TITLES) == METRICS | {"combined_score_best"}
+    assert [metric_title(name, 7) for name in ("recall_at_k", "mrr", "other")] == ["Recall@7", "MRR", "other"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0.000"), (0.49563, "0.496"), (99.9994, "99.999"), (100, "100.0"), (2500, "2,500.0"), (-1234.56, "-1,234.6")],
+)
+def test_numbers_are_short(value: float, words: str) -> None:
+    """A score has three decimals, and a number of tokens one."""
+    assert number(value) == words
+
+
+# Who judged
+
+
+def test_that_nobody_judged_is_said_plainly() -> None:
+    """Without a judge the words, the terminal and the note say so, and what to do about it."""
+    words = "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
+    assert judge_words(result()) == words
+    assert words in shown(result()).replace("\n", " ")
+    assert plain(words, 400).replace("\\:", ":") in run_note(result())
+
+
+@pytest.mark.parametrize(
+    ("totals", "words"),
+    [
+        ({"num_judged": 0}, "judge openai:m: 0 judged, 0 tokens"),
+        ({"num_judged": 4, "judge_tokens": 12345}, "judge openai:m: 4 judged, 12,345 tokens"),
+        (
+            {"num_judged": 4, "cached_verdicts": 3, "judge_errors": 1, "judge_tokens": 9},
+            "judge openai:m: 4 judged, 9 tokens, 3 verdicts from the cache, 1 judge errors",
+        ),
+    ],
+)
+def test_who_judged_and_how_much(totals: dict[str, int], words: str) -> None:
+    """The judge stands with what it judged and used, what came from the cache, and where it failed."""
+    assert judge_words(judged_by("openai:m", **totals)) == words
+
+
+@pytest.mark.parametrize(
+    ("met", "value", "words"),
+    [
+        (True, 0.9, "recall_at_k >= 0.8: met (0.900)"),
+        (False, 0.5, "recall_at_k >= 0.8: missed (0.500)"),
+        (None, None, "recall_at_k >= 0.8: not measured"),
+    ],
+)
+def test_criteria_in_words(met: bool | None, value: float | None, words: str) -> None:
+    """A criterion stands with what came of it on the terminal and in the note; not measured is not missed."""
+    checked = Checked(Criterion("recall_at_k", ">=", 0.8), value, met)
+    assert criterion_words(checked) == words
+    assert words in shown(result(criteria=(checked,)))
+    assert plain(words).replace("\\:", ":") in run_note(result(criteria=(checked,)))
+
+
+def test_the_best_combined_score_stands_beside_the_mean() -> None:
+    """Both stand in terminal and note, over how many questions."""
+    made = result(
+        metrics={"combined_score": 0.4956, "combined_score_best": 1.2},
+        counts={"combined_score": 3, "combined_score_best": 3},
+    )
+    assert "Combined score  0.496          3" in shown(made)
+    assert "Combined, best  1.200          3" in shown(made)
+    assert "| Combined, best | 1.200 | 3 |" in run_note(made)
+
+
+@pytest.mark.parametrize("render", [shown, run_note])
+def test_notes_are_shown_as_text(render: Any) -> None:
+    """What is worth knowing is in terminal and note, on a line of its own, whatever a server wrote into it."""
+    text = render(result(notes=("the server refused temperature", EVIL)))
+    assert "the server refused temperature" in text
+    for foreign in ("\x1b", "\u202e", "**c**\nnext"):
+        assert foreign not in text
+
+
+def test_everything_about_a_run_but_its_rows_for_machines() -> None:
+    """Judges of a panel, costs, criteria and notes stand in the summary, each under its name."""
+    made = result(
+        by_judge={"openai:m": (0.5, 4)},
+        cost_usd={"judge": 0.01},
+        criteria=(
+            Checked(Criterion("mrr", ">", 0.7), None, None),
+            Checked(Criterion("hit_rate", ">", 0.8), 0.5, False),
+        ),
+        notes=("worth knowing",),
+    )
+    summary = run_summary(made)
+    assert summary["by_judge"] == {"openai:m": {"mean": 0.5, "n": 4}}
+    assert summary["cost_usd"] == {"judge": 0.01}
+    assert summary["criteria"] == [
+        {"criterion": "mrr > 0.7", "value": None, "met": None, "reachable": None},
+        {"criterion": "hit_rate > 0.8", "value": 0.5, "met": False, "reachable": None},
+    ]
+    assert summary["notes"] == ["worth knowing"]
+    assert summary["target_seconds"] == {"mean": 0.1, "p95": 0.2}
+    assert json.loads("".join(run_json(made))) == {**summary, "rows": []}
+
+
+def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
+    """Each row of the JSON output is the flat row; why scores are missing is an object by name, empty where none is."""
+    rows = [flatten(row(1, "Où?", unmeasured={"hit": "é"}), 5), flatten(row(2), 5)]
+    text = "".join(run_json(result(read_rows=lambda: rows)))
+    found = json.loads(text)["rows"]
+    assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
+    assert [one["verdicts"] for one in found] == [[], []]
+    assert "Où?" in text
+
+
+# evaluation.json
+
+
+SAMPLE = """{
+  "timestamp": "2025-01-XX...",
+  "num_questions": 20,
+  "summary": {
+    "avg_hit_rate": 0.95,
+    "avg_mrr": 0.88,
+    "avg_judge_score": 0.83,
+    "avg_combined_score": 1.35,
+    "best_combined_score": 1.42,
+    "avg_num_tokens": 2500,
+    "total_tokens": 50000
+  },
+  "metadata": {
+    "ground_truth_file": "evals/ground_truth.json",
+    "search_mode": "evaluation",
+    "judge_model": "gpt-4o"
+  },
+  "results": [
+    {
+      "question": "What factors influence customer behavior?",
+      "hit_rate": 1.0,
+      "mrr": 1.0,
+      "judge_score": 0.85,
+      "num_tokens": 2500,
+      "combined_score": 1.42
+    }
+  ]
+}"""
+"""The documented output format, with one of its results."""
+
+
+def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    """What `evaluation.json` holds."""
+    pieces = list(evaluation_json(made, "evals/ground_truth.json", [flatten(each, 5) for each in rows]))
+    assert len(pieces) == 2 + len(rows)
+    found: dict[str, Any] = json.loads("".join(pieces))
+    return found
+
+
+def sampled() -> tuple[RunResult, Row]:
+    """The run of the documented sample, and its question."""
+    metrics = {
+        "hit_rate": 0.95,
+        "mrr": 0.88,
+        "judge_score": 0.83,
+        "combined_score": 1.35,
+        "combined_score_best": 1.42,
+        "num_tokens": 2500.0,
+    }
+    made = replace(
+        judged_by("openai:gpt-4o", num_questions=20, total_tokens=50000),
+        metrics=metrics,
+        counts=dict.fromkeys(metrics, 20),
+    )
+    scores = {"hit": 1, "reciprocal_rank": 1, "overall_score": 0.85, "num_tokens": 2500, "combined_score": 1.42}
+    return made, row(0, "What factors influence customer behavior?", scores=scores)
+
+
+def test_evaluation_json_is_that_of_the_seed_field_for_field() -> None:
+    """All fields of the sample stand where it has them, in its order and with its values; besides them only which
+    target was asked and which MLflow run holds the rest.
+    """
+    made, question = sampled()
+    sample, found = json.loads(SAMPLE), evaluation(made, [question])
+    told = found["metadata"]
+    assert (told.pop("target"), told.pop("mlflow_run_id")) == ("bm25:docs", "r")
+    written = datetime.fromisoformat(found["timestamp"])
+    assert abs(datetime.now(UTC) - written) < timedelta(minutes=1)
+    sample["timestamp"] = found["timestamp"]
+    assert found == sample
+    assert json.dumps(found) == json.dumps(sample).replace(": 2500,", ": 2500.0,", 1)
+
+
+def test_evaluation_json_has_nulls_where_nothing_was_measured() -> None:
+    """A number that was not measured is null, never 0 and never left out; a row that failed says why."""
+    failed = row(1, "Why?", failure=Failure(kind="target_error", message="no route"))
+    found = evaluation(
+        result(metrics={"mrr": 0.0}, counts={"mrr": 1}), [row(0, scores={"reciprocal_rank": 0.0}), failed]
+    )
+    assert found["summary"] == {
+        "avg_hit_rate": None,
+        "avg_mrr": 0.0,
+        "avg_judge_score": None,
+        "avg_combined_score": None,
+        "best_combined_score": None,
+        "avg_num_tokens": None,
+        "total_tokens": 0,
+    }
+    nothing = {"hit_rate": None, "mrr": None, "judge_score": None, "num_tokens": None, "combined_score": None}
+    assert found["metadata"]["judge_model"] is None
+    assert found["results"] == [
+        {"question": "what?", **nothing, "mrr": 0.0},
+        {"question": "Why?", **nothing, "error": "target_error: no route"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judge", "model"),
+    [
+        ("openai:gpt-4o", "gpt-4o"),
+        ("openai:meta/llama:free", "meta/llama:free"),
+        ("openai:gpt-4o+openai:gpt-4o-mini+humans", "gpt-4o+gpt-4o-mini+humans"),
+        ("app.judges:strict", "app.judges:strict"),
+        ("none", None),
+    ],
+)
+def test_the_judge_model_of_evaluation_json(judge: str, model: str | None) -> None:
+    """A model stands by its own name as in the sample, every one of a panel, and nobody is null."""
+    assert evaluation(judged_by(judge))["metadata"]["judge_model"] == model
+
+
+def test_evaluation_json_of_a_run_without_rows() -> None:
+    """It is JSON also where nothing was asked."""
+    assert evaluation(result())["results"] == []
+
+
+def test_evaluation_json_keeps_every_letter() -> None:
+    """Texts stand as they are, and tokens as whole numbers."""
+    made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
+    text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
+    assert '"num_tokens": 2500,' in text
+    assert "Prüfung.json" in text
+    assert json.loads(text)["results"][0]["question"] == 'Où "ça"?\n😀'
+
+
+# What the judges said
+
+
+def judged(
+    key: str,
+    *overall: float,
+    negative: bool = False,
+    declined: bool | None = None,
+    text: str = "Because.",
+    **fields: Any,
+) -> Row:
+    """The row of a question of which judges said something."""
+    asked = Question(id=key, question=f"Question {key}?", domain="d", expected_chunks=() if negative else ("a",))
+    used = Usage(prompt_tokens=30, completion_tokens=4)
+    said: list[dict[str, Any]] = [
+        {"overall_score": value, "accuracy": value, "completeness": 0.5, "relevance": 1, "declined": declined}
+        for value in overall
+    ] or [{"declined": declined}]
+    verdicts = tuple(
+        Verdict(judge=f"j{place}" if len(said) > 1 else "j", reasoning=text, usage=used, cached=True, **each)
+        for place, each in enumerate(said)
+    )
+    answer = Response(answer="Paris.", sources=(Source(chunk_id="a"),))
+    measured = measure(asked, answer, Rules(), verdicts, Tokens(count=9, known="counted"))
+    made: dict[str, Any] = {"question": asked, "response": answer, "verdicts": verdicts}
+    made |= {"scores": measured.scores, "passed": measured.passed}
+    return row(0, **made | fields)
+
+
+def stored(folder: Path, *rows: Row) -> list[FlatRow]:
+    """Rows as they come back from MLflow's table."""
+    writer = TableWriter(folder / "rows.parquet", 5)
+    for position, each in enumerate(rows):
+        writer.add(each.model_copy(update={"position": position}))
+    writer.close()
+    return list(read_table(folder / "rows.parquet"))
+
+
+def page(*rows: Row) -> str:
+    """The page on what the judge said."""
+    return "".join(reasoning_page([flatten(each, 5) for each in rows]))
+
+
+def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
+    """What is written for machines is what a `recorded:` judge reads: the same numbers, words and judge, and no cost,
+    because whoever reads it pays nothing.
+    """
+    rows = [
+        judged("1", 0.85, text='Là: “ça va”.\n"Next" line.'),
+        judged("07", 0.0),
+        judged("n", negative=True, declined=False),
+        judged("m", negative=True, declined=True),
+        row(5, response=Response(answer="Not judged.")),
+        row(6, failure=Failure(kind="target_error", message="gone")),
+    ]
+    (tmp_path / "verdicts.jsonl").write_text("".join(verdict_lines(stored(tmp_path, *rows))))
+    again = RecordedJudge(tmp_path / "verdicts.jsonl")
+    assert again.name == "j"
+    assert len((tmp_path / "verdicts.jsonl").read_text().splitlines()) == 4
+    for each in rows[:4]:
+        given = each.verdicts[0].model_copy(update={"usage": None, "cached": False})
+        assert asyncio.run(again(each.question, Response())) == given
+
+
+def test_a_line_has_only_what_was_said(tmp_path: Path) -> None:
+    """A line names the question and the judge, and leaves out what the verdict does not hold."""
+    lines = [json.loads(line) for line in verdict_lines(stored(tmp_path, judged("n", negative=True, declined=True)))]
+    assert lines == [{"id": "n", "judge": "j", "reasoning": "Because.", "declined": True}]
+
+
+def test_each_judge_of_a_panel_can_be_read_back(tmp_path: Path) -> None:
+    """Of a panel there is a line for each judge, and the lines of one of them are a file that can be read."""
+    lines = list(verdict_lines(stored(tmp_path, judged("1", 0.5, 1.0), judged("2", 0.25, 0.75))))
+    assert [(json.loads(line)["id"], json.loads(line)["judge"]) for line in lines] == [
+        *(("1", "j0"), ("1", "j1"), ("2", "j0"), ("2", "j1"))
+    ]
+    path = tmp_path / "one.jsonl"
+    path.write_text("".join(line for line in lines if json.loads(line)["judge"] == "j1"))
+    assert asyncio.run(RecordedJudge(path)(judged("2", 1.0).question, Response())).overall_score == 0.75
+
+
+def test_failures_come_first() -> None:
+    """Judge errors are at the top, then what did not pass, the worst first, then the rest; what nobody judged is not
+    on the page, nor what the target failed at.
+    """
+    error = Failure(kind="judge_error", message="no JSON; it wrote: 'I think'")
+    text = page(
+        judged("good", 0.9),
+        judged("fair", 0.8),
+        judged("poor", 0.7),
+        judged("declined", negative=True, declined=True),
+        judged("bad", 0.1),
+        judged("answered", negative=True, declined=False),
+        judged("broken", 0.9, failure=error, passed=None, scores={}),
+        row(7, "unreadable", question=judged("silent", 0.9).question, failure=error),
+        row(8, "not judged", response=Response(answer="x")),
+        row(9, "no answer", failure=Failure(kind="target_error", message="gone")),
+    )
+    heads = [line.removeprefix("## ").partition(":")[0] for line in text.splitlines() if line.startswith("## ")]
+    order = ["broken", "silent", "bad", "poor", "answered", "fair", "good", "declined"]
+    assert [head.replace("\\", "") for head in heads] == order
+    assert text.startswith("# What the judge said\n\n8 questions, failures first.\n")
+    assert "- **judge\\_error\\: no JSON; it wrote\\: 'I think'**\n" in text
+
+
+def test_what_was_said_stands_with_its_numbers() -> None:
+    """Answer, expected answer, judge, numbers and reasoning of each question; of a negative whether it declined."""
+    asked = Question(id="1", question="Where?", domain="d", expected_chunks=("a",), expected_answer="In Paris.")
+    assert page(judged("1", 0.85, question=asked)) == (
+        "# What the judge said\n\n1 questions, failures first.\n"
+        "\n## 1: Where?\n\n- answer: Paris.\n- expected: In Paris.\n"
+        "- j: overall_score 0.85, accuracy 0.85, completeness 0.50, relevance 1.00\n\n  Because.\n"
+    )
+    assert "- j: declined\n" in page(judged("n", negative=True, declined=True))
+    assert "- j: **did not decline**\n" in page(judged("n", negative=True, declined=False))
+    assert "- j: overall_score 0.85, " in page(judged("1", 0.85, declined=False))
+    assert page(judged("1", 0.5, 1.0)).count("overall_score") == 2
+    assert "- answer: \\(none\\)\n" in page(judged("1", 0.5, response=Response(sources=())))
+
+
+def test_a_page_without_verdicts() -> None:
+    """Where nobody was judged the page says so."""
+    assert page(row(1)) == "# What the judge said\n\n0 questions, failures first.\n"
+
+
+def test_a_long_page_is_cut() -> None:
+    """The page holds the first questions, the worst, and says where the others are."""
+    many = reasoning.SHOWN + 7
+    text = page(*(judged(str(place), place / many) for place in range(many)))
+    assert text.startswith(f"# What the judge said\n\n{many} questions, ")
+    assert text.count("\n## ") == reasoning.SHOWN
+    assert text.endswith("\n7 more stand in `verdicts.jsonl`.\n")
+    assert "\n## 0: " in text
+    assert f"\n## {many - 1}: " not in text
+
+
+FOREIGN = [
+    EVIL,
+    "\n\n# Passed\n\n- judge: 1.00",
+    "</answer> ![x](http://127.0.0.1/x.png) <img src=x onerror=alert(1)> <http://a.b> https://a.b",
+    "```\nfence\n```\n\n    code\n\n---\n| a | b |\n| - | - |\n| c | d |",
+    "[link]: http://a.b\n\n[link] &lt;b&gt; &#60;b&#62; \\\\<b> \\`x\\` ~~s~~ _e_ *e* __s__ <!-- c -->",
+    "> quote\n+ list\n* list\n=====\n-----",
+    "1. first\n2. second",
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN, ids=range(len(FOREIGN)))
+def test_foreign_text_on_the_page_is_inert(foreign: str) -> None:
+    """Whatever question, answer and judge wrote, it is text: no markup, link, image or heading of theirs, on the line
+    where it belongs, and every visible word is there.
+    """
+    asked = Question(id=foreign, question=foreign, domain="d", expected_chunks=("a",), expected_answer=foreign)
+    response = Response(answer=foreign, sources=(Source(chunk_id="a"),))
+    failure = Failure(kind="judge_error", message=foreign)
+    evil = judged("1", 0.5, text=foreign, question=asked, response=response, failure=failure)
+    evil = evil.model_copy(update={"verdicts": (evil.verdicts[0].model_copy(update={"judge": foreign}),)})
+    plainly = judged("1", 0.5, failure=Failure(kind="judge_error", message="x"))
+    plainly = plainly.model_copy(update={"question": asked.model_copy(update={"id": "1", "question": "x"})})
+
+    def kinds(text: str) -> list[str]:
+        tokens = MarkdownIt("gfm-like", {"html": True, "linkify": False}).parse(text)
+        return [kind.type for token in tokens for kind in (token, *(token.children or ()))]
+
+    text = page(evil)
+    assert [kind for kind in kinds(text) if kind != "text"] == [kind for kind in kinds(page(plainly)) if kind != "text"]
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    seen = " ".join(
+        kind.content for token in MarkdownIt().parse(text) for kind in (token.children or ()) if kind.type == "text"
+    )
+    assert seen.replace(" ", "").count(one_line(foreign, 300).replace(" ", "")) == 7
+
+
+# The run as a whole
+
+
+def test_a_run_that_was_stopped_says_so() -> None:
+    """The note of a run that was stopped says that it holds what was done."""
+    assert "**Stopped before the end: these are the questions that were done.**" in run_note(result(status="KILLED"))
+    assert "Stopped" not in run_note(result())
+
+
+@pytest.mark.parametrize(
+    ("groups", "note", "terminal"),
+    [
+        (
+            {"d": {"mrr": (0.5, 4)}, "e": {"recall_at_k": (1.0, 1)}},
+            "| d | – | 0.500 (4) |",
+            "d – 0.500 (4) e 1.000 (1) –",
+        ),
+        ({"d": {"pass_rate": (0.5, 4)}, "e": {"judge_score": (1.0, 1)}}, "| e | – |", "d 0.500 (4) e –"),
+    ],
+)
+def test_groups_have_a_dash_where_nothing_was_measured(
+    groups: dict[str, dict[str, tuple[float, int]]], note: str, terminal: str
+) -> None:
+    """What a group did not measure is a dash, not a number."""
+    assert note in run_note(result(groups=groups))
+    assert terminal in " ".join(shown(result(groups=groups)).split())
+
+
+def test_without_metrics_or_groups_there_are_no_tables() -> None:
+    """A run that measured nothing has no table of metrics on the terminal, and nothing of groups anywhere."""
+    empty = result(metrics={}, counts={}, groups={}, serve_command=None)
+    assert "group" not in shown(empty) + run_note(empty)
+    assert "metric" not in shown(empty)
+    assert "to see it" not in shown(empty)
+
+
+@pytest.mark.parametrize("kind", ["missed", "errors"])
+def test_long_lists_of_rows_are_cut(kind: str) -> None:
+    """Ten rows of a kind are shown, and that there are more."""
+    texts = [f"number {letter}?" for letter in "abcdefghijk"]
+    failed = [Failure(kind="target_error", message=text) if kind == "errors" else None for text in texts]
+    rows = tuple(row(place, text, failure=failed[place]) for place, text in enumerate(texts))
+    made = result(
+        **{kind: rows}, totals={**result().totals, "num_questions": 11, "num_errors": 11 if kind == "errors" else 0}
+    )
+    for text in (shown(made), run_note(made)):
+        assert [one in text for one in texts] == [True] * 10 + [False]
+        assert "holds them all" in text or "11 errors are in no mean, of 11 questions:" in text
+    assert "… the table `per_question.json` holds them all" in run_note(made)
+
+
+def test_errors_that_are_not_all_listed_are_said_to_be_the_first() -> None:
+    """Two of 70 are grouped: their count is not taken for that of the run."""
+    rows = tuple(row(place, "Why?", failure=Failure(kind="target_error", message="down")) for place in range(2))
+    many = result(errors=rows, totals={**result().totals, "num_questions": 70, "num_errors": 70})
+    assert "70 errors are in no mean, of 70 questions; the first 2:" in shown(many)
+    assert "**Errors**; the first 2" in run_note(many)
+    both = result(errors=rows, totals={**result().totals, "num_errors": 2})
+    assert "the first 2" not in shown(both) + run_note(both)
+
+
+def test_a_result_tells_what_it_is() -> None:
+    """Success, metrics and totals by name, coverage, and the rows, which are read once."""
+    reads: list[int] = []
+
+    def read() -> list[FlatRow]:
+        reads.append(1)
+        return [flatten(row(1), 5)]
+
+    made = result(read_rows=read, totals={**result().totals, "num_errors": 1})
+    assert (made.success, result(status="FAILED").success, result(status="KILLED").success) == (True, False, False)
+    assert (made.data["recall_at_k"], made.data["num_questions"]) == (0.5, 5)
+    assert (made.coverage, result().coverage) == (0.8, 1)
+    assert result(totals={**result().totals, "num_questions": 0}).coverage == 0
+    assert made.rows is made.rows
+    assert reads == [1]
+
+
+@pytest.mark.parametrize(
+    ("errors", "why"),
+    [
+        (5, "5 of 5 questions ended in errors"),
+        (2, "2 of 5 questions ended in errors, and the target returned no sources for the others"),
+    ],
+)
+def test_why_nothing_was_measured(errors: int, why: str) -> None:
+    """A run without a number says why."""
+    assert result(totals={**result().totals, "num_errors": errors}).why_nothing == why

@@ -1,0 +1,108 @@
+"""Fingerprints of rows: equal where the rows hold the same, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, PRINTED, fingerprints
+from evaltrack.rows.reader import read_groups
+from evaltrack.rows.table import FlatRow, schema
+from tests.compared import found, question, row
+
+WHOLE = row(question("a"), found("a!", "x", tool_calls=({"name": "search"},)), score=0.9)
+
+
+def table(*rows: FlatRow) -> pa.Table:
+    """Rows as a file holds them."""
+    return pa.Table.from_pylist(list(rows), schema=schema())
+
+
+def prints(*rows: FlatRow) -> list[tuple[float, ...]]:
+    """The fingerprints of each row."""
+    return [tuple(each[name] for name in PARTS) for each in fingerprints([table(*rows)]).to_dict("records")]
+
+
+texts = st.one_of(st.none(), st.text(max_size=3))
+sources = st.one_of(
+    st.none(),
+    st.lists(st.fixed_dictionaries(dict.fromkeys(("chunk_id", "title", "text_digest"), texts)), max_size=3),
+)
+contents = st.fixed_dictionaries(
+    {
+        "answer": texts,
+        "abstained": st.one_of(st.none(), st.booleans()),
+        "tool_calls": st.one_of(st.none(), st.lists(st.sampled_from("ab"), max_size=3)),
+        "error": st.one_of(st.none(), st.just("target_error: x")),
+        "sources": sources,
+    }
+)
+
+
+@settings(deadline=None)
+@given(st.lists(contents, min_size=2, max_size=5))
+def test_two_rows_share_a_fingerprint_exactly_where_they_hold_the_same(held: list[dict[str, Any]]) -> None:
+    """Nothing and an empty list, and the order of a list, are told apart."""
+    answers = ("answer", "abstained", "tool_calls", "error")
+    parts = {
+        "answer_print": [tuple(repr(each[name]) for name in answers) for each in held],
+        "sources_print": [_named(each, "chunk_id", "title") for each in held],
+        "texts_print": [_named(each, "text_digest") for each in held],
+    }
+    made = fingerprints([table(*(WHOLE | each for each in held))])
+    for name, expected in parts.items():
+        for one in range(len(held)):
+            for other in range(len(held)):
+                assert (made[name][one] == made[name][other]) == (expected[one] == expected[other]), name
+
+
+def _named(held: dict[str, Any], *names: str) -> str:
+    listed = held["sources"]
+    return repr(listed if listed is None else [tuple(each[name] for name in names) for each in listed])
+
+
+def test_a_verdict_is_its_words_and_grades() -> None:
+    """Who judged, and what it cost, is not."""
+    (verdict,) = WHOLE["verdicts"]
+    others = [{"reasoning": "else"}, {"overall_score": 0.8}, {"declined": True}, {"accuracy": 0.5}]
+    first, same, *changed = prints(
+        WHOLE,
+        WHOLE | {"verdicts": [verdict | {"cached": True}]},
+        *(WHOLE | {"verdicts": [verdict | each]} for each in others),
+    )
+    assert first == same
+    assert all(each[:3] == first[:3] and each[3] != first[3] for each in changed)
+
+
+def test_parts_of_a_file_make_no_difference(tmp_path: Path) -> None:
+    """A slice, a file of several row groups, and all rows at once have the same fingerprints."""
+    rows = [row(question(f"q{n}"), found(*(f"c{i}" for i in range(n % 4)), answer=f"a{n}"), n, 0.5) for n in range(9)]
+    whole = fingerprints([table(*rows)])
+    sliced = fingerprints([table(*rows).slice(0, 4), table(*rows).slice(4)])
+    pq.write_table(table(*rows), tmp_path / "rows.parquet", row_group_size=2)
+    read = fingerprints(read_groups(tmp_path / "rows.parquet", PRINTED))
+    assert whole.equals(sliced)
+    assert whole.equals(read)
+
+
+def test_what_a_file_lacks_has_no_fingerprint(tmp_path: Path) -> None:
+    """A file of an older version is still compared, by what it holds."""
+    old = table(WHOLE).drop_columns(["verdicts", "abstained"])
+    pq.write_table(old, tmp_path / "rows.parquet")
+    assert set(fingerprints(read_groups(tmp_path / "rows.parquet", PRINTED)).columns) == {
+        *("answer_print", "sources_print", "texts_print"),
+        NUM_EXPECTED,
+    }
+    assert fingerprints([]).empty
+
+
+def test_expected_sources_are_counted_as_they_are_compared() -> None:
+    """Titles that are one count once; without an expectation there is no number."""
+    titled = WHOLE | {"by_title": True, "expected": ["Fare Zones", "fare_zones", "Fees"]}
+    counted = fingerprints([table(WHOLE, titled, WHOLE | {"expected": []}, WHOLE | {"expected": None})])[NUM_EXPECTED]
+    assert counted.fillna(-1).tolist() == [1, 2, 0, -1]

@@ -1,0 +1,598 @@
+"""Intervals, exact tests and adjustments, against scipy, against whole enumerations and against hand-made tables."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binomtest, norm
+from scipy.stats import bootstrap as scipy_bootstrap
+from scipy.stats import t as student_t
+
+from evaltrack.stats import bootstrap
+from evaltrack.stats import pairs as differences_of
+from evaltrack.stats.intervals import Interval, paired_interval
+from evaltrack.stats.power import detectable_drop, difference_sd
+from evaltrack.stats.significance import holm, mcnemar_exact
+from tests.conftest import REPO
+
+Floats = NDArray[np.float64]
+Pairs = tuple[Floats, Floats]
+
+COLUMNS = ("recall_5", "P_5", "recip_rank", "success_5", "ndcg_cut_10", "map")
+
+repeatable = settings(deadline=None, derandomize=True, max_examples=50)
+
+
+@pytest.fixture(scope="module")
+def collections() -> Path:
+    """The folder of the real collections."""
+    folder = os.environ.get("EVALTRACK_TEST_DATA")
+    if not folder:
+        pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
+    return Path(folder) / "collections"
+
+
+def published(folder: Path, column: str) -> Pairs:
+    """What both systems scored for each query of a collection."""
+
+    def scores(system: str) -> Floats:
+        packed = (folder / f"expected_{system}.perquery.csv.gz").read_bytes()
+        return np.array([float(line[column]) for line in csv.DictReader(gzip.decompress(packed).decode().splitlines())])
+
+    return scores("bm25_plain"), scores("bm25_porter")
+
+
+def interval(pairs: tuple[Any, Any], **options: Any) -> Interval:
+    """The interval of pairs that have one."""
+    found = paired_interval(*pairs, **options)
+    assert found is not None
+    return found
+
+
+def resampled(pairs: tuple[Any, Any], confidence: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
+    """The BCa interval, whatever the number of pairs."""
+    values, counts, rounding = differences_of.distinct(*pairs)
+    return Interval(*bootstrap.bca(values, counts, rounding, confidence, resamples, seed))
+
+
+def of_scipy(pairs: Pairs, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval that scipy gives, which draws pair by pair."""
+
+    def mean_difference(candidate: Floats, baseline: Floats, axis: int) -> Floats:
+        return np.asarray(np.mean(candidate - baseline, axis=axis))
+
+    found = scipy_bootstrap(
+        (pairs[1], pairs[0]),
+        mean_difference,
+        paired=True,
+        method="BCa",
+        n_resamples=10_000,
+        confidence_level=confidence,
+        batch=1000,
+        rng=np.random.default_rng(5),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def monte_carlo(pairs: Pairs) -> float:
+    """How far two such intervals may be apart: five times their Monte Carlo error, and one step where there are steps.
+
+    Of 10,000 resamples an end is known to 0.037 standard errors of the mean (0.027 by the quantile, 0.025 by the
+    correction of bias), and the difference of two to 0.052.
+    """
+    differences = pairs[1] - pairs[0]
+    gaps = np.diff(np.unique(differences.round(9)))
+    step = float(gaps.min()) if len(gaps) else 0.0
+    return 0.26 * float(differences.std()) / math.sqrt(len(differences)) + step / len(differences)
+
+
+def flips(n: int, worse: int, better: int) -> Pairs:
+    """`n` questions that pass before and after, but for some."""
+    before, after = np.ones(n), np.ones(n)
+    after[:worse] = 0
+    before[worse : worse + better] = 0
+    return before, after
+
+
+def graded(n: int, levels: int, seed: int = 1) -> Pairs:
+    """Scores in steps, about half of them unchanged and the rest lower more often than higher."""
+    draw = np.random.default_rng(seed)
+    before = draw.integers(0, levels + 1, n)
+    moved = before + np.where(draw.random(n) < 0.5, 0, draw.integers(-2, 2, n))
+    return before / levels, moved.clip(0, levels) / levels
+
+
+def times(n: int, outlier: float = 1.0) -> Pairs:
+    """Seconds, all distinct, with a long tail and perhaps one far out."""
+    draw = np.random.default_rng(2)
+    before, after = draw.lognormal(0, 1, n), draw.lognormal(0.05, 1.2, n)
+    after[0] *= outlier
+    return before, after
+
+
+DATA = {
+    "flips": (flips(60, 7, 2), "bca"),
+    "one flip": (flips(500, 1, 0), "bca"),
+    "five pairs": ((np.array([0.2, 0.9, 0.5, 1.0, 0.3]), np.array([0.1, 0.95, 0.1, 0.2, 0.35])), "bca"),
+    "recall in fifths": (graded(200, 5), "bca"),
+    "small recall in fifths": (graded(20, 5), "bca"),
+    "reciprocal ranks": (tuple(1 / (1 + np.random.default_rng(3).geometric(0.4, (2, 400)))), "bca"),
+    "distinct": (times(500), "bca"),
+    "grouped": (times(2100), "bca-grouped"),
+    "grouped, one far out": (times(2100, 300.0), "bca-grouped"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "confidence"), [*((name, 0.95) for name in DATA), ("flips", 0.8), ("recall in fifths", 0.99)]
+)
+def test_the_interval_is_scipys(name: str, confidence: float) -> None:
+    """Flips, grades, ranks and times: the ends are those of scipy's paired BCa bootstrap within Monte Carlo error."""
+    pairs, method = DATA[name]
+    found = resampled(pairs, confidence, seed=1)
+    assert found.method == method
+    assert (found.low, found.high) == pytest.approx(of_scipy(pairs, confidence), rel=0, abs=monte_carlo(pairs))
+    assert found.low < found.high
+
+
+@pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_interval_of_real_systems_is_scipys(collection: str, column: str, collections: Path) -> None:
+    """Two BM25 systems on a real collection, query by query: scipy's ends within Monte Carlo error."""
+    pairs = published(collections / collection, column)
+    found = resampled(pairs)
+    assert (found.low, found.high) == pytest.approx(of_scipy(pairs), rel=0, abs=monte_carlo(pairs))
+
+
+def test_resampled_means_have_the_exact_distribution() -> None:
+    """Of four pairs all 256 resamples can be listed; each mean comes as often as there, within 5 standard errors."""
+    values, counts = np.array([-0.5, 0.0, 1.0]), np.array([1, 2, 1])
+    drawn = 200_000
+    means = Counter(bootstrap._resampled_means(values, counts, None, drawn, 0).tolist())
+    listed = Counter(sum(chosen) / 4 for chosen in product([-0.5, 0.0, 0.0, 1.0], repeat=4))
+    assert means.keys() == listed.keys()
+    for mean, times_listed in listed.items():
+        share = times_listed / 256
+        assert abs(means[mean] / drawn - share) < 5 * math.sqrt(share * (1 - share) / drawn)
+
+
+@pytest.mark.parametrize("outlier", [1.0, 300.0])
+def test_groups_keep_the_distribution(outlier: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mean, spread and skewness of what is resampled from groups are those of the pairs, and so are the outer ends."""
+    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 256)
+    before, after = times(1000, outlier)
+    values = np.sort(after - before)
+    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
+    assert len(merged[0]) <= 257
+    assert merged[1].sum() == 1000
+    assert merged[2].max() <= ((values[-1] - values[0]) / 256) ** 2
+    means = bootstrap._resampled_means(*merged, 40_000, 0)
+
+    deviations = values - values.mean()
+    error = values.std() / math.sqrt(1000)
+    skewness = (deviations**3).mean() / values.std() ** 3 / math.sqrt(1000)
+    standardised = (means - values.mean()) / error
+    assert standardised.mean() == pytest.approx(0, abs=5 / math.sqrt(40_000))
+    assert standardised.std() == pytest.approx(1, abs=0.02)
+    assert (standardised**3).mean() == pytest.approx(skewness, abs=0.1)
+
+    chosen = np.random.default_rng(1).integers(0, 1000, (10_000, 1000))
+    ends = np.quantile((values[chosen].mean(axis=1) - values.mean()) / error, [0.025, 0.975])
+    assert np.quantile(standardised, [0.025, 0.975]) == pytest.approx(ends, rel=0, abs=0.15)
+
+
+def test_what_lies_inside_a_group_still_varies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even of five groups the resampled means keep the spread of all pairs, not that of the groups' means."""
+    monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 4)
+    values = np.linspace(-1, 1, 1000)
+    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
+    means = bootstrap._resampled_means(*merged, 20_000, 0)
+    assert len(merged[0]) == 5
+    assert means.std() == pytest.approx(values.std() / math.sqrt(1000), rel=0.02)
+
+
+@pytest.mark.parametrize("pairs", [graded(200, 5), times(500), flips(60, 7, 2)], ids=["graded", "distinct", "flips"])
+def test_the_acceleration_is_the_jackknifes(pairs: Pairs) -> None:
+    """From distinct differences comes the number that leaving out each pair in turn gives."""
+    differences = pairs[1] - pairs[0]
+    left_out = np.array([np.delete(differences, i).mean() for i in range(len(differences))])
+    moved = left_out.mean() - left_out
+    values, counts, _ = differences_of.distinct(*pairs)
+    found = bootstrap._acceleration(values - differences.mean(), counts)
+    assert found == pytest.approx((moved**3).sum() / (6 * (moved**2).sum() ** 1.5), rel=1e-9)
+
+
+@pytest.mark.parametrize(("below", "acceleration"), [(0.5, 0.0), (0.58, 0.0), (0.5, 0.08), (0.43, -0.05)])
+def test_the_ends_are_efrons_quantiles(below: float, acceleration: float) -> None:
+    """Where resampled means are evenly spread over 0 to 1, the ends are the corrected levels themselves."""
+    bias = norm.ppf(below)
+    z = bias + norm.ppf([0.025, 0.975])
+    found = bootstrap._corrected_quantiles(np.linspace(0, 1, 10_001), below, acceleration, 0.95)
+    assert found == pytest.approx(norm.cdf(bias + z / (1 - acceleration * z)), abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_all_resamples_on_one_side_still_give_ends(share: float) -> None:
+    """A bias that a few resamples cannot tell from certainty is taken as half a resample."""
+    low, high = bootstrap._corrected_quantiles(np.linspace(0, 1, 11), share, 0.1, 0.95)
+    assert 0 <= low <= high <= 1
+
+
+def test_beyond_the_pole_of_the_acceleration_lies_the_last_resample() -> None:
+    """So far out in a tail that the correction would change its sign, the end is the outermost mean."""
+    low, high = bootstrap._corrected_quantiles(np.linspace(0, 1, 11), 0.5, 1 / 6, 1 - 1e-13)
+    assert 0 <= low < 0.1
+    assert high == 1
+
+
+def test_a_tie_is_a_tie_in_any_unit() -> None:
+    """In tenths, whose sums are rounded, as many resamples equal what was observed as in whole numbers."""
+    whole = np.array([-1, -1, -1, 2, 7, *[0] * 10, 3, 3, -6, 1, 1], dtype=float)
+    zeros = np.zeros(len(whole))
+    found, tenths = interval((zeros, whole)), interval((zeros, whole / 10))
+    assert (10 * tenths.low, 10 * tenths.high) == pytest.approx((found.low, found.high), rel=1e-12)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Of 400 sets of 60 questions with skewed differences, about 95 % of the intervals hold the true mean."""
+    draw = np.random.default_rng(7)
+    values, shares = np.array([-1.0, -0.4, 0.0, 0.2]), np.array([0.08, 0.12, 0.65, 0.15])
+    truth = float(values @ shares)
+    held = 0
+    for _ in range(400):
+        found = interval((np.zeros(60), draw.choice(values, 60, p=shares)), resamples=1000)
+        held += found.low <= truth <= found.high
+    assert 0.91 <= held / 400 <= 0.98
+
+
+def test_as_many_better_as_worse_gives_an_interval_around_zero() -> None:
+    """Resamples that equal what was observed count half, so that balanced flips lean to neither side."""
+    found = resampled(flips(30, 2, 2), resamples=100_000)
+    assert found == Interval(-found.high, found.high, "bca")
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_gives_others() -> None:
+    """An interval is repeated to the bit in another process; another seed moves it within Monte Carlo error."""
+    pairs = graded(200, 5)
+    first, again, other = (interval(pairs, seed=seed) for seed in (0, 0, 1))
+    assert first == again == interval(pairs)
+    assert first != other
+    assert (first.low, first.high) == pytest.approx((other.low, other.high), rel=0, abs=monte_carlo(pairs))
+    code = "from evaltrack.stats.intervals import paired_interval\n"
+    code += f"print(paired_interval({pairs[0].tolist()}, {pairs[1].tolist()}))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
+    assert ended.stdout == f"{first}\n"
+
+
+@repeatable
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_the_pairs_changes_nothing(pairs: list[tuple[int, int]], shuffler: Any) -> None:
+    """Shuffled pairs give the same interval and the same deviation, to the bit."""
+    shuffled = pairs.copy()
+    shuffler.shuffle(shuffled)
+
+    def both(of: list[tuple[int, int]]) -> tuple[Interval | None, float | None]:
+        before, after = np.array([b / 5 for b, _ in of]), np.array([c / 3 for _, c in of])
+        return paired_interval(before, after, resamples=50), difference_sd(before, after)
+
+    assert both(pairs) == both(shuffled)
+
+
+def test_the_order_of_many_distinct_pairs_changes_nothing() -> None:
+    """Also what is grouped is independent of the order, to the bit."""
+    before, after = times(2100)
+    order = np.random.default_rng(4).permutation(2100)
+    assert interval((before[order], after[order])) == interval((before, after))
+
+
+def test_how_much_is_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound on memory is none on results: drawing one resample at a time gives the same bits."""
+    whole = interval(graded(200, 5), resamples=500)
+    monkeypatch.setattr(bootstrap, "CELLS", 1)
+    assert interval(graded(200, 5), resamples=500) == whole
+
+
+@pytest.mark.parametrize("unit", [2.0**-500, 2.0**40, 2.0**500])
+@pytest.mark.parametrize("pairs", [flips(60, 7, 2), times(500), times(2100)], ids=["flips", "distinct", "grouped"])
+def test_the_unit_of_a_score_changes_nothing(unit: float, pairs: Pairs) -> None:
+    """In another unit (a power of two, so that nothing is rounded) the same interval is found, to the bit."""
+    found, other = interval(pairs, resamples=500), interval((pairs[0] * unit, pairs[1] * unit), resamples=500)
+    assert other == Interval(found.low * unit, found.high * unit, found.method)
+
+
+def test_lists_tuples_integers_and_truth_values_are_scores() -> None:
+    """Any sequence of numbers will do, and what comes back is plain floats."""
+    before, after = [1, 1, 0, 1, 1], [1, 0, 1, 1, 0]
+    found = interval((before, after))
+    assert found == interval((tuple(before), np.array(after, dtype=bool))) == interval((np.array(before), after))
+    assert (type(found.low), type(found.high)) == (float, float)
+    assert type(difference_sd(before, after)) is float
+
+
+def test_differences_that_only_rounding_tells_apart_are_one() -> None:
+    """0.6 - 0.4 and 0.4 - 0.2 differ in their last bits, and are one difference here, as everywhere on paper."""
+    before, after = [0.4, 0.2, 0.8, 0.1], [0.6, 0.4, 1.0, 0.3]
+    assert len(set(np.subtract(after, before).tolist())) > 1
+    values, counts, _ = differences_of.distinct(before, after)
+    assert (values.tolist(), counts.tolist()) == ([pytest.approx(0.2, abs=1e-15)], [4])
+    fifths_before, fifths_after = graded(200, 5)
+    differences = fifths_after - fifths_before
+    fifths = np.round(differences * 5) / 5
+    assert len(np.unique(differences)) > len(np.unique(fifths))
+    found, clean = interval((fifths_before, fifths_after)), interval((np.zeros(200), fifths))
+    assert (found.low, found.high) == pytest.approx((clean.low, clean.high), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_few_pairs_have_no_interval(n: int) -> None:
+    """Below five pairs nothing holds what it promises."""
+    assert paired_interval([1.0] * n, [0.5] * n, span=1) is None
+    assert paired_interval([1.0, 0.5, 0.1, 0.2, 0.9][:n], [0.5, 0.5, 0.3, 0.2, 0.1][:n]) is None
+    assert interval(([1.0] * 5, [0.5] * 5), span=1).method == "adjusted-t"
+
+
+def test_that_nothing_differed_is_no_certainty() -> None:
+    """Of 50 questions that stayed some in a hundred may still differ; of scores without bound nothing can be said."""
+    same = [0.5] * 50
+    found = interval((same, same), span=1)
+    assert found.low == -found.high
+    assert 0.03 < found.high < 0.08
+    assert paired_interval(same, same) is None
+
+
+def test_a_uniform_drop_lies_off_zero() -> None:
+    """50 of 50 questions that lost the same half: the whole interval is a drop, and holds it."""
+    found = interval(([1.0] * 50, [0.5] * 50), span=1)
+    assert -0.56 < found.low < -0.5 < found.high < -0.4
+
+
+def test_the_method_follows_from_the_pairs() -> None:
+    """Many pairs and changes are resampled; few are by ratios, where hardly two are alike; else two pairs are added."""
+    assert interval(graded(200, 5)).method == "bca"
+    assert interval(times(20)).method == "bootstrap-t"
+    assert interval(graded(40, 5)).method == interval(flips(2000, 20, 5)).method == "adjusted-t"
+    assert interval(times(2100)).method == "bca-grouped"
+
+
+def test_an_interval_stays_within_what_can_be() -> None:
+    """Scores in [0, 1] differ by at most 1."""
+    found = interval(([1.0] * 5, [0.0] * 5), span=1)
+    assert found.low == -1
+    assert interval(([1.0] * 5, [0.0] * 5)).low < -1
+
+
+def test_one_resample_and_extreme_confidence_still_give_numbers() -> None:
+    """With one resample both ends are its mean; a confidence beyond what resamples can tell gives the outermost."""
+    one = resampled(flips(60, 7, 2), resamples=1)
+    assert one.low == one.high
+    for worse, better in ((1, 0), (0, 1)):
+        wide = interval(flips(20, worse, better), confidence=1 - 1e-13, resamples=200, span=1)
+        assert -1 <= wide.low < wide.high <= 1
+
+
+def test_the_studentised_interval_is_students_where_nothing_is_skewed() -> None:
+    """Of normal differences it is Student's t interval, but for Monte Carlo error; of skewed ones it leans outwards."""
+    values = np.sort(norm.ppf((np.arange(40) + 0.5) / 40))
+    counts = np.ones(40, dtype=np.int64)
+    low, high = bootstrap.studentised(values, counts, 0.95, 100_000, 0) or (0.0, 0.0)
+    expected = student_t(39).ppf(0.975) * values.std(ddof=1) / math.sqrt(40)
+    assert (-low, high) == pytest.approx((expected, expected), rel=0.05)
+    skewed = np.exp(values)
+    low, high = bootstrap.studentised(skewed, counts, 0.95, 20_000, 0) or (0.0, 0.0)
+    assert high - skewed.mean() > 1.5 * (skewed.mean() - low)
+    assert bootstrap.studentised(np.array([2.0]), np.array([9]), 0.95, 100, 0) is None
+
+
+@pytest.mark.parametrize("n", [5, 7, 10, 20])
+def test_few_skewed_pairs_have_an_interval_wider_than_both_it_is_made_of(n: int) -> None:
+    """By sqrt(n / (n - 1)) on each side, without which 92 % of them hold the truth where 95 % is said."""
+    values = -np.sort(np.random.default_rng(n).exponential(0.1, n))[::-1]
+    found = interval((np.zeros(n), values), resamples=1000)
+    ratios = bootstrap.studentised(values, np.ones(n, dtype=np.int64), 0.95, 1000, 0) or (0.0, 0.0)
+    wider, mean = math.sqrt(n / (n - 1)), values.mean()
+    half = student_t(n - 1).ppf(0.975) * values.std(ddof=1) / math.sqrt(n)
+    assert found.method == "bootstrap-t"
+    assert mean - found.low == pytest.approx((mean - min(ratios[0], mean - half)) * wider)
+    assert found.high - mean == pytest.approx((max(ratios[1], mean + half) - mean) * wider)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "options", "message"),
+    [
+        ([1, 2], [1, 2, 3], {}, r"shape \(2,\), the candidate's \(3,\); give two lists"),
+        ([[1, 2]], [[1, 2]], {}, r"shape \(1, 2\)"),
+        ([1, 0, 1], [1, 0, math.nan], {}, r"pair 2 \(from 0\) is 1.0 and nan; leave out"),
+        ([1, math.inf], [1, math.inf], {}, "pair 1"),
+        ([1, -math.inf], [1, 0], {}, "pair 1"),
+        ([-1.7e308], [1.7e308], {}, "pair 0"),
+        ([1], [1], {"confidence": 0}, "confidence is 0; it must be above 0 and below 1"),
+        ([1], [1], {"confidence": 95}, "confidence is 95"),
+        ([1], [1], {"confidence": math.nan}, "confidence is nan"),
+        ([1], [1], {"resamples": 0}, "resamples is 0; an interval needs at least 1"),
+    ],
+)
+def test_what_has_no_interval_is_refused(before: Any, after: Any, options: dict[str, Any], message: str) -> None:
+    """Unequal lengths, numbers that are none and options out of range are named, with what to do."""
+    with pytest.raises(ValueError, match=message):
+        paired_interval(before, after, **options)
+    if not options:
+        with pytest.raises(ValueError, match=message):
+            difference_sd(before, after)
+
+
+def test_a_million_pairs_need_little_memory(record_property: Callable[[str, object], None]) -> None:
+    """1,000,000 pairs of some 700 distinct differences: the interval is near the normal one, in bounded memory.
+
+    The seconds are recorded (``--junit-xml``) and printed (``-s``), not asserted.
+    """
+    draw = np.random.default_rng(6)
+    before = np.zeros(1_000_000)
+    after = draw.choice(np.linspace(-1, 1, 701), 1_000_000, p=draw.dirichlet(np.ones(701)))
+    start = time.perf_counter()
+    found = interval((before, after))
+    seconds = time.perf_counter() - start
+    tracemalloc.start()
+    assert interval((before, after), resamples=1000).method == found.method == "bca"
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    record_property("seconds", round(seconds, 2))
+    record_property("peak_mib", round(peak))
+    print(f"{len(np.unique(after))} distinct differences: {seconds:.2f} s, {peak:.0f} MiB beside the input")
+
+    assert 690 < len(np.unique(after)) < 702
+    error = float(after.std()) / 1000
+    assert (found.low, found.high) == pytest.approx(
+        (after.mean() - 1.96 * error, after.mean() + 1.96 * error), rel=0, abs=0.2 * error
+    )
+    assert peak < 150
+
+
+def test_mcnemar_is_scipys_and_exact() -> None:
+    """For up to 30 flips each way p is that of scipy's `binomtest`, and the fraction itself but for the last bit."""
+    for b, c in product(range(31), repeat=2):
+        p = mcnemar_exact(b, c)
+        as_uneven = 2 * sum(math.comb(b + c, i) for i in range(min(b, c) + 1))
+        exact = min(1.0, float(Fraction(as_uneven, 2 ** (b + c))))
+        assert abs(p - exact) <= math.ulp(exact), (b, c)
+        if b + c:
+            assert p == pytest.approx(binomtest(min(b, c), b + c).pvalue, rel=1e-14), (b, c)
+
+
+@pytest.mark.parametrize(
+    ("b", "c"), [(500_000, 499_000), (499_999, 500_000), (40_000, 39_500), (3_000, 4_000), (0, 900), (90, 1_000)]
+)
+def test_mcnemar_of_many_flips(b: int, c: int) -> None:
+    """A million flips, and shares far out in the tail, are still scipy's, whichever way round they are given."""
+    assert mcnemar_exact(b, c) == mcnemar_exact(c, b)
+    assert mcnemar_exact(b, c) == pytest.approx(binomtest(min(b, c), b + c).pvalue, rel=1e-10)
+
+
+@pytest.mark.parametrize("collection", ["adi", "cranfield", "vaswani"])
+def test_mcnemar_of_real_systems_is_scipys(collection: str, collections: Path) -> None:
+    """The flips between two BM25 systems on a real collection give scipy's p."""
+    before, after = published(collections / collection, "success_5")
+    b, c = int((before > after).sum()), int((before < after).sum())
+    assert b + c > 0
+    assert mcnemar_exact(b, c) == pytest.approx(binomtest(b, b + c).pvalue, rel=1e-13)
+
+
+def test_mcnemar_at_its_ends() -> None:
+    """Nothing flipped or as many either way: 1. All one way: 2 ** (1 - n), down to what no float can hold."""
+    assert mcnemar_exact(0, 0) == mcnemar_exact(7, 7) == 1.0
+    assert mcnemar_exact(5, 0) == 2**-4
+    assert mcnemar_exact(0, 1000) == 2.0**-999
+    assert mcnemar_exact(0, 5000) == 0.0
+    for b, c in ((-1, 2), (2, -1)):
+        with pytest.raises(ValueError, match="flips; counts cannot be negative"):
+            mcnemar_exact(b, c)
+
+
+@pytest.mark.parametrize(
+    ("given", "adjusted"),
+    [
+        ({}, {}),
+        ({"a": 0.03}, {"a": 0.03}),
+        ({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}, {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}),
+        ({"a": 0.02, "b": 0.02, "c": 0.02}, {"a": 0.06, "b": 0.06, "c": 0.06}),
+        ({"a": 0.9, "b": 0.4, "c": 0.5}, {"a": 1.0, "b": 1.0, "c": 1.0}),
+        ({"a": 0.0, "b": 1.0}, {"a": 0.0, "b": 1.0}),
+        ({"a": 0.001, "b": 0.0251, "c": 0.025}, {"a": 0.003, "b": 0.05, "c": 0.05}),
+    ],
+)
+def test_holm_steps_down(given: dict[str, float], adjusted: dict[str, float]) -> None:
+    """The smallest p times m, the next times m - 1, never falling, at most 1; names keep their order."""
+    found = holm(given)
+    assert found == pytest.approx(adjusted, rel=1e-12)
+    assert list(found) == list(given)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, math.nan])
+def test_holm_refuses_what_is_no_p_value(p: float) -> None:
+    """A number outside [0, 1] is named with the one it belongs to."""
+    with pytest.raises(ValueError, match="the p-value of `travel` is"):
+        holm({"food": 0.5, "travel": p})
+
+
+def test_the_deviation_of_differences() -> None:
+    """It is the sample's, with divisor n - 1; below two pairs there is none."""
+    before, after = graded(200, 5)
+    assert difference_sd(before, after) == pytest.approx((after - before).std(ddof=1), rel=1e-12)
+    assert difference_sd([1, 1], [0, 0]) == 0
+    assert difference_sd([], []) is None
+    assert difference_sd([1], [0]) is None
+
+
+def test_a_drop_of_that_size_is_found_as_often_as_said() -> None:
+    """Of 20,000 sets whose mean truly drops by it, a two-sided test at 5 % finds it in 80 %."""
+    n, sd = 100, 0.3
+    drop = detectable_drop(sd, n)
+    assert drop == pytest.approx(2.801585 * sd / 10, rel=1e-6)
+    means = np.random.default_rng(8).normal(-drop, sd, (20_000, n)).mean(axis=1)
+    assert (np.abs(means) > 1.959964 * sd / 10).mean() == pytest.approx(0.8, abs=0.015)
+
+
+def test_more_questions_detect_less_and_more_certainty_asks_for_more() -> None:
+    """Four times the questions halve the drop; more power or confidence raises it."""
+    drop = detectable_drop(0.3, 100)
+    assert drop is not None
+    assert detectable_drop(0.3, 400) == pytest.approx(drop / 2, rel=1e-12)
+    for options in ({"power": 0.9}, {"confidence": 0.99}):
+        more = detectable_drop(0.3, 100, **options)
+        assert more is not None
+        assert more > drop
+    assert detectable_drop(0.3, 100, power=0.5) == pytest.approx(1.959964 * 0.03, rel=1e-6)
+
+
+@pytest.mark.parametrize(("sd", "n"), [(None, 100), (0.0, 100), (0.3, 1), (0.3, 0), (None, 0)])
+def test_what_cannot_be_said_of_a_set_is_none(sd: float | None, n: int) -> None:
+    """Without a spread, or with fewer than two questions, no drop is claimed to be detectable."""
+    assert detectable_drop(sd, n) is None
+
+
+@pytest.mark.parametrize(
+    ("sd", "n", "options", "message"),
+    [
+        (-0.1, 10, {}, "sd is -0.1"),
+        (math.nan, 10, {}, "sd is nan"),
+        (math.inf, 10, {}, "sd is inf"),
+        (0.1, -1, {}, "n is -1"),
+        (0.1, 10, {"power": 0.4}, "power is 0.4; it must be at least 0.5"),
+        (0.1, 10, {"power": 1}, "power is 1"),
+        (0.1, 10, {"confidence": 1}, "confidence is 1"),
+    ],
+)
+def test_detectable_drop_refuses_what_is_out_of_range(sd: float, n: int, options: Any, message: str) -> None:
+    """Each bad number is named, with what it may be."""
+    with pytest.raises(ValueError, match=message):
+        detectable_drop(sd, n, **options)
+
+
+def test_neither_numpy_nor_scipy_is_imported_before_it_is_needed() -> None:
+    """Importing the room, and all of it that counts in plain numbers, loads neither."""
+    code = "import sys\nfrom evaltrack.stats.power import detectable_drop\n"
+    code += "from evaltrack.stats.significance import holm, mcnemar_exact\n"
+    code += "mcnemar_exact(3, 9), holm({'a': 0.1}), detectable_drop(0.1, 9)\n"
+    code += "print({'numpy', 'scipy'} & sys.modules.keys())"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
+    assert ended.stdout == "set()\n"

@@ -1,0 +1,310 @@
+"""The embedded target: its ranking, its quotations, and when it says that it does not know."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+from collections.abc import Iterable
+from itertools import product
+from math import log
+from pathlib import Path
+
+import pytest
+
+import evaltrack.targets.bm25
+from evaltrack.errors import UsageError
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.reader import open_golden
+from evaltrack.records import Question, Response, Target
+from evaltrack.report.html.text import safe_link
+from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25Target, open_bm25
+
+REPO = Path(__file__).parent.parent.parent
+GOLDEN = REPO / "golden"
+K1, B = 1.5, 0.75
+
+
+def ask(target: Target, text: str, k: int = 5) -> Response:
+    async def asked() -> Response:
+        return await target(Question(id="1", question=text, domain="d"), k)
+
+    return asyncio.run(asked())
+
+
+def index(texts: Iterable[str], floor: float = 0.0) -> Bm25Target:
+    """A target over chunks `0`, `1`, ... that have no title and no heading."""
+    return Bm25Target([Chunk(str(i), "", "", f"{i}.md", text) for i, text in enumerate(texts)], floor)
+
+
+def ranked(response: Response) -> list[str | None]:
+    assert response.sources is not None
+    return [source.chunk_id for source in response.sources]
+
+
+def write_corpus(folder: Path) -> Path:
+    (folder / "animals").mkdir(parents=True)
+    (folder / "animals" / "cats.md").write_text("# Cats\n\nThey purr softly.\n\n## Feeding\n\nFish and milk.\n")
+    (folder / "dogs.md").write_text("# Dogs\n\nThey bark loudly at night.\n")
+    return folder
+
+
+# Opening
+
+
+@pytest.mark.parametrize("floor", ["", "high", "-0.1", "nan", "inf", "-inf", "1,5"])
+def test_bad_floor(tmp_path: Path, floor: str) -> None:
+    """A floor that is no score is refused before the corpus is looked at."""
+    with pytest.raises(UsageError) as caught:
+        open_bm25(str(tmp_path / "none"), {"floor": floor})
+    assert str(caught.value) == f"bm25 target: floor is `{floor}`; write a score, at least 0"
+
+
+@pytest.mark.parametrize(("settings", "floor"), [({}, 2.5), ({"floor": "0"}, 0.0), ({"floor": "1e1"}, 10.0)])
+def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
+    """The floor is the setting of that name, else the default."""
+    opened = open_bm25(str(write_corpus(tmp_path / "docs")), settings)
+    assert isinstance(opened, Bm25Target)
+    assert opened.floor == floor
+    assert FLOOR == 2.5
+
+
+def test_unknown_setting(tmp_path: Path) -> None:
+    """A setting besides the floor is refused."""
+    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: by, floor, links$"):
+        open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "1", "k": "5"})
+
+
+def test_no_corpus(tmp_path: Path) -> None:
+    """A folder that is not there is an error about the corpus."""
+    with pytest.raises(UsageError, match="no such directory; name a folder of Markdown"):
+        open_bm25(str(tmp_path / "none"), {})
+
+
+@pytest.mark.parametrize("text", ["# The\n\nThe of and.\n", "# !\n\n???\n"])
+def test_corpus_without_words(tmp_path: Path, text: str) -> None:
+    """A corpus that holds nothing but stop words and signs is refused as one that cannot be searched."""
+    (tmp_path / "page.md").write_text(text)
+    with pytest.raises(UsageError, match=str(tmp_path)):
+        open_bm25(str(tmp_path), {})
+
+
+# Ranking
+
+
+def test_sources(tmp_path: Path) -> None:
+    """A source has the chunk's id, its page's title and address, its heading above its text, and its score."""
+    response = ask(open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "0"}), "Which fish do cats eat?")
+    assert response.sources is not None
+    feeding, lead = response.sources
+    assert feeding.model_dump(exclude={"score"}) == {
+        "chunk_id": "animals/cats#feeding",
+        "title": "Cats",
+        "url": "animals/cats.md#feeding",
+        "text": "Feeding\n\nFish and milk.",
+    }
+    assert (lead.chunk_id, lead.text) == ("animals/cats", "They purr softly.")
+    assert feeding.score is not None
+    assert lead.score is not None
+    assert feeding.score > lead.score > 0
+    assert (response.abstained, response.usage, response.tool_calls) == (False, None, ())
+
+
+@pytest.mark.parametrize(
+    ("links", "url"),
+    [
+        ("https://git.example/blob/main/docs", "https://git.example/blob/main/docs/my%20pages/cats.md#feeding"),
+        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/my%20pages/cats.md#feeding"),
+        ("file", "file://{folder}/my%20pages/cats.md#feeding"),
+    ],
+)
+def test_sources_link_to_their_page(tmp_path: Path, links: str, url: str) -> None:
+    """In a repository, on a server or on this machine; the report takes each for a link."""
+    (tmp_path / "my pages").mkdir()
+    (tmp_path / "my pages" / "cats.md").write_text("# Cats\n\n## Feeding\n\nFish and milk.\n")
+    response = ask(open_bm25(str(tmp_path), {"floor": "0", "links": links}), "Fish?")
+    assert response.sources is not None
+    found = response.sources[0].url
+    assert found == url.format(folder=tmp_path)
+    assert safe_link(found) == found
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    """Before the corpus is read."""
+    with pytest.raises(UsageError, match=r"links is `docs`; write the address of the pages \(https://…\), or file"):
+        open_bm25(str(tmp_path), {"links": "docs"})
+
+
+def test_scores_are_lucenes_bm25() -> None:
+    """Scores are those of the published formula, here worked out a second time and more plainly."""
+    documents = [["red", "apple", "apple"], ["green", "apple"], ["red", "pear", "pear", "pear", "plum"], ["plum"]]
+    terms = ["red", "apple", "plum"]
+    mean_length = sum(map(len, documents)) / len(documents)
+
+    def score(document: list[str]) -> float:
+        total = 0.0
+        for term in terms:
+            holding = sum(term in other for other in documents)
+            idf = log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
+            times = document.count(term)
+            total += idf * times / (times + K1 * (1 - B + B * len(document) / mean_length))
+        return total
+
+    response = ask(index(map(" ".join, documents)), " ".join(terms))
+    assert response.sources is not None
+    found = {source.chunk_id: source.score for source in response.sources}
+    assert found == pytest.approx({str(i): score(document) for i, document in enumerate(documents)}, abs=2e-6)
+    assert list(found.values()) == sorted(found.values(), key=lambda value: -(value or 0))
+
+
+def test_ties_keep_the_order_of_the_corpus() -> None:
+    """Chunks with the same score stay in the order of the corpus."""
+    assert ranked(ask(index(["plum", "plum", "apple plum", "plum", "plum"]), "plum")) == ["0", "1", "3", "4", "2"]
+
+
+@pytest.mark.parametrize(("k", "returned"), [(1, 20), (5, 20), (20, 20), (21, 21), (30, 30), (1000, 40)])
+def test_depth(k: int, returned: int) -> None:
+    """At least 20 sources come back, for a cause may lie below k, and as many as k where that is more."""
+    assert DEPTH == 20
+    assert len(ranked(ask(index(["plum"] * 40 + ["pear"] * 60), "plum", k))) == returned
+
+
+def test_only_what_matches_is_returned() -> None:
+    """A chunk that shares no word with the question is no source, however few there are."""
+    assert ranked(ask(index(["plum", "pear", "apple"]), "a plum or an apple?")) == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Cats purr.", "PURRING CAT"),
+        ("The passenger's right", "passenger\N{RIGHT SINGLE QUOTATION MARK}s"),
+        ("A naïve café", "cafés"),
+        ("Room 101", "101"),
+    ],
+)
+def test_words_match_in_other_forms(text: str, question: str) -> None:
+    """Case, endings and the form of the apostrophe do not keep words apart."""
+    assert ranked(ask(index(["pear", text]), question)) == ["1"]
+
+
+def test_stop_words_and_repeats_do_not_count() -> None:
+    """Words like `the`, words the corpus does not know, and a word said again, change no score."""
+    target = index(["plum and pear", "plum", "the the the apple"])
+    plain = ask(target, "plum pear")
+    assert plain.sources is not None
+    assert ask(target, "The plum, the Plum and the PEAR, zebra?").sources == plain.sources
+
+
+def test_the_same_question_has_the_same_response(tmp_path: Path) -> None:
+    """Asked again, of the same index or a new one, the response is equal in every digit."""
+    corpus = str(write_corpus(tmp_path / "docs"))
+    one, two = open_bm25(corpus, {"floor": "0"}), open_bm25(corpus, {"floor": "0"})
+    question = "Do cats bark at night?"
+    assert ask(one, question) == ask(one, question) == ask(two, question)
+
+
+# Abstention
+
+
+@pytest.mark.parametrize("question", ["zebra", "the of and", "?!"])
+def test_nothing_in_common(question: str) -> None:
+    """A question that shares no word with the corpus gets an abstention and no source, even with no floor."""
+    assert ask(index(["plum", "pear"]), question) == Response(answer=ABSTENTION, sources=(), abstained=True)
+
+
+def test_floor_is_reached_or_not() -> None:
+    """The best chunk's score must reach the floor: equal is enough, a millionth less is not."""
+    texts = ["plum", "pear", "apple"]
+    sources = ask(index(texts), "plum").sources
+    assert sources is not None
+    best = sources[0].score
+    assert best is not None
+    assert ranked(ask(index(texts, best), "plum")) == ["0"]
+    assert ask(index(texts, best + 1e-6), "plum").declined
+
+
+def test_the_default_floor_is_chosen_on_other_questions_than_it_is_tested_on() -> None:
+    """The script's choice on a set that shares no question with those of the docstring's AUC."""
+    script = runpy.run_path(str(REPO / "scripts" / "choose_floor"))
+    chosen_on = {question.question for question in open_golden(GOLDEN / "calibration.jsonl")}
+    assert not chosen_on & {question.question for name in script["TESTED"] for question in open_golden(GOLDEN / name)}
+    assert script["choose"](asyncio.run(script["best_scores"](["calibration.jsonl"]))) == FLOOR
+    tested = asyncio.run(script["best_scores"](script["TESTED"]))
+    declined, (lost, caught) = "it declines", tested.declined(FLOOR)
+    assert f"other negatives {declined} {caught:.0%}, on" in (told := (GOLDEN / "README.md").read_text())
+    assert f"other answerable questions {lost:.0%}\n" in told
+    above = sum((a > n) + (a == n) / 2 for a, n in product(tested.answerable, tested.negative))
+    auc = above / (len(tested.answerable) * len(tested.negative))
+    assert f"with an AUC of {auc:.2f}" in " ".join((evaltrack.targets.bm25.__doc__ or "").split())
+
+
+# Domains
+
+
+def write_domains(folder: Path) -> Path:
+    for domain, page in {
+        "pets": "# Dogs\n\nThey bark at night.\n",
+        "plants": "# Trees\n\nThe bark is rough.\n",
+    }.items():
+        (folder / domain).mkdir(parents=True)
+        (folder / domain / "page.md").write_text(page)
+    return folder
+
+
+@pytest.mark.parametrize(("domain", "title"), [("pets", "Dogs"), ("plants", "Trees")])
+def test_a_question_is_asked_of_the_folder_of_its_domain(tmp_path: Path, domain: str, title: str) -> None:
+    """With `by=domain` each folder is an index of its own, with ids as they are in it."""
+    target = open_bm25(str(write_domains(tmp_path)), {"by": "domain", "floor": "0"})
+    (source,) = asyncio.run(target(Question(id="1", question="Why does it bark?", domain=domain), 5)).sources or ()
+    assert (source.chunk_id, source.title) == ("page", title)
+    linked = open_bm25(str(tmp_path), {"by": "domain", "floor": "0", "links": "https://example.com/docs"})
+    (source,) = asyncio.run(linked(Question(id="1", question="Why does it bark?", domain=domain), 5)).sources or ()
+    assert source.url == f"https://example.com/docs/{domain}/page.md"
+
+
+def test_a_domain_without_a_folder_is_an_error_of_its_question(tmp_path: Path) -> None:
+    """No other folder answers in its place."""
+    target = open_bm25(str(write_domains(tmp_path)), {"by": "domain"})
+    with pytest.raises(LookupError, match=r"^no corpus for the domain `food`; there are pets, plants$"):
+        asyncio.run(target(Question(id="1", question="Why?", domain="food"), 5))
+
+
+@pytest.mark.parametrize(
+    ("place", "by", "why"),
+    [
+        ("pets", "domain", "holds no folders; by=domain needs one for each domain$"),
+        ("none", "domain", "holds no folders; by=domain needs one for each domain$"),
+        ("", "page", "^bm25 target: by is `page`; write `domain`, or leave it out$"),
+    ],
+)
+def test_what_domains_cannot_be_read_from(tmp_path: Path, place: str, by: str, why: str) -> None:
+    """A folder without folders, and another way of parting it, are refused when the target is opened."""
+    with pytest.raises(UsageError, match=why):
+        open_bm25(str(write_domains(tmp_path) / place), {"by": by})
+
+
+# Quotations
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "answer"),
+    [
+        ("One apple. Two plums here. Three pears! Four.", "plums", "Two plums here. Three pears!"),
+        ("One apple. Two plums.", "plums", "Two plums."),
+        ("An apple.\n\nA plum\nis   ripe.", "plum", "A plum is ripe."),
+        ("Fruit:\n- apple\n- plum\n- pear", "plum", "- plum - pear"),
+        ("| apple | 1 |\n| plum | 2 |", "plum", "| plum | 2 |"),
+        ("A pear. A plum and a pear. An apple.", "plum or pear", "A plum and a pear. An apple."),
+        ("A plum. A plum.", "plum", "A plum. A plum."),
+    ],
+)
+def test_quotation(text: str, question: str, answer: str) -> None:
+    """The answer quotes the sentence of the best chunk that says most of the question, and the one after it."""
+    assert ask(index([text, "other", "words", "here"]), question).answer == answer
+
+
+def test_quotation_where_only_the_heading_matches() -> None:
+    """Where no sentence shares a word, the chunk is quoted from its beginning."""
+    chunks = [Chunk("a#plums", "Fruit", "Plums", "a.md#plums", "Ripe in August. Kept cool. Sold soon.")]
+    others = [Chunk(str(i), "", "", "", "other words") for i in range(3)]
+    assert ask(Bm25Target(chunks + others, 0.0), "plums").answer == "Ripe in August. Kept cool."

@@ -1,0 +1,429 @@
+"""A program run for each question: real ones, mostly this interpreter with a few lines of code."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.records import Question, Response, Source
+from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
+from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.responses import InvalidResponseError
+
+QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")
+SHOW = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
+
+
+def python(code: str, *arguments: str) -> str:
+    """A command line that runs `code`, whose braces are doubled, with the arguments as they stand."""
+    return " ".join([shlex.join([sys.executable, "-c", code.replace("{", "{{").replace("}", "}}")]), *arguments])
+
+
+def ask(line: str, question: str = QUESTION.question, **settings: str) -> Response:
+    target = open_command(line, settings)
+
+    async def asked() -> Response:
+        async with asyncio.timeout(30):
+            return await target(Question(id="q-1", question=question, domain="d"), 7)
+
+    return asyncio.run(asked())
+
+
+def passed_on(*arguments: str, question: str = QUESTION.question) -> list[str]:
+    """The arguments that a program receives."""
+    found: list[str] = json.loads(ask(python(SHOW, *arguments), question).answer or "")
+    return found
+
+
+def error_of(code: str) -> str:
+    """What is said about a program that fails."""
+    with pytest.raises(CommandTargetError) as caught:
+        ask(python(code, "{question}"))
+    return str(caught.value)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and is more than an entry that nobody has collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ends(pid: int, within: float = 5) -> bool:
+    """Whether a process ends in time."""
+    deadline = time.monotonic() + within
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not alive(pid)
+
+
+def written(path: Path, within: float = 10) -> int:
+    """The number that a program writes into a file, as soon as it is there."""
+    deadline = time.monotonic() + within
+    while not (path.exists() and path.read_text().endswith("\n")):
+        assert time.monotonic() < deadline, f"nothing was written to {path.name}"
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+# Opening
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "command target: names no program; write command:PROGRAM {question}"),
+        ("  ", "command target: names no program; write command:PROGRAM {question}"),
+        ("cat 'a", "command target `cat 'a`: No closing quotation; quote as in a shell"),
+        ("cat file", "command target `cat file`: holds no {question}, so that every question would be the same"),
+        ("cat {k}", "command target `cat {k}`: holds no {question}, so that every question would be the same"),
+        ("no-such-program-here {question}", "command target: there is no program `no-such-program-here`; "),
+        ("./missing {question}", "command target: there is no program `./missing`; install it, or name it with its "),
+        ("/etc/passwd {id}", "command target: there is no program `/etc/passwd`; "),
+        ("/tmp {id}", "command target: there is no program `/tmp`; "),
+        ("{question}", "command target: `{question}` is the program, which is the same for all questions"),
+    ],
+)
+def test_no_command(line: str, message: str) -> None:
+    """A line that cannot be run, or is the same for every question, is refused before anything is run."""
+    with pytest.raises(UsageError) as caught:
+        open_command(line, {})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("token", ["{query}", "{}", "{question!r}", "{question:>9}", "{0}", "{ question }", "{", "}"])
+def test_unknown_placeholder(token: str) -> None:
+    """A placeholder that is not known, or a single brace, is refused with those that are."""
+    with pytest.raises(UsageError) as caught:
+        open_command(f"cat {{question}} 'x{token}'", {})
+    assert str(caught.value) == (
+        f"command target: unknown placeholder `{token}`; known: {{question}}, {{k}}, {{id}}; a brace is {{{{ or }}}}"
+    )
+
+
+def test_unknown_settings() -> None:
+    """The settings are those of the mapping."""
+    with pytest.raises(UsageError, match=r"^command target: unknown setting `shell`; known: answer, sources, "):
+        open_command("cat {question}", {"shell": "true"})
+    with pytest.raises(UsageError, match=r"^command target: answer is `a\[`, which is not JMESPath"):
+        open_command("cat {question}", {"answer": "a["})
+
+
+def test_nothing_runs_when_it_is_opened(tmp_path: Path) -> None:
+    """Opening a target runs nothing."""
+    open_command(f"touch {tmp_path}/{{id}}", {})
+    assert not list(tmp_path.iterdir())
+
+
+# Arguments
+
+
+def test_placeholders() -> None:
+    """Placeholders are replaced inside the arguments, also several in one, and doubled braces become single."""
+    assert passed_on("{question}", "--k={k}", "'{id}: {question}'", "--plain", '\'{{"a": "{id}"}}\'', "{{k}}") == [
+        "Where do cats sleep?",
+        "--k=7",
+        "q-1: Where do cats sleep?",
+        "--plain",
+        '{"a": "q-1"}',
+        "{k}",
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "a b  c",
+        "'\"`",
+        "$(touch owned) `touch owned` $HOME ; touch owned | touch owned > owned & *",
+        "two\nlines\t\r",
+        "{k} {id} {{question}} {",
+        "--help",
+        "-",
+        "\\",
+        "Ça va? “猫” \N{CAT FACE} \u202e",
+        "x" * 100_000,
+    ],
+)
+def test_question_stays_one_argument(question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a question holds, it arrives as it is, in its place, and nothing of it is run or replaced."""
+    monkeypatch.chdir(tmp_path)
+    assert passed_on("--", "<{question}>", "{question}", "{k}", question=question) == [
+        "--",
+        f"<{question}>",
+        question,
+        "7",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+def test_quotes_in_the_line() -> None:
+    """The line is split as in a shell, with quotes; everything else that a shell knows means nothing."""
+    assert passed_on("{id}", "'a b'", 'c\\ d"e f"', "$HOME", "*", ";", "|", "~", "#") == [
+        *["q-1", "a b", "c de f", "$HOME", "*", ";", "|", "~", "#"],
+    ]
+
+
+@given(st.text(), st.text(), st.lists(st.sampled_from(["{question}", "{k}", "{{", "}}", "a", " "]), max_size=8))
+def test_fill(question: str, k: str, parts: list[str]) -> None:
+    """Each placeholder of an argument becomes its value, whatever the values hold."""
+    meant = {"{question}": question, "{k}": k, "{{": "{", "}}": "}"}
+    assert fill("".join(parts), {"question": question, "k": k}) == "".join(meant.get(part, part) for part in parts)
+
+
+# Running
+
+
+def test_response() -> None:
+    """The output is read as a response, in the short form or the long one."""
+    assert ask(python("print('[\"a\", 7]')", "{id}")).sources == (Source(chunk_id="a"), Source(chunk_id="7"))
+    long_form = "import json; print(json.dumps({'answer': 'yes', 'sources': [{'title': 'Cats'}], 'abstained': False}))"
+    assert ask(python(long_form, "{id}")) == Response(answer="yes", sources=(Source(title="Cats"),))
+
+
+def test_mapping() -> None:
+    """The fields of the response are found where the settings say."""
+    code = "import json; print(json.dumps({'result': {'text': 'yes', 'docs': [{'key': 7}]}, 'took': 3}))"
+    found = ask(python(code, "{id}"), answer="result.text", sources="result.docs", chunk_id="key")
+    assert found == Response(answer="yes", sources=(Source(chunk_id="7"),))
+
+
+def test_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program has our working directory and environment, an empty input and a process group of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MY_SETTING", "here")
+    code = "import os, sys, json; print(json.dumps({'answer': ' '.join([os.getcwd(), os.environ['MY_SETTING'], "
+    code += "repr(sys.stdin.read()), str(os.getpgid(0) == os.getpid())])}))"
+    assert ask(python(code, "{id}")).answer == f"{tmp_path} here '' True"
+
+
+def test_standard_error_is_not_read_as_output() -> None:
+    """A program may say what it likes on its standard error, also a lot of it."""
+    code = "import sys; sys.stderr.write('working ' * 1_000_000); print('\"yes\"')"
+    assert ask(python(code, "{id}")) == Response(answer="yes")
+
+
+def test_program_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script is a program too."""
+    script = tmp_path / "my bob"
+    script.write_text('#!/bin/sh\nprintf \'{"answer": "%s"}\' "$2"\n')
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert ask("'./my bob' ask {question} --output json").answer == "Where do cats sleep?"
+
+
+def test_in_another_thread() -> None:
+    """Programs are run from any thread, as in a notebook."""
+    found: list[Response] = []
+    thread = threading.Thread(target=lambda: found.append(ask(python("print('[]')", "{id}"))))
+    thread.start()
+    thread.join()
+    assert found == [Response(sources=())]
+
+
+def test_many_at_once() -> None:
+    """Several programs run at the same time, each with its own question."""
+    target = open_command('sh -c \'sleep 0.2; echo "\\"$1\\""\' - {id}', {})
+    questions = [Question(id=str(number), question="Why?", domain="d") for number in range(40)]
+
+    async def answers() -> dict[str, str | None]:
+        rows = [row async for row in evaluate(questions, target, concurrency=20)]
+        return {row.question.id: row.response.answer if row.response else str(row.failure) for row in rows}
+
+    start = time.monotonic()
+    assert asyncio.run(answers()) == {str(number): str(number) for number in range(40)}
+    assert time.monotonic() - start < 0.2 * 40
+    gc.collect()
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import sys; sys.exit(3)", "ended with exit code 3; it wrote nothing"),
+        ("import sys; sys.exit('no\\nkey')", "ended with exit code 1; its standard error ends with `no key`"),
+        (
+            "import sys; sys.stderr.write('x' * 10**6 + 'the end\\x1b[0m'); sys.exit(1)",
+            "ended with exit code 1; its standard error ends with `…" + "x" * 488 + "the end\ufffd[0m`",
+        ),
+        (
+            "print('Error: no such model'); raise SystemExit(2)",
+            "ended with exit code 2; it wrote nothing to its standard error; its output starts with "
+            "`Error: no such model`",
+        ),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "was ended by SIGTERM; it wrote nothing"),
+        ("import os; os.kill(os.getpid(), 40)", "was ended by signal 40; it wrote nothing"),
+    ],
+)
+def test_program_fails(code: str, message: str) -> None:
+    """A program that does not end with 0 is an error that shows the end of what it said, on one bounded line."""
+    assert error_of(code) == message
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("", "is empty; it must be JSON"),
+        ("Thinking…\n{}", "is not JSON (expected value at line 1 column 1); it starts with `Thinking… {}`"),
+        ('{"answer": "ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
+        ('{"reply": "yes"}', "reply: Extra inputs are not permitted"),
+    ],
+)
+def test_no_response(output: str, message: str) -> None:
+    """Output that is not JSON, or not a response, is said to be so."""
+    with pytest.raises(InvalidResponseError) as caught:
+        ask(python(f"import sys; sys.stdout.buffer.write({output!r}.encode())", "{id}"))
+    assert str(caught.value).startswith(message)
+
+
+def test_argument_too_long() -> None:
+    """A question longer than the system takes as an argument is an error of its own row."""
+    with pytest.raises(CommandTargetError) as caught:
+        ask("echo {question}", "x" * (1 << 20))
+    assert str(caught.value) == "cannot be started: Argument list too long"
+
+
+def test_program_disappears(tmp_path: Path) -> None:
+    """A program that is gone when it is asked is an error."""
+    script = tmp_path / "bob"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    target = open_command(f"{script} {{id}}", {})
+    script.unlink()
+    with pytest.raises(CommandTargetError, match=r"^cannot be started: No such file or directory$"):
+        asyncio.run(target(QUESTION, 5))
+
+
+def test_no_program_format(tmp_path: Path) -> None:
+    """A file that may be run and is no program is an error."""
+    script = tmp_path / "bob"
+    script.write_text("just text")
+    script.chmod(0o755)
+    with pytest.raises(CommandTargetError, match=r"^cannot be started: Exec format error$"):
+        ask(f"{script} {{id}}")
+
+
+def test_endless_output(tmp_path: Path) -> None:
+    """A program that writes without end is killed at the limit."""
+    start = time.monotonic()
+    code = f"import os; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
+    code += "while True: os.write(1, b' ' * 65536)"
+    assert error_of(code) == "wrote more than 16,777,216 bytes and was killed"
+    assert time.monotonic() - start < 10
+    assert not alive(written(tmp_path / "pid"))
+
+
+def test_just_below_the_limit() -> None:
+    """Output of exactly the limit is read."""
+    code = f"import sys; sys.stdout.write('\"' + 'x' * {MAX_BYTES - 2} + '\"')"
+    assert len(ask(python(code, "{id}")).answer or "") == MAX_BYTES - 2
+    assert error_of(code + "; print()") == "wrote more than 16,777,216 bytes and was killed"
+
+
+def family(tmp_path: Path, *, then: str, start: str = "") -> str:
+    """A command line whose program starts another, writes both their numbers to files, and does something `then`."""
+    code = f"trap '' TERM INT HUP; echo $$ > parent; {start} sleep 60 & echo $! > child; {then}"
+    return f"env -C {tmp_path} sh -c {shlex.quote(code)} - {{id}}"
+
+
+def test_deadline(tmp_path: Path) -> None:
+    """At the deadline the program is killed with all that it started, also where it ignores other signals."""
+    target = open_command(family(tmp_path, then="wait"), {})
+
+    async def messages() -> list[str]:
+        return [str(row.failure) async for row in evaluate([QUESTION], target, timeout=1)]
+
+    start = time.monotonic()
+    assert asyncio.run(messages()) == ["target_timeout: no response within 1 s"]
+    assert time.monotonic() - start < 4
+    assert ends(written(tmp_path / "parent"))
+    assert ends(written(tmp_path / "child"))
+    gc.collect()
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_cancelled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, connected: bool) -> None:
+    """Cancellations while the program is being started, and while it is being killed, leave nothing behind either."""
+    target = open_command(family(tmp_path, then="wait"), {})
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(target(QUESTION, 5))
+        if connected:
+            await asyncio.to_thread(written, tmp_path / "child")
+        else:
+            for _ in range(2):
+                await asyncio.sleep(0)
+            written(tmp_path / "child")  # it runs, and the loop has not yet heard of it
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert ends(written(tmp_path / "parent"))
+    assert ends(written(tmp_path / "child"))
+    gc.collect()
+    assert not caplog.records, "asyncio complains of a process that it lost sight of"
+
+
+def test_what_is_left_behind_is_killed(tmp_path: Path) -> None:
+    """A program that answers and leaves another running, which holds its output open, is not waited for."""
+    start = time.monotonic()
+    assert ask(family(tmp_path, then="echo [7]")) == Response(sources=(Source(chunk_id="7"),))
+    assert time.monotonic() - start < 5
+    assert ends(written(tmp_path / "child"))
+
+
+def test_a_daemon_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leaves the process group is left alone, and holds up the response for a moment only."""
+    monkeypatch.setattr("evaltrack.targets.command.DRAIN_SECONDS", 0.3)
+    start = time.monotonic()
+    assert ask(family(tmp_path, then="sleep 0.5; echo [7]", start="setsid")) == Response(
+        sources=(Source(chunk_id="7"),)
+    )
+    assert time.monotonic() - start < 8
+    daemon = written(tmp_path / "child")
+    assert alive(daemon)
+    os.kill(daemon, signal.SIGKILL)
+    gc.collect()
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_no_file_stays_open() -> None:
+    """Programs that end, fail, or cannot be started leave no file open."""
+    targets: list[CommandTarget] = [
+        open_command(python("print('[]')", "{id}"), {}),
+        open_command("false {id}", {}),
+        CommandTarget(["echo", "x" * (1 << 20)]),
+    ]
+
+    async def counts() -> list[int]:
+        found = []
+        for _ in range(3):
+            await asyncio.gather(*[target(QUESTION, 5) for target in targets], return_exceptions=True)
+            found.append(open_files())
+        return found
+
+    first, *others = asyncio.run(counts())
+    assert others == [first, first]

@@ -1,0 +1,672 @@
+"""Questions posted to a server: a real one on the loopback interface, which answers as each test says."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import itertools
+import json
+import logging
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.records import Question, Response, Source
+from evaltrack.targets.http import MAX_REDIRECTS, HttpTarget, HttpTargetError, open_http
+from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.responses import InvalidResponseError
+
+QUESTION = Question(id="q-1", question="Ça va? “Yes”", domain="d")
+SECRET = "tok-9f8e7d6c5b4a"
+
+
+@dataclass
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+Answer = Callable[["Handler"], None]
+
+
+@dataclass
+class Server:
+    """What the server was asked, and what it answers."""
+
+    answer: Answer
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    sent: int = 0
+    connections: Iterator[int] = field(default_factory=itertools.count)
+    release: threading.Event = field(default_factory=threading.Event)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    script: Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.number = next(self.script.connections)
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.script.requests.append(Request(self.command, self.path, dict(self.headers), body, self.number))
+        self.script.answer(self)
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def reply(self, body: bytes | str | object, status: int = 200, **headers: str) -> None:
+        """A whole response, in one piece; what is neither bytes nor text is sent as JSON."""
+        raw = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
+        lines = [f"HTTP/1.1 {status} Said", f"Content-Length: {len(raw)}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.raw("\r\n".join([*lines, "", ""]).encode() + raw, close=False)
+
+    def raw(self, data: bytes, *, close: bool = True) -> None:
+        """Bytes as they are."""
+        self.wfile.write(data)
+        self.script.sent += len(data)
+        self.close_connection = close
+
+    def flood(self, chunk: bytes, status: int = 200, limit: int = 200 << 20) -> None:
+        """The chunk again and again, until the client hangs up."""
+        self.raw(f"HTTP/1.1 {status} Said\r\n\r\n".encode())
+        with suppress(OSError):
+            while self.script.sent < limit:
+                self.raw(chunk)
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+class ManyAtOnce(ThreadingHTTPServer):
+    request_queue_size = 512
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server whose answer each test sets; by default it says yes."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    script = Server(lambda handler: handler.reply({"answer": "yes"}))
+    http = ManyAtOnce(("127.0.0.1", 0), type("Scripted", (Handler,), {"script": script}))
+    http.daemon_threads = True
+    script.url = f"http://127.0.0.1:{http.server_address[1]}"
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    yield script
+    script.release.set()
+    http.shutdown()
+    http.server_close()
+
+
+def asked(target: HttpTarget, timeout: float = 30) -> Response:
+    """One question, on an event loop of its own that nobody tidies up behind."""
+
+    async def one() -> Response:
+        async with asyncio.timeout(timeout):
+            return await target(QUESTION, 5)
+
+    return asyncio.run(one())
+
+
+def ask(server: Server, path: str = "/ask", **settings: str) -> Response:
+    return asked(open_http(server.url + path, settings))
+
+
+def error_of(server: Server, answer: Answer, **settings: str) -> str:
+    """What is said where the server answers so."""
+    server.answer = answer
+    with pytest.raises(HttpTargetError) as caught:
+        ask(server, **settings)
+    return str(caught.value)
+
+
+def invalid(server: Server, answer: Answer, **settings: str) -> str:
+    """What is said about a response that is none."""
+    server.answer = answer
+    with pytest.raises(InvalidResponseError) as caught:
+        ask(server, **settings)
+    return str(caught.value)
+
+
+# Opening
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "//localhost/ask",
+        "localhost:8000",
+        "ftp://localhost/",
+        "http://",
+        "http:///ask",
+        "http://localhost:0/",
+        "http://h:99999/",
+        "",
+    ],
+)
+def test_no_server(place: str) -> None:
+    """What names no server is refused before anything is sent, with the form that is meant."""
+    with pytest.raises(UsageError) as caught:
+        open_http(place, {})
+    assert str(caught.value) == f"http target: `{place}` is not the URL of a server; write http://HOST:PORT/PATH"
+
+
+def test_no_url() -> None:
+    """What cannot be read as a URL is refused with the reason."""
+    with pytest.raises(
+        UsageError, match=r"^http target: is not a URL: Invalid port: 'x'; write http://HOST:PORT/PATH$"
+    ):
+        open_http("http://localhost:x/", {})
+
+
+@pytest.mark.parametrize("place", [f"http://{SECRET}@localhost/", f"http://me:{SECRET}@localhost/"])
+def test_password_in_the_url(place: str) -> None:
+    """A password in the URL would be logged with the run; it is refused and not repeated."""
+    with pytest.raises(UsageError, match=r"the URL holds a password; give it as header\.Authorization=") as caught:
+        open_http(place, {})
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"retries": "3"}, "unknown setting `retries`; known: header.NAME, body, answer, sources, "),
+        ({"answer": "a["}, "answer is `a[`, which is not JMESPath"),
+        ({"body": "{query: text}{"}, "body is `{query: text}{`, which is not JMESPath"),
+        ({"body": "text"}, "body is `text`, which gives nothing; choose from question, k and id"),
+        ({"header.": "HOME"}, "header.: is not a header that can be set"),
+        ({"header.A b": "HOME"}, "header.A b: is not a header that can be set"),
+        ({"header.content-LENGTH": "HOME"}, "header.content-LENGTH: is not a header that can be set"),
+        ({"header.X": "NOT_SET_ANYWHERE"}, "header.X names an environment variable that is not set; export it first"),
+        ({"header.X": "BLANK"}, "header.X names an environment variable that is not set; export it first"),
+        ({"header.X": f"Bearer {SECRET}"}, "header.X takes the name of an environment variable, not the value itself"),
+        ({"header.X": ""}, "header.X takes the name of an environment variable, not the value itself"),
+        ({"header.X": "TWO_LINES"}, "header.X: the environment variable holds what no header can (not plain ASCII)"),
+        ({"header.X": "UMLAUT"}, "header.X: the environment variable holds what no header can (not plain ASCII)"),
+    ],
+)
+def test_wrong_settings(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], message: str) -> None:
+    """A wrong setting is refused before anything is sent, and no message repeats what may be a secret."""
+    monkeypatch.setenv("BLANK", " \n")
+    monkeypatch.setenv("TWO_LINES", f"{SECRET}\r\nX-Injected: 1")
+    monkeypatch.setenv("UMLAUT", f"{SECRET}ä")
+    with pytest.raises(UsageError) as caught:
+        open_http("http://localhost/", settings)
+    assert str(caught.value).startswith(f"http target: {message}")
+    assert SECRET not in str(caught.value)
+
+
+# Asking
+
+
+def test_what_is_sent(server: Server) -> None:
+    """Question, k and id are posted as JSON to the URL as it stands, its query included and its fragment not."""
+    assert ask(server, "/v1/ask?lang=fr&x=%2F#top") == Response(answer="yes")
+    (request,) = server.requests
+    assert (request.method, request.path) == ("POST", "/v1/ask?lang=fr&x=%2F")
+    assert json.loads(request.body) == {"question": "Ça va? “Yes”", "k": 5, "id": "q-1"}
+    assert request.headers["Content-Type"] == request.headers["Accept"] == "application/json"
+    assert request.headers["User-Agent"] == "evaltrack"
+    assert "Ça va? “Yes”".encode() in request.body
+
+
+def test_body(server: Server) -> None:
+    """The body can be given the form that the server takes."""
+    ask(server, body="{messages: [{role: 'user', content: question}], filters: {top_k: k, lang: `[\"fr\"]`}}")
+    assert json.loads(server.requests[0].body) == {
+        "messages": [{"role": "user", "content": "Ça va? “Yes”"}],
+        "filters": {"top_k": 5, "lang": ["fr"]},
+    }
+
+
+def test_mapping(server: Server) -> None:
+    """The fields of the response are found where the settings say."""
+    server.answer = lambda handler: handler.reply({"result": {"text": "yes", "docs": [{"key": 7}]}, "took": 3})
+    found = ask(server, answer="result.text", sources="result.docs", chunk_id="key")
+    assert found == Response(answer="yes", sources=(Source(chunk_id="7"),))
+
+
+def test_headers(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers come from the environment, with a scheme where one is named, and replace our own."""
+    monkeypatch.setenv("MY_KEY", f" {SECRET}\n")
+    monkeypatch.setenv("agent_2", "mine")
+    settings = {"header.Authorization": "Bearer MY_KEY", "header.x-key": "MY_KEY", "header.user-agent": "agent_2"}
+    ask(server, **settings)
+    sent = server.requests[0].headers
+    assert (sent["Authorization"], sent["x-key"]) == (f"Bearer {SECRET}", SECRET)
+    assert [value for name, value in sent.items() if name.lower() == "user-agent"] == ["mine"]
+
+
+def test_headers_are_read_when_it_is_opened(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that changes during the run changes nothing."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    target = open_http(server.url, {"header.X": "MY_KEY"})
+    monkeypatch.delenv("MY_KEY")
+    asked(target)
+    assert server.requests[0].headers["X"] == SECRET
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
+def test_compressed(server: Server, encoding: str) -> None:
+    """A compressed response is read."""
+    raw = json.dumps({"answer": "yes" * 1000}).encode()
+    packers: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
+    packed = packers[encoding](raw)
+    server.answer = lambda handler: handler.reply(packed, Content_Encoding=encoding)
+    assert ask(server) == Response(answer="yes" * 1000)
+    assert server.requests[0].headers["Accept-Encoding"] == "gzip, deflate"
+
+
+def test_chunked(server: Server) -> None:
+    """A response whose length is not known in advance is read."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    server.answer = lambda handler: handler.raw(head + b'5\r\n{"ans\r\n9\r\nwer": "y"\r\n1\r\n}\r\n0\r\n\r\n')
+    assert ask(server) == Response(answer="y")
+
+
+Call = Callable[[], Awaitable[object]]
+
+
+def run_on_one_loop(*calls: Call) -> None:
+    async def one_after_the_other() -> None:
+        for call in calls:
+            await call()
+
+    asyncio.run(one_after_the_other())
+    gc.collect()
+
+
+def test_connections_are_kept(server: Server) -> None:
+    """Questions that follow each other on one event loop use one connection."""
+    target = open_http(server.url, {})
+    run_on_one_loop(*[lambda: target(QUESTION, 5)] * 20)
+    assert [request.connection for request in server.requests] == [0] * 20
+
+
+def test_each_event_loop_has_its_connections(server: Server) -> None:
+    """A target serves several event loops, also at the same time, and leaves no connection open behind any."""
+    target = open_http(server.url, {})
+    threads = [threading.Thread(target=asked, args=(target,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asked(target)
+    gc.collect()  # would warn of a connection left open
+    assert sorted(request.connection for request in server.requests) == list(range(5))
+
+
+def test_close(server: Server) -> None:
+    """A target that was closed can be closed and asked again, over a new connection."""
+    target = open_http(server.url, {})
+    run_on_one_loop(
+        target.aclose,
+        lambda: target(QUESTION, 5),
+        target.aclose,
+        target.aclose,
+        lambda: target(QUESTION, 5),
+    )
+    assert [request.connection for request in server.requests] == [0, 1]
+
+
+def test_many_at_once(server: Server) -> None:
+    """As many questions are under way at once as the run loop asks."""
+    barrier = threading.Barrier(150, timeout=20)
+
+    def together(handler: Handler) -> None:
+        barrier.wait()
+        handler.reply({"answer": "yes"})
+
+    server.answer = together
+    target = open_http(server.url, {})
+
+    async def all_of_them() -> list[Response]:
+        return await asyncio.gather(*[target(QUESTION, 5) for _ in range(150)])
+
+    assert asyncio.run(all_of_them()) == [Response(answer="yes")] * 150
+
+
+def test_no_cookies(server: Server) -> None:
+    """Nothing is carried from one question to the next: cookies are not sent back."""
+    server.answer = lambda handler: handler.reply({"answer": "yes"}, Set_Cookie="session=1; Path=/")
+    target = open_http(server.url, {})
+    run_on_one_loop(lambda: target(QUESTION, 5), lambda: target(QUESTION, 5))
+    assert all("Cookie" not in request.headers for request in server.requests)
+
+
+# Redirects
+
+
+@pytest.mark.parametrize(
+    ("status", "method"), [(301, "POST"), (302, "POST"), (307, "POST"), (308, "POST"), (303, "GET")]
+)
+def test_redirect(server: Server, monkeypatch: pytest.MonkeyPatch, status: int, method: str) -> None:
+    """A redirect on the same server is followed: the question is posted again, or after a 303 the result fetched."""
+
+    def answer(handler: Handler) -> None:
+        if handler.path == "/ask":
+            handler.reply("moved", status, Location="/new/ask?x=1")
+        else:
+            handler.reply({"answer": "here"})
+
+    server.answer = answer
+    monkeypatch.setenv("MY_KEY", SECRET)
+    assert ask(server, **{"header.Authorization": "MY_KEY"}) == Response(answer="here")
+    first, second = server.requests
+    assert (second.method, second.path) == (method, "/new/ask?x=1")
+    assert second.body == (first.body if method == "POST" else b"")
+    assert second.headers["Authorization"] == SECRET
+    assert second.connection == first.connection
+
+
+def test_redirects_end(server: Server) -> None:
+    """After three redirects it is enough."""
+    message = error_of(server, lambda handler: handler.reply(b"", 307, Location="/ask"))
+    assert message == "more than 3 redirects; name the URL where they lead"
+    assert len(server.requests) == 1 + MAX_REDIRECTS
+
+
+@pytest.mark.parametrize(
+    ("location", "origin"),
+    [
+        ("http://localhost:{port}/ask", "http://localhost:{port}"),
+        ("https://127.0.0.1:{port}/ask", "https://127.0.0.1:{port}"),
+        ("http://127.0.0.1:1/ask", "http://127.0.0.1:1"),
+        ("//evil.example/ask?key=private", "http://evil.example"),
+        ("http://me:private@127.0.0.1:{port}/", "http://127.0.0.1:{port}"),
+        ("file:///etc/passwd", "file://"),
+    ],
+)
+def test_redirect_elsewhere(server: Server, location: str, origin: str) -> None:
+    """A redirect to another scheme, host or port is not followed, as headers would go with it."""
+    port = server.url.rpartition(":")[2]
+    message = error_of(server, lambda handler: handler.reply(b"", 307, Location=location.format(port=port)))
+    assert message == (
+        f"status 307 redirects to {origin.format(port=port)}, which is another server; "
+        "name that one as the target, if it is meant"
+    )
+    assert len(server.requests) == 1
+
+
+def test_redirect_to_no_url(server: Server) -> None:
+    """A redirect to what is not a URL is an error."""
+    message = error_of(server, lambda handler: handler.reply(b"", 302, Location="http://h:port/"))
+    assert message == "status 302 redirects to what is not a URL"
+
+
+@pytest.mark.parametrize("status", [300, 304, 307])
+def test_redirect_to_nowhere(server: Server, status: int) -> None:
+    """A redirect that names no place is a status like any other that is not a success."""
+    assert error_of(server, lambda handler: handler.reply(b"", status)) == f"status {status}: (an empty body)"
+
+
+# What goes wrong
+
+
+def test_error_status(server: Server) -> None:
+    """An error status is shown with how the response starts, on one line and bounded; nothing is asked twice."""
+    message = error_of(server, lambda handler: handler.reply("<h1>No\n\n\x1b[31m</h1>" + "x" * 300_000, 500))
+    assert message == "status 500: <h1>No \ufffd[31m</h1>" + "x" * (199 - len("<h1>No x[31m</h1>")) + "…"
+    assert error_of(server, lambda handler: handler.reply({"detail": "slow down"}, 429)) == (
+        'status 429: {"detail": "slow down"}'
+    )
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "head", ["Content-Encoding: gzip\r\nContent-Length: 2", "Content-Length: 99", "Transfer-Encoding: chunked"]
+)
+def test_error_status_with_a_broken_body(server: Server, head: str) -> None:
+    """A body that cannot be read hides no status, and holds up no redirect."""
+    message = error_of(server, lambda handler: handler.raw(f"HTTP/1.1 502 Bad\r\n{head}\r\n\r\nno".encode()))
+    assert message == "status 502: (an empty body)"
+    moved = f"HTTP/1.1 307 Moved\r\nLocation: /new\r\n{head}\r\n\r\nno".encode()
+    server.answer = lambda handler: handler.raw(moved) if handler.path == "/ask" else handler.reply({"answer": "here"})
+    assert ask(server) == Response(answer="here")
+
+
+@pytest.mark.parametrize("status", [500, 200])
+def test_secrets_are_not_shown(server: Server, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """A server that sends the headers back does not get a secret into an error, also where it is cut in two."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+
+    def answer(handler: Handler) -> None:
+        sent = handler.headers["Authorization"]
+        handler.reply(f"<p>{sent}</p>{'-' * (200 - 16 - len(sent))}{sent[7:]}", status)
+
+    message = (error_of if status == 500 else invalid)(server, answer, **{"header.Authorization": "Bearer MY_KEY"})
+    assert "<p>***</p>" in message
+    assert SECRET[:4] not in message
+
+
+def test_secrets_are_not_logged(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No library logs the headers that are sent, however much it logs, and no object shows them."""
+    monkeypatch.setenv("MY_KEY", SECRET)
+    caplog.set_level(logging.DEBUG)
+    target = open_http(server.url, {"header.Authorization": "Bearer MY_KEY"})
+    asked(target)
+    assert caplog.records
+    assert SECRET not in caplog.text
+    assert SECRET not in repr(target)
+
+
+def test_short_values_are_not_secrets(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short value, such as a tenant's number, is left in an error: it would be found everywhere."""
+    monkeypatch.setenv("TENANT", "no")
+    assert error_of(server, lambda handler: handler.reply("not now", 500), **{"header.X-Tenant": "TENANT"}) == (
+        "status 500: not now"
+    )
+
+
+def test_html(server: Server) -> None:
+    """A page with status 200, as a proxy or a login sends, is an invalid response and is shown."""
+    message = invalid(server, lambda handler: handler.reply("<!DOCTYPE html>\n<title>Log in</title>"))
+    assert message.startswith("is not JSON (")
+    assert message.endswith("); it starts with `<!DOCTYPE html> <title>Log in</title>`")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "is empty; it must be JSON"),
+        (b'{"answer": "ye', "is not JSON (EOF while parsing a string"),
+        (b'{"detail": "x"}', "detail: Extra inputs are not permitted"),
+        (b'"\xff"', "is not JSON (invalid unicode code point"),
+    ],
+)
+def test_invalid(server: Server, body: bytes, message: str) -> None:
+    """A response that is not JSON, or not in the promised form, is said to be so."""
+    assert invalid(server, lambda handler: handler.reply(body)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}", "peer closed connection without sending complete"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "peer closed connection without sending"),
+        (b"", "Server disconnected without sending a response"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "illegal status line"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 1_000_000 + b"\r\n\r\n{}", "Receive buffer too long"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 100_000 + b"\r\n{}", "Receive buffer too long"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "conflicting Content-Length headers"),
+    ],
+)
+def test_broken_off(server: Server, data: bytes, reason: str) -> None:
+    """A response that is cut off, has headers without end, or is no HTTP is an error, and is not asked for again."""
+    message = error_of(server, lambda handler: handler.raw(data))
+    assert message.startswith("the server broke off, or does not speak HTTP: ")
+    assert reason in message
+    assert len(server.requests) == 1
+
+
+def test_reset(server: Server) -> None:
+    """A connection that is reset is an error with a reason."""
+
+    def reset(handler: Handler) -> None:
+        linger = b"\1\0\0\0\0\0\0\0"
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        handler.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+        handler.connection.close()
+
+    assert error_of(server, reset).startswith("the server broke off, or does not speak HTTP: ")
+
+
+def test_huge(server: Server) -> None:
+    """A response without end is cut off soon after the limit; the rest is not read."""
+    message = error_of(server, lambda handler: handler.flood(b" " * (1 << 20)))
+    assert message == "the response is longer than 16,777,216 bytes and was cut off"
+    assert server.sent < 2 * MAX_BYTES
+
+
+def test_huge_error(server: Server) -> None:
+    """Of an error page without end only the beginning is read."""
+    message = error_of(server, lambda handler: handler.flood(b"x" * 65536, status=503))
+    assert message == f"status 503: {'x' * 199}…"
+    assert server.sent < MAX_BYTES
+
+
+def test_just_below_the_limit(server: Server) -> None:
+    """A response of exactly the limit is read."""
+    body = b'"' + b"x" * (MAX_BYTES - 2) + b'"'
+    server.answer = lambda handler: handler.reply(body)
+    assert len(ask(server).answer or "") == MAX_BYTES - 2
+    assert error_of(server, lambda handler: handler.reply(body + b" ")).endswith("was cut off")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_decompression_bomb(server: Server, times: int) -> None:
+    """What is small on the way and huge once decompressed is cut off too, also where it is packed twice."""
+    bomb = b" " * (128 << 20)
+    for _ in range(times):
+        packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+        bomb = packer.compress(bomb) + packer.flush()
+    encoding = ", ".join(["gzip"] * times)
+    start = time.process_time()
+    message = error_of(server, lambda handler: handler.reply(bomb, Content_Encoding=encoding))
+    assert message == "the response is longer than 16,777,216 bytes and was cut off"
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", ", ".join(["gzip"] * 9)])
+def test_not_compressed(server: Server, encoding: str) -> None:
+    """A response that is not compressed as it says is invalid."""
+    assert invalid(server, lambda handler: handler.reply({"answer": "y"}, Content_Encoding=encoding)) == (
+        "cannot be decompressed"
+    )
+
+
+def test_unknown_encoding(server: Server) -> None:
+    """A compression that was not offered is not JSON."""
+    message = invalid(server, lambda handler: handler.reply(b"\x0b\x01\x80", Content_Encoding="br"))
+    assert message.startswith("is not JSON (")
+
+
+@pytest.mark.parametrize("trickle", [False, True])
+def test_slow(server: Server, trickle: bool) -> None:
+    """A server that says nothing, or a byte now and then, is left at the deadline of the run, and the next asked."""
+
+    def answer(handler: Handler) -> None:
+        if len(server.requests) > 1:
+            handler.reply({"answer": "yes"})
+            return
+        if trickle:
+            handler.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")
+        with suppress(OSError):
+            while not server.release.wait(0.05):
+                handler.raw(b" " if trickle else b"")
+
+    server.answer = answer
+    target = open_http(server.url, {})
+
+    async def rows() -> list[str]:
+        found = [row async for row in evaluate([QUESTION] * 2, target, concurrency=1, timeout=0.5)]
+        return [str(row.failure or (row.response and row.response.answer)) for row in found]
+
+    start = time.monotonic()
+    assert asyncio.run(rows()) == ["target_timeout: no response within 0.5 s", "yes"]
+    assert time.monotonic() - start < 3
+    gc.collect()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is not running is said to be so, with its address and without the path."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    port = free_port()
+    with pytest.raises(HttpTargetError) as caught:
+        asked(open_http(f"http://127.0.0.1:{port}/ask?key=private", {}))
+    assert str(caught.value) == (
+        f"cannot connect to http://127.0.0.1:{port}: Connection refused; is the server running?"
+    )
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not take the connection is given up, also where the deadline of the run is far."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("evaltrack.targets.http.CONNECT_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as busy, ExitStack() as waiting:
+        for _ in range(2):
+            waiter = waiting.enter_context(socket.socket())
+            waiter.setblocking(False)
+            waiter.connect_ex(busy.getsockname())
+        with pytest.raises(HttpTargetError, match=r"^no connection to http://127.0.0.1:\d+ within 0.3 s$"):
+            asked(open_http(f"http://127.0.0.1:{busy.getsockname()[1]}/", {}))
+
+
+def test_no_tls(server: Server) -> None:
+    """A server that does not speak TLS is said not to."""
+    with pytest.raises(HttpTargetError, match=r"^cannot connect to https://127.0.0.1:\d+: .*SSL.*; is the server"):
+        asked(open_http(server.url.replace("http:", "https:"), {}))
+
+
+def test_failures_are_rows(server: Server) -> None:
+    """In a run each failure is a row with its kind, and the others are measured."""
+    answers: Iterator[Answer] = iter(
+        [
+            lambda handler: handler.reply({"answer": "yes"}),
+            lambda handler: handler.reply("busy", 503),
+            lambda handler: handler.reply("<html>"),
+            lambda handler: handler.raw(b""),
+        ]
+    )
+
+    def one_after_the_other(handler: Handler) -> None:
+        next(answers)(handler)
+
+    server.answer = one_after_the_other
+    target = open_http(server.url, {})
+
+    async def kinds() -> list[str]:
+        rows = [row async for row in evaluate([QUESTION] * 4, target, concurrency=1)]
+        return [str(row.failure).partition(";")[0] for row in rows]
+
+    assert asyncio.run(kinds()) == [
+        "None",
+        "target_error: HttpTargetError: status 503: busy",
+        "target_invalid: what the target returned is not JSON (expected value at line 1 column 1)",
+        "target_error: HttpTargetError: the server broke off, or does not speak HTTP: "
+        "Server disconnected without sending a response.",
+    ]

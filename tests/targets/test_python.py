@@ -1,0 +1,438 @@
+"""One's own function as the target: how it is found, called and listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Source, Target
+from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.python import function_target, import_function, open_python
+from evaltrack.targets.responses import InvalidResponseError
+
+QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
+THREAD = "evaltrack-target"
+_numbers = itertools.count()
+
+Module = Callable[[str], str]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
+    """Writes a module with the given code that can be imported by the name it returns."""
+    monkeypatch.syspath_prepend(tmp_path)
+    names: list[str] = []
+
+    def write(code: str) -> str:
+        names.append(f"written_module_{next(_numbers)}")
+        (tmp_path / f"{names[-1]}.py").write_text(code)
+        return names[-1]
+
+    yield write
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def ask(target: Target, question: Question = QUESTION, k: int = 5, timeout: float = 30) -> Response:
+    async def asked() -> Response:
+        async with asyncio.timeout(timeout):
+            return await target(question, k)
+
+    return asyncio.run(asked())
+
+
+def answer(function: Callable[..., Any]) -> str | None:
+    return ask(function_target(function)).answer
+
+
+# Finding the function
+
+
+@pytest.mark.parametrize("place", ["", "app", "app:", ":ask", ":"])
+def test_place_is_module_and_function(place: str) -> None:
+    """A place that is not `package.module:function` is refused."""
+    with pytest.raises(UsageError) as caught:
+        open_python(place, {})
+    assert str(caught.value) == f"python target `{place}`: write package.module:function"
+
+
+def test_settings_are_refused() -> None:
+    """A function has no settings."""
+    with pytest.raises(UsageError, match=r"^python target: unknown setting `k`; known: none$"):
+        open_python("json:loads", {"k": "5"})
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "why"),
+    [
+        ("x = 1", "ask", "AttributeError: module '{module}' has no attribute 'ask'"),
+        ("class App: pass", "App.ask", "AttributeError: type object 'App' has no attribute 'ask'"),
+        ("1 / 0", "ask", "ZeroDivisionError: division by zero"),
+        ("import missing_module_of_mine", "ask", "ModuleNotFoundError: No module named 'missing_module_of_mine'"),
+        ("def ask(:", "ask", "SyntaxError: invalid syntax ({module}.py, line 1)"),
+    ],
+)
+def test_import_fails(module: Module, code: str, name: str, why: str) -> None:
+    """A module that cannot be imported, or lacks the function, is an error with the reason and its cause."""
+    place = f"{(written := module(code))}:{name}"
+    with pytest.raises(UsageError) as caught:
+        import_function(place)
+    reason = why.replace("{module}", written)
+    assert str(caught.value) == f"python target `{place}`: cannot be imported: {reason}"
+    assert type(caught.value.__cause__).__name__ == reason.partition(":")[0]
+
+
+def test_no_such_module() -> None:
+    """A module that does not exist is named."""
+    with pytest.raises(UsageError) as caught:
+        import_function("no_such_package.app:ask")
+    assert str(caught.value) == (
+        "python target `no_such_package.app:ask`: cannot be imported: "
+        "ModuleNotFoundError: No module named 'no_such_package'"
+    )
+
+
+def test_module_that_exits(module: Module) -> None:
+    """A module that ends the program when it is imported, as a script does, is an error like any other."""
+    with pytest.raises(UsageError, match="SystemExit"):
+        import_function(f"{module('raise SystemExit(0)')}:ask")
+
+
+def test_no_function(module: Module) -> None:
+    """Something that cannot be called is refused with what it is."""
+    place = f"{module('ask = 5')}:ask"
+    with pytest.raises(UsageError) as caught:
+        import_function(place)
+    assert str(caught.value) == f"python target `{place}`: is not a function but int"
+
+
+def test_inner_names(module: Module) -> None:
+    """The name may lead through objects: a method of an instance is a function too."""
+    written = module(
+        "class App:\n    class inner:\n        @staticmethod\n        def ask(q): return q + '!'\napp = App()\n"
+    )
+    assert ask(open_python(f"{written}:app.inner.ask", {})).answer == "Why?!"
+
+
+def test_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of a package is named with dots."""
+    (tmp_path / "written_package").mkdir()
+    (tmp_path / "written_package" / "app.py").write_text("def ask(q): return 'from the package'")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert ask(open_python("written_package.app:ask", {})).answer == "from the package"
+
+
+def test_working_directory_is_searched_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module in the working directory is found, before one of the same name elsewhere, and the path grows once."""
+    for folder in ("here", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "written_here.py").write_text(f"def ask(q): return {folder!r}")
+    monkeypatch.syspath_prepend(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "here")
+    assert ask(open_python("written_here:ask", {})).answer == "here"
+    open_python("written_here:ask", {})
+    assert sys.path.count(str(tmp_path / "here")) == 1
+
+
+# Calling it
+
+
+async def async_two(question: str, k: int) -> str:
+    return f"{question} {k}"
+
+
+async def async_one(question: str) -> str:
+    return question
+
+
+class SyncObject:
+    def __call__(self, question: str, k: int) -> str:
+        return f"{question} {k} from an object"
+
+    def method(self, question: str) -> str:
+        return f"{question} from a method"
+
+
+class AsyncObject:
+    async def __call__(self, question: str, k: int) -> str:
+        return f"{question} {k} from an async object"
+
+    async def method(self, question: str) -> str:
+        return f"{question} from an async method"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda question, k: f"{question} {k}", "Why? 5"),
+        (lambda question: question, "Why?"),
+        (lambda question, k=3: f"{question} {k}", "Why? 5"),
+        (lambda *arguments: repr(arguments), "('Why?', 5)"),
+        (lambda question, *rest, more=1: f"{question} {rest} {more}", "Why? (5,) 1"),
+        (lambda question, **rest: f"{question} {rest}", "Why? {}"),
+        (async_two, "Why? 5"),
+        (async_one, "Why?"),
+        (SyncObject(), "Why? 5 from an object"),
+        (SyncObject().method, "Why? from a method"),
+        (AsyncObject(), "Why? 5 from an async object"),
+        (AsyncObject().method, "Why? from an async method"),
+        (functools.partial(async_two, k=9), "Why? 9"),
+        (functools.partial(lambda prefix, question: prefix + question, "So: "), "So: Why?"),
+        (str.upper, "WHY?"),
+    ],
+)
+def test_call(function: Callable[..., Any], expected: str) -> None:
+    """A function is called with the text and k, or the text alone, whatever kind of callable it is."""
+    assert answer(function) == expected
+
+
+def test_builtin_that_hides_its_arguments() -> None:
+    """A builtin that tells nothing of its arguments is called with both."""
+    with pytest.raises(TypeError, match="not supported between instances of 'int' and 'str'"):
+        answer(max)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: "nothing",
+        lambda a, b, c: "three",
+        lambda *, question: "by name",
+        lambda question, *, k: "by name",
+    ],
+)
+def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
+    """A function that cannot be called in either way is refused before the run."""
+    with pytest.raises(UsageError) as caught:
+        function_target(function)
+    assert str(caught.value) == f"python target: {function} must take (question, k) or (question)"
+
+
+BARE = "from evaltrack import Question\n"
+LATER = "from __future__ import annotations\n"
+HINT = "return q.metadata['hint']"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{BARE}def ask(q: Question, k): {HINT}",
+        f"{LATER}{BARE}def ask(q: Question): {HINT}",
+        f"import evaltrack\nasync def ask(q: evaltrack.Question, k: int): {HINT}",
+        f"def ask(q: 'Question'): {HINT}",
+        f"{LATER}import evaltrack\ndef ask(q: evaltrack.Question): {HINT}",
+    ],
+)
+def test_whole_question(module: Module, code: str) -> None:
+    """A first parameter annotated `Question` gets the record, however the annotation is spelled."""
+    assert ask(open_python(f"{module(code)}:ask", {})).answer == "x"
+
+
+def test_other_annotations_get_the_text(module: Module) -> None:
+    """Any other annotation means the text."""
+    assert ask(open_python(f"{module('def ask(q: str, k: int) -> str: return q')}:ask", {})).answer == "Why?"
+
+
+# Listening to it
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("Because.", Response(answer="Because.")),
+        (["a", 7], Response(sources=(Source(chunk_id="a"), Source(chunk_id="7")))),
+        ({"answer": "Because.", "abstained": True}, Response(answer="Because.", abstained=True)),
+        (Response(sources=()), Response(sources=())),
+    ],
+)
+def test_returned(returned: object, expected: Response) -> None:
+    """What the function returns is read as a response, from a thread and from a coroutine alike."""
+
+    async def asynchronous(_question: str) -> object:
+        return returned
+
+    assert ask(function_target(lambda _: returned)) == expected
+    assert ask(function_target(asynchronous)) == expected
+
+
+def test_returned_nothing() -> None:
+    """A function that returns nothing gave an invalid response."""
+    with pytest.raises(InvalidResponseError, match=r"^is NoneType; return an answer"):
+        answer(lambda question: None)
+
+
+def raising(error: BaseException) -> Callable[[str], str]:
+    def function(_question: str) -> str:
+        raise error
+
+    return function
+
+
+def test_raised() -> None:
+    """What the function raises comes through as it is."""
+    error = KeyError("no such index")
+    with pytest.raises(KeyError) as caught:
+        answer(raising(error))
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+        (StopIteration("over"), "StopIteration: over"),
+    ],
+)
+def test_raised_what_must_not_spread(error: BaseException, message: str) -> None:
+    """A function that exits, or raises what a future refuses, fails like any other and the loop goes on."""
+    with pytest.raises(RuntimeError) as caught:
+        answer(raising(error))
+    assert str(caught.value) == message
+
+
+def test_calls_run_side_by_side() -> None:
+    """Sync calls asked at once run at once, in daemon threads."""
+    meeting = threading.Barrier(8, timeout=30)
+
+    def function(question: str) -> str:
+        meeting.wait()
+        thread = threading.current_thread()
+        return f"{question} {thread.name} {thread.daemon}"
+
+    async def all_at_once() -> list[Response]:
+        target = function_target(function)
+        return await asyncio.gather(*(target(QUESTION, 5) for _ in range(8)))
+
+    assert {response.answer for response in asyncio.run(all_at_once())} == {f"Why? {THREAD} True"}
+
+
+def test_slow_call_stops_nobody() -> None:
+    """While a sync call waits, the loop goes on."""
+    released = threading.Event()
+
+    async def release() -> None:
+        released.set()
+
+    async def both() -> Response:
+        target = function_target(lambda question: str(released.wait(30)))
+        response, _ = await asyncio.gather(target(QUESTION, 5), release())
+        return response
+
+    assert asyncio.run(both()).answer == "True"
+
+
+def test_threads_are_used_again() -> None:
+    """Calls one after the other do not start a thread each."""
+    target = function_target(lambda question: str(threading.get_ident()))
+
+    async def one_by_one() -> set[str | None]:
+        threads = set()
+        for _ in range(20):
+            threads.add((await target(QUESTION, 5)).answer)
+            await asyncio.sleep(0.005)
+        return threads
+
+    assert len(asyncio.run(one_by_one())) < 10
+
+
+def test_deadline() -> None:
+    """A call past its deadline is given up, and what it returns later is dropped without a word."""
+    go_on, complaints = threading.Event(), list[dict[str, Any]]()
+    target = function_target(lambda question: str(go_on.wait(30)))
+
+    async def asked() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await target(QUESTION, 5)
+        go_on.set()
+        assert (await target(QUESTION, 5)).answer == "True"
+        await asyncio.sleep(0.05)
+
+    asyncio.run(asked())
+    assert complaints == []
+
+
+def test_call_that_outlives_the_loop() -> None:
+    """A call that returns after the run has ended ends its thread in silence."""
+    go_on, threads = threading.Event(), list[threading.Thread]()
+
+    def function(_question: str) -> str:
+        threads.append(threading.current_thread())
+        return str(go_on.wait(30))
+
+    with pytest.raises(TimeoutError):
+        ask(function_target(function), timeout=0.1)
+    go_on.set()
+    threads[0].join(30)
+    assert not threads[0].is_alive()
+
+
+def test_call_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
+    """A program ends although a call of the target hangs for ever."""
+    (tmp_path / "program.py").write_text(
+        "import asyncio, threading\n"
+        "from evaltrack.records import Question\n"
+        "from evaltrack.targets.python import function_target\n"
+        "target = function_target(lambda question: threading.Event().wait())\n"
+        "async def main():\n"
+        "    async with asyncio.timeout(0.1):\n"
+        "        await target(Question(id=1, question='Why?', domain='d'), 5)\n"
+        "try:\n"
+        "    asyncio.run(main())\n"
+        "except TimeoutError:\n"
+        "    print('given up', flush=True)\n"
+    )
+    start = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={"PYTHONPATH": str(Path(__file__).parent.parent.parent)},
+    )
+    assert (ended.stdout, ended.stderr) == ("given up\n", "")
+    assert time.monotonic() - start < 60
+
+
+def test_a_wrapper_that_returns_a_coroutine_is_awaited(module: Module) -> None:
+    """A sync function that hands on a coroutine, as some decorators do, is a target like any other."""
+    code = "async def inner(q): return q\ndef ask(q): return inner(q)"
+    assert ask(open_python(f"{module(code)}:ask", {})).answer == "Why?"
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("x" * (MAX_BYTES + 1), "is 16,777,217 characters long; return at most 16,777,216"),
+        ([Source(chunk_id="a", text="x" * MAX_BYTES, title="t")], "is 16,777,217 characters long; return at most"),
+        (Response(answer="x" * MAX_BYTES, sources=(Source(title="t"),)), "is 16,777,217 characters long; return at"),
+        (["a"] * 10_001, "sources: has 10,001 items; return at most 10,000"),
+        (("a",) * 10_001, "sources: has 10,001 items; return at most 10,000"),
+        ({"tool_calls": ["a"] * 10_001}, "tool_calls: has 10,001 items; return at most 10,000"),
+    ],
+)
+def test_too_much_is_refused(returned: object, message: str) -> None:
+    """A function is held to the bounds of a server: its rows wait for others in memory."""
+    with pytest.raises(InvalidResponseError) as caught:
+        ask(function_target(lambda _question: returned))
+    assert str(caught.value).startswith(message)
+
+
+def test_as_much_as_allowed() -> None:
+    """A response of exactly the greatest length is taken."""
+    assert len(ask(function_target(lambda _question: "x" * MAX_BYTES)).answer or "") == MAX_BYTES

@@ -1,0 +1,387 @@
+"""Responses gathered earlier: JSON Lines and TREC runs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
+from evaltrack.scoring.measure import Rules, measure
+from evaltrack.targets.recorded import MAX_LINE_BYTES, NotRecordedError, open_recorded
+
+Open = Callable[[str | bytes], Target]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    """Opens a recorded target on a file of the given content."""
+
+    def open_content(content: str | bytes) -> Target:
+        path = tmp_path / "recorded"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return open_recorded(str(path), {})
+
+    return open_content
+
+
+@pytest.fixture(scope="module")
+def data() -> Path:
+    """The folder of real data."""
+    folder = os.environ.get("EVALTRACK_TEST_DATA")
+    if not folder:
+        pytest.skip("EVALTRACK_TEST_DATA does not name the folder of real data")
+    return Path(folder)
+
+
+def ask(target: Target, key: str = "1", k: int = 5) -> Response:
+    async def asked() -> Response:
+        return await target(Question(id=key, question="Why?", domain="d"), k)
+
+    return asyncio.run(asked())
+
+
+def ranked(response: Response) -> list[str | None]:
+    assert response.sources is not None
+    return [source.chunk_id for source in response.sources]
+
+
+def problems(open_content: Open, tmp_path: Path, content: str | bytes) -> list[str]:
+    """What is said about a bad file, without its name."""
+    with pytest.raises(UsageError) as caught:
+        open_content(content)
+    return [line.removeprefix(f"{tmp_path / 'recorded'}:") for line in str(caught.value).splitlines()]
+
+
+# Opening
+
+
+def test_settings_are_refused(tmp_path: Path) -> None:
+    """A recording has no settings."""
+    with pytest.raises(UsageError, match=r"^recorded target: unknown setting `k`; known: none$"):
+        open_recorded(str(tmp_path), {"k": "5"})
+
+
+def test_unreadable(tmp_path: Path) -> None:
+    """A file that is not there, or is a directory, is an error with the system's reason."""
+    for path, reason in ((tmp_path / "none", "No such file or directory"), (tmp_path, "Is a directory")):
+        with pytest.raises(UsageError) as caught:
+            open_recorded(str(path), {})
+        assert str(caught.value) == f"recorded target {path}: cannot be read: {reason}"
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf\n"])
+def test_empty(opened: Open, tmp_path: Path, content: bytes) -> None:
+    """A file with nothing in it is refused."""
+    with pytest.raises(UsageError) as caught:
+        opened(content)
+    assert str(caught.value) == (
+        f"recorded target {tmp_path / 'recorded'}: is empty; write one JSON object a line, or a TREC run"
+    )
+
+
+def test_long_blank_beginning(opened: Open) -> None:
+    """Blank lines are simply read, however many there are before the first response."""
+    assert ask(opened("\n" * 5000 + '{"id": 1, "answer": "yes"}')).answer == "yes"
+
+
+def test_pipe_is_refused() -> None:
+    """A pipe is refused, because the file is read more than once."""
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b'{"id": 1, "answer": "yes"}\n')
+        os.close(writing)
+        with pytest.raises(UsageError):
+            open_recorded(f"/dev/fd/{reading}", {})
+    finally:
+        os.close(reading)
+
+
+def test_file_is_closed_with_the_target(tmp_path: Path) -> None:
+    """A target that is no longer used leaves no open file to warn of."""
+    path = tmp_path / "recorded.jsonl"
+    path.write_text('{"id": 1, "answer": "yes"}\n')
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask(open_recorded(str(path), {}))
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []
+
+
+# JSON Lines
+
+
+def test_response_of_each_question(opened: Open) -> None:
+    """Each question gets the response of its id, in any order and again; ids are compared as strings."""
+    target = opened('{"id": 1, "answer": "one"}\n{"id": "007", "answer": "seven"}\n{"answer": "two", "id": "2"}')
+    assert [ask(target, key).answer for key in ("2", "1", "007", "1")] == ["two", "one", "seven", "one"]
+
+
+def test_all_fields(opened: Open) -> None:
+    """A line holds whatever a response can hold, in short or long form."""
+    line = (
+        '{"id": 1, "answer": "Où? 😀", "abstained": true, "tool_calls": ["search", {"name": "open"}], '
+        '"usage": {"prompt_tokens": 3, "completion_tokens": 4}, '
+        '"sources": ["a#1:/", 7, {"id": "c", "title": "T", "score": 0.5}]}'
+    )
+    assert ask(opened(line)) == Response(
+        answer="Où? 😀",
+        abstained=True,
+        tool_calls=(ToolCall(name="search"), ToolCall(name="open")),
+        usage=Usage(prompt_tokens=3, completion_tokens=4),
+        sources=(Source(chunk_id="a#1:/"), Source(chunk_id="7"), Source(chunk_id="c", title="T", score=0.5)),
+    )
+
+
+@pytest.mark.parametrize("k", [1, 5, 1000])
+def test_all_sources_come_back(opened: Open, k: int) -> None:
+    """The sources are those recorded, in their order and with their repeats, whatever k is."""
+    assert ranked(ask(opened('{"id": 1, "sources": ["b", "a", "b", "c"]}'), k=k)) == ["b", "a", "b", "c"]
+
+
+def test_no_sources_and_none_found(opened: Open) -> None:
+    """An empty list of sources was looked for and not found; no list was not looked for."""
+    target = opened('{"id": 1, "sources": []}\n{"id": 2}\n{"id": 3, "sources": null}')
+    assert [ask(target, key).sources for key in "123"] == [(), None, None]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_layout_does_not_matter(opened: Open, ending: str) -> None:
+    """A byte-order mark, CRLF, blank lines, blanks around a line and long texts do not shift the responses."""
+    long = "é" * 50_000
+    lines = ["\ufeff", "", '  {"id": 1, "answer": "one"}\t', f'{{"id": 2, "answer": "{long}"}}', " ", '{"id": 3}', ""]
+    target = opened(ending.join(lines))
+    assert [ask(target, key).answer for key in "321"] == [None, long, "one"]
+
+
+def test_mark_before_the_first_response(opened: Open) -> None:
+    """A byte-order mark right before the first object is no part of it."""
+    assert ask(opened(b'\xef\xbb\xbf{"id": 1, "answer": "one"}\n')).answer == "one"
+
+
+def test_question_without_response(opened: Open, tmp_path: Path) -> None:
+    """A question that was not recorded is a failure that names its id and the file."""
+    target = opened('{"id": "007", "answer": "seven"}\n')
+    with pytest.raises(NotRecordedError) as caught:
+        ask(target, "7")
+    assert str(caught.value) == f"no response with id `7` in {tmp_path / 'recorded'}"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{nope", "key must be a string at line 1 column 2"),
+        ('{"id": 2} x', "trailing characters at line 1 column 11"),
+        ('{"id": 2, "sources": [{"id": "a", "score": NaN}]}', "expected value at line 1 column 44"),
+        (b'{"id": 2, "answer": "\xff"}', "invalid unicode code point at line 1 column 22"),
+        (r'{"id": 2, "answer": "\ud800"}', "unexpected end of hex escape at line 1 column 28"),
+        ("[2]", "is not a JSON object"),
+        ("null", "is not a JSON object"),
+        ('{"answer": "yes"}', "`id` is missing; name the question that was answered"),
+        ('{"id": null}', "`id` is missing; name the question that was answered"),
+        ('{"id": true}', "`id` is missing; name the question that was answered"),
+        ('{"id": 1.5}', "`id` is missing; name the question that was answered"),
+        ('{"id": "1"}', "id `1` is recorded twice; keep one of them"),
+        ('{"id": 2, "text": "yes"}', "text: Extra inputs are not permitted"),
+        ('{"id": 2, "answer": 5}', "answer: Input should be a valid string"),
+        ('{"id": 2, "sources": "a"}', "sources: is str; return a list, best first"),
+        ('{"id": 2, "sources": [""]}', "sources.0.chunk_id: String should have at least 1 character"),
+        ('{"id": 2, "tool_calls": 5}', "tool_calls: is int; return a list"),
+    ],
+)
+def test_bad_line(opened: Open, tmp_path: Path, line: str | bytes, message: str) -> None:
+    """A line that cannot be read as a response is reported with its number."""
+    raw = line if isinstance(line, bytes) else line.encode()
+    assert problems(opened, tmp_path, b'{"id": 1}\n\n' + raw + b'\n{"id": 3}') == [f"3: {message}"]
+
+
+def test_bad_lines_are_listed_together(opened: Open, tmp_path: Path) -> None:
+    """All bad lines are reported at once; past 20 the rest is counted."""
+    found = problems(opened, tmp_path, '{"id": 1}\n' * 25)
+    assert found[:20] == [f"{number}: id `1` is recorded twice; keep one of them" for number in range(2, 22)]
+    assert found[20:] == ["... and 4 more problems"]
+    assert len(problems(opened, tmp_path, '{"id": 1}\n' * 21)) == 20
+
+
+def test_line_above_the_limit(opened: Open, tmp_path: Path) -> None:
+    """A line too long for a response is refused without being read to its end."""
+    content = b'{"id": 1}\n{"id": 2, "answer": "' + b"x" * MAX_LINE_BYTES + b'"}'
+    assert problems(opened, tmp_path, content) == ["2: is longer than 16,777,216 bytes; shorten the response"]
+
+
+def test_what_was_checked_can_be_read(opened: Open) -> None:
+    """A line that was found in order when the file was opened is read when it is asked for."""
+    target = opened(b'{"id": 1}\n\x0c{"id": 2, "answer": "two"}\n')
+    assert ask(target, "2").answer == "two"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        '{"id": 2, "answer": "two"}\n{"id": 1, "answer": "one"}\n',
+        '{"id": "another", "answer": "1"}\n{"id": 2, "answer": "one"}\n',
+        "",
+    ],
+)
+def test_file_that_changes(opened: Open, tmp_path: Path, changed: str) -> None:
+    """A file that is changed during the run never gives one question the response of another."""
+    target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n')
+    (tmp_path / "recorded").write_text(changed)
+    with pytest.raises(NotRecordedError) as caught:
+        ask(target, "2")
+    assert str(caught.value) == (f"{tmp_path / 'recorded'} was changed during the run; keep it as it is and run again")
+
+
+# TREC runs
+
+
+def test_trec_run(opened: Open) -> None:
+    """A run gives each query its documents with their scores, and no answer."""
+    target = opened("1 Q0 d2 1 7.5 tag\n1\tQ0\td1\t2\t-3e-1\ttag\r\n\n007 Q0 a#1:/ 1 0 tag")
+    assert ask(target) == Response(sources=(Source(chunk_id="d2", score=7.5), Source(chunk_id="d1", score=-0.3)))
+    assert ranked(ask(target, "007")) == ["a#1:/"]
+
+
+RANKINGS: dict[str, tuple[list[str], list[str], bool]] = {
+    "as it is written": (["1 Q0 b 1 9 t", "1 Q0 a 2 8 t", "1 Q0 c 3 7 t"], ["b", "a", "c"], True),
+    "tied scores": (["1 Q0 b 1 5 t", "1 Q0 a 2 5 t", "1 Q0 c 3 5 t"], ["b", "a", "c"], True),
+    "ties in the middle": (
+        ["1 Q0 z 1 9 t", "1 Q0 a 2 5 t", "1 Q0 b 3 5 t", "1 Q0 c 4 1 t"],
+        ["z", "a", "b", "c"],
+        True,
+    ),
+    "ranks from 0": (["1 Q0 b 0 5 t", "1 Q0 a 1 5 t", "1 Q0 c 2 5 t"], ["b", "a", "c"], True),
+    "ranks from 2": (["1 Q0 b 2 3 t", "1 Q0 a 3 3 t", "1 Q0 c 4 1 t"], ["b", "a", "c"], True),
+    "ranks with gaps": (["1 Q0 b 10 3 t", "1 Q0 a 100 3 t", "1 Q0 c 1000 1 t"], ["b", "a", "c"], True),
+    "one rank throughout": (["1 Q0 b 0 3 t", "1 Q0 a 0 2 t", "1 Q0 c 0 9 t"], ["c", "b", "a"], True),
+    "one rank and one score": (["1 Q0 b 0 1 t", "1 Q0 a 0 1 t", "1 Q0 c 0 1 t"], ["c", "b", "a"], True),
+    "ranks against scores": (["1 Q0 b 1 1 t", "1 Q0 a 2 2 t", "1 Q0 c 3 3 t"], ["c", "a", "b"], False),
+    "one rank is wrong": (
+        ["1 Q0 b 1 9 t", "1 Q0 a 3 8 t", "1 Q0 c 2 7 t", "1 Q0 d 4 7 t"],
+        ["b", "a", "d", "c"],
+        False,
+    ),
+    "negative and small scores": (["1 Q0 b 1 -1e-9 t", "1 Q0 a 2 -2 t", "1 Q0 c 3 -2.5 t"], ["b", "a", "c"], True),
+    "marks in ids": (["1 Q0 a#1:/x 1 2 t", "1 Q0 #b 2 2 t", "1 Q0 http://c 3 1 t"], ["a#1:/x", "#b", "http://c"], True),
+    "padded ids": (["1 Q0 007 1 2 t", "1 Q0 7 2 2 t", "1 Q0 07 3 2 t"], ["007", "7", "07"], True),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected", "agree"), RANKINGS.values(), ids=RANKINGS)
+def test_scores_rank_and_ranks_break_ties_in_any_order_of_lines(
+    opened: Open, tmp_path: Path, lines: list[str], expected: list[str], agree: bool
+) -> None:
+    """However the lines stand, it is one ranking; where ranks contradict scores a note says which of them decided."""
+    decided = "the scores decide, ties by document id, as in trec_eval"
+    note = f"{tmp_path / 'recorded'}: ranks and scores disagree in query `1`, of 2; {decided}"
+    for order in permutations(lines):
+        target = opened("\n".join(["2 Q0 x 1 9 t", *order, "2 Q0 y 2 8 t"]))
+        assert ranked(ask(target)) == expected
+        assert ranked(ask(target, "2")) == ["x", "y"]
+        assert getattr(target, "notes") == ([] if agree else [note])  # noqa: B009 - only some targets have any
+
+
+def test_queries_whose_ranks_contradict_their_scores_are_counted(opened: Open, tmp_path: Path) -> None:
+    """One note for the file, however many there are."""
+    run = "".join(f"{query} Q0 a 1 1 t\n{query} Q0 b 2 2 t\n" for query in range(300))
+    target = opened(run)
+    (note,) = getattr(target, "notes")  # noqa: B009
+    assert note.startswith(f"{tmp_path / 'recorded'}: ranks and scores disagree in 300 queries, `0` first, of 300; ")
+
+
+def test_the_note_is_told_with_the_run(opened: Open, tmp_path: Path, store_uri: str) -> None:
+    """Who evaluates such a file hears which of ranks and scores decided."""
+    opened("1 Q0 a 1 1 t\n1 Q0 b 2 2 t")
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text('{"id": 1, "question": "Why?", "expected_chunks": ["b"]}\n')
+    made = run_eval(
+        golden, target=f"recorded:{tmp_path / 'recorded'}", judge="none", tracking_uri=store_uri, traces="off"
+    )
+    assert made.metrics["mrr"] == 1
+    assert [note for note in made.notes if "ranks and scores disagree in query `1`" in note]
+
+
+def test_query_that_is_not_in_the_run(opened: Open, tmp_path: Path) -> None:
+    """A query without a line in the run is a failure; ids that differ by padding are different, and it is said."""
+    target = opened("01 Q0 d 1 1 t\n2 Q0 d 1 1 t")
+    for key, hint in (("1", "; it has `01`, which is another id: write both alike"), ("3", "")):
+        with pytest.raises(NotRecordedError) as caught:
+            ask(target, key)
+        assert str(caught.value) == f"query `{key}` is not in the run {tmp_path / 'recorded'}{hint}"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 Q0 d 1 1", "has 5 columns; a TREC run has 6, JSON Lines start with {"),
+        ("1 Q0 d 1 1 t more", "has 7 columns; a TREC run has 6, JSON Lines start with {"),
+        ('{"id": 1}', "has 2 columns; a TREC run has 6, JSON Lines start with {"),
+        ("1 Q0 d 1 high t", "score `high` is not a finite number"),
+        ("1 Q0 d 1 nan t", "score `nan` is not a finite number"),
+        ("1 Q0 d 1 1e999 t", "score `1e999` is not a finite number"),
+        ("1 Q0 a\0b 1 0.5 t", "document `a\0b` holds a NUL character"),
+    ],
+)
+def test_bad_trec_line(opened: Open, tmp_path: Path, line: str, message: str) -> None:
+    """A line of another form, or with a score that is no number, is reported with its number."""
+    assert problems(opened, tmp_path, f"1 Q0 d 1 1 t\n\n{line}\n1 Q0 e 2 1 t") == [f"3: {message}"]
+
+
+@pytest.mark.parametrize("name", ["bm25_plain", "bm25_porter"])
+def test_real_run(data: Path, name: str) -> None:
+    """A real run comes back as its file shows it, query by query."""
+    path = data / "collections" / "adi" / f"{name}.run"
+    expected: defaultdict[str, list[str]] = defaultdict(list)
+    for line in path.read_text().splitlines():
+        query, _, document, *_ = line.split()
+        expected[query].append(document)
+    target = open_recorded(str(path), {})
+    assert len(expected) > 30
+    assert {query: ranked(ask(target, query)) for query in expected} == expected
+
+
+def test_rank_that_is_no_number(opened: Open, tmp_path: Path) -> None:
+    """A rank that is no number is reported, and nothing else of the file."""
+    found = problems(opened, tmp_path, "1 Q0 a 3 1 t\n1 Q0 b x 1 t\n1 Q0 c 1 1 t")
+    assert found == ["2: rank `x` is not a number"]
+
+
+def test_many_bad_lines_of_a_run_are_counted(opened: Open, tmp_path: Path) -> None:
+    """The first 20 are shown."""
+    found = problems(opened, tmp_path, "1 Q0 a 3\n" * 2000)
+    assert len(found) == 21
+    assert found[20] == "... and 1980 more problems"
+
+
+@pytest.mark.parametrize("order", ["as it is", "by rank", "backwards"])
+def test_real_run_in_any_order(data: Path, opened: Open, order: str) -> None:
+    """NIST's own run, whose lines are sorted by document, scores as trec_eval prints, however its lines stand."""
+    lines = (data / "trec_eval" / "results.test").read_text().splitlines()
+    if order != "as it is":
+        lines.sort(key=lambda line: (line.split()[0], int(line.split()[3])), reverse=order == "backwards")
+    target = opened("\n".join(lines))
+    relevant: defaultdict[str, list[str]] = defaultdict(list)
+    for line in (data / "trec_eval" / "qrels.test").read_text().splitlines():
+        query, _, document, grade = line.split()
+        if int(grade) > 0:
+            relevant[query].append(document)
+    printed = [line.split() for line in (data / "trec_eval" / "out.test.aq").read_text().splitlines()]
+    measures = {"P_5": (5, "precision_at_k"), "P_100": (100, "precision_at_k"), "recip_rank": (1000, "reciprocal_rank")}
+    for name_of, (k, score) in measures.items():
+        expected = {query: float(value) for name, query, value in printed if name == name_of and query != "all"}
+        found = {}
+        for query in expected:
+            question = Question(id=query, question="Why?", domain="d", expected_chunks=tuple(relevant[query]))
+            found[query] = measure(question, ask(target, query), Rules(k)).scores[score]
+        assert found == pytest.approx(expected, abs=5e-5)
+        assert found["302"] > 0
+    assert getattr(target, "notes") == []  # noqa: B009

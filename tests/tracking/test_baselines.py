@@ -1,0 +1,293 @@
+"""Baselines in a real MLflow store, and the gate on the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.records import Question, Response, Source
+from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_baseline, list_baselines, set_baseline
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
+from tests.api.test_evaluate import golden
+from tests.conftest import evaltrack
+from tests.judging import store_in
+from tests.stores import copy_store
+
+FLIP = "second?"
+
+
+def good(question: Question, k: int) -> Response:
+    """Finds all that is expected, declines the negative."""
+    return Response(answer="so", sources=tuple(Source(chunk_id=key) for key in question.expected or ()))
+
+
+def worse(question: Question, k: int) -> Response:
+    """Loses the sources of one question."""
+    return Response(answer="so", sources=(Source(chunk_id="x"),)) if question.question == FLIP else good(question, k)
+
+
+def broken(question: Question, k: int) -> Response:
+    """Fails on one question."""
+    if question.question == FLIP:
+        raise RuntimeError("down")
+    return good(question, k)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A folder with a store, and the runs in it."""
+
+    folder: Path
+    runs: dict[str, RunResult]
+
+
+@pytest.fixture(scope="module")
+def made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """Four evaluations of one golden set: the baseline, the same again, one worse, one with a failure."""
+    path, folder = golden(tmp_path_factory.mktemp("golden")), tmp_path_factory.mktemp("made")
+    targets = {"baseline": good, "same": good, "worse": worse, "broken": broken}
+    with store_in(folder, empty_database) as uri:
+        made = {name: run_eval(path, target=ask, tracking_uri=uri, traces="off") for name, ask in targets.items()}
+        yield Made(folder, made)
+
+
+@pytest.fixture
+def runs(made: Made, store_uri: str) -> dict[str, RunResult]:
+    """The same in the store of the test."""
+    copy_store(made.folder, Path(store_uri.removeprefix("sqlite:///")).parent)
+    return made.runs
+
+
+def test_a_promotion_is_kept_with_who_when_and_why(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """One experiment tag is the truth; the run carries a hint; the history lists all."""
+    store = connect(store_uri)
+    first = set_baseline(store, find_evaluation(store, runs["baseline"].run_id), "the start")
+    second = set_baseline(store, find_evaluation(store, runs["same"].run_id))
+
+    found = get_baseline(store, "0", "small")
+    assert found == second
+    assert (first.reason, first.golden, bool(first.by), first.at[:2]) == ("the start", "small", True, "20")
+    assert [each.run_id for each in list_baselines(store, "0")] == [runs["same"].run_id]
+    assert {each.run_id for each in baseline_history(store, "0", "small")} == {first.run_id, second.run_id}
+    assert "evaltrack.promoted" in store.client.get_run(first.run_id).data.tags
+
+    clear_baseline(store, "0", "small")
+    assert get_baseline(store, "0", "small") is None
+    with pytest.raises(UsageError, match="has no baseline"):
+        clear_baseline(store, "0", "small")
+
+
+def test_each_promotion_stays_in_the_history(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Of a run that was promoted twice both, each with its reason; no later one overwrites an earlier."""
+    store = connect(store_uri)
+    for name, reason in (("baseline", "first"), ("same", "second"), ("baseline", "third")):
+        set_baseline(store, find_evaluation(store, runs[name].run_id), reason)
+    found = [(each.run_id, each.reason) for each in baseline_history(store, "0", "small")]
+    assert set(found) == {
+        (runs["baseline"].run_id, "first"),
+        (runs["same"].run_id, "second"),
+        (runs["baseline"].run_id, "third"),
+    }
+
+
+def test_only_a_finished_fully_measured_run_makes_a_baseline(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Unless one insists."""
+    store = connect(store_uri)
+    partly = find_evaluation(store, runs["broken"].run_id)
+    with pytest.raises(UsageError, match=r"1 of 3 questions .* ended in errors; a baseline should be fully measured"):
+        set_baseline(store, partly)
+    assert set_baseline(store, partly, force=True).run_id == partly.run_id
+
+    store.client.update_run(runs["same"].run_id, status="FAILED")
+    with pytest.raises(UsageError, match="is FAILED; only a FINISHED run makes a baseline"):
+        set_baseline(store, find_evaluation(store, runs["same"].run_id))
+
+
+def test_a_tag_that_somebody_else_wrote_is_passed_over(store_uri: str) -> None:
+    """It is no baseline, and no error."""
+    store = connect(store_uri)
+    store.client.set_experiment_tag("0", "evaltrack.baseline.small", "nonsense")
+    assert list_baselines(store, "0") == []
+
+
+def test_the_comparison_is_recorded_on_the_candidate(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Verdict and baseline as tags, deltas as metrics, the whole as artifacts; and links to the runs."""
+    ui = "http://mlflow.example"
+    made = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, ui_url=ui)
+
+    run = mlflow.MlflowClient(store_uri).get_run(runs["worse"].run_id)
+    assert run.data.tags["evaltrack.compare.verdict"] == "regression"
+    assert run.data.tags["evaltrack.compare.baseline"] == runs["baseline"].run_id
+    assert run.data.metrics["delta/recall_at_k"] == -0.5
+    held = {item.path for item in mlflow.MlflowClient(store_uri).list_artifacts(run.info.run_id)}
+    assert {"comparison.json", "comparison.md"} <= held
+    assert made.flips[0].cause.kind == "source_lost"
+    assert made.baseline.link == f"{ui}/#/experiments/0/runs/{runs['baseline'].run_id}"
+
+
+def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Verdict, reasons and links stand before what the run said of itself; comparing again replaces them."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id, baseline = runs["worse"].run_id, runs["baseline"].run_id
+    own = client.get_run(run_id).data.tags["mlflow.note.content"]
+
+    compare_runs(run_id, baseline, tracking_uri=store_uri)
+    described = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert described.startswith("**Regression** against ")
+    assert "- 1 question went from pass to fail" in described
+    assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
+    assert "Side by side" not in described, "without traces MLflow's own view shows nothing"
+    assert described.endswith(f"\n---\n\n{own}")
+
+    client.set_tag(run_id, "mlflow.note.content", f"{described}\nadded by hand")
+    compare_runs(run_id, baseline, allow_flips=3, max_drop=["recall_at_k=off", "mrr=off"], tracking_uri=store_uri)
+    again = client.get_run(run_id).data.tags["mlflow.note.content"]
+    assert again.startswith("**No regression** against ")
+    assert again.endswith(f"\n---\n\n{own}\nadded by hand")
+    assert again.count("against") == described.count("against")
+
+
+def test_a_description_that_leaves_no_room_stays_as_it_is(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """Nothing that somebody wrote is cut for the verdict, which stands in its tag all the same."""
+    client = mlflow.MlflowClient(store_uri)
+    run_id = runs["worse"].run_id
+    client.set_tag(run_id, "mlflow.note.content", "x" * 7990)
+    compare_runs(run_id, runs["baseline"].run_id, tracking_uri=store_uri)
+    tags = client.get_run(run_id).data.tags
+    assert tags["mlflow.note.content"] == "x" * 7990
+    assert tags["evaltrack.compare.verdict"] == "regression"
+
+
+def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
+    """0 no regression, 1 regression, 2 wrong usage, 3 could not tell."""
+    env = {"MLFLOW_TRACKING_URI": store_uri}
+    base = ["--baseline-run", runs["baseline"].run_id]
+    cases = {
+        0: ["compare", runs["same"].run_id, *base],
+        1: ["compare", runs["worse"].run_id, *base],
+        2: ["compare", runs["worse"].run_id, *base, "--max-drop", "nonsense=5%"],
+        3: ["compare", runs["broken"].run_id, *base],
+    }
+    ended = {code: evaltrack(*arguments, cwd=tmp_path, env=env) for code, arguments in cases.items()}
+
+    assert {code: each.returncode for code, each in ended.items()} == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert "Traceback" not in "".join(each.stderr for each in ended.values())
+    assert "second?" in ended[1].stdout
+    assert "is no longer returned" in ended[1].stdout
+
+
+def test_without_options_the_newest_run_is_held_against_the_baseline(
+    store_uri: str, runs: dict[str, RunResult], tmp_path: Path
+) -> None:
+    """`baseline set`, then `compare`; and a saved file does as well."""
+    env = {"MLFLOW_TRACKING_URI": store_uri}
+    none = evaltrack("compare", cwd=tmp_path, env=env)
+    assert none.returncode == 2
+    assert "golden set `small` has no baseline in this experiment; set one" in none.stderr
+
+    assert (
+        evaltrack("baseline", "set", runs["baseline"].run_id, "--reason", "start", cwd=tmp_path, env=env).returncode
+        == 0
+    )
+    assert "start" in evaltrack("baseline", "show", "small", cwd=tmp_path, env=env).stdout
+    listed = json.loads(evaltrack("baseline", "list", "--output", "json", cwd=tmp_path, env=env).stdout)
+    assert [each["run_id"] for each in listed] == [runs["baseline"].run_id]
+    newest = evaltrack("compare", "--output", "json", cwd=tmp_path, env=env)
+    told = json.loads(newest.stdout)
+    assert (newest.returncode, told["verdict"]) == (3, "unknown")
+    assert told["lost"][0]["id"] == "b"
+
+
+def test_a_saved_run_is_a_baseline(store_uri: str, runs: dict[str, RunResult], tmp_path: Path) -> None:
+    """`evaltrack run --output json > baseline.json`, then `compare --baseline baseline.json`: the same verdict."""
+    from evaltrack.report.run.json_form import run_json
+
+    saved = tmp_path / "baseline.json"
+    saved.write_text("".join(run_json(runs["baseline"])))
+    by_file = compare_runs(runs["worse"].run_id, baseline_file=saved, tracking_uri=store_uri, log=False)
+    by_run = compare_runs(runs["worse"].run_id, runs["baseline"].run_id, tracking_uri=store_uri, log=False)
+
+    assert by_file.metrics == by_run.metrics
+    assert [(f.id, f.cause) for f in by_file.flips] == [(f.id, f.cause) for f in by_run.flips]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", r"is no saved run \(evaltrack.run/1\)"),
+        ("[]", "is no saved run"),
+        ("{", "save one with: evaltrack run GOLDEN > "),
+        ('{"schema": "evaltrack.run/1"}', "is damaged"),
+    ],
+)
+def test_a_file_that_is_no_saved_run_is_refused(
+    store_uri: str, runs: dict[str, RunResult], tmp_path: Path, content: str, message: str
+) -> None:
+    """The message says how to save one."""
+    (tmp_path / "b.json").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        compare_runs(runs["same"].run_id, baseline_file=tmp_path / "b.json", tracking_uri=store_uri)
+
+
+def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """No such run, not ours, still RUNNING, rows deleted, a baseline of another k."""
+    client = mlflow.MlflowClient(store_uri)
+    base = runs["baseline"].run_id
+    with pytest.raises(UsageError, match="there is no MLflow run `nope`"):
+        compare_runs("nope", base, tracking_uri=store_uri)
+    foreign = client.create_run("0").info.run_id
+    with pytest.raises(UsageError, match="is not an evaluation of evaltrack"):
+        compare_runs(foreign, base, tracking_uri=store_uri)
+    client.update_run(runs["worse"].run_id, status="RUNNING")
+    with pytest.raises(InconclusiveError, match="is still RUNNING; compare when it has ended"):
+        compare_runs(runs["worse"].run_id, base, tracking_uri=store_uri)
+    (Path(client.get_run(runs["broken"].run_id).info.artifact_uri) / "per_question.parquet").unlink()
+    with pytest.raises(TrackingError, match=r"per_question.parquet"):
+        compare_runs(runs["broken"].run_id, base, tracking_uri=store_uri)
+    shutil.rmtree(client.get_run(runs["same"].run_id).info.artifact_uri)
+    with pytest.raises(TrackingError, match=r"per_question.parquet"):
+        compare_runs(runs["same"].run_id, base, tracking_uri=store_uri)
+
+
+def test_a_baseline_of_another_k_is_refused_with_exit_code_3(store_uri: str, tmp_path: Path) -> None:
+    """The refusal names k and the cure."""
+    path = golden(tmp_path)
+    three = run_eval(path, k=3, target=good, tracking_uri=store_uri, traces="off")
+    five = run_eval(path, k=5, target=good, tracking_uri=store_uri, traces="off")
+
+    ended = evaltrack(
+        "compare", five.run_id, "--baseline-run", three.run_id, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}
+    )
+
+    assert ended.returncode == 3
+    assert "the runs are not comparable: k was 3 and is 5" in ended.stderr
+
+
+def test_an_edited_golden_set_compares_what_stayed(store_uri: str, tmp_path: Path) -> None:
+    """Edited questions are listed and left out; the rest is compared."""
+    path = golden(tmp_path)
+    before = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
+    path.write_text(path.read_text().replace("second?", "second and a half?"))
+    after = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
+
+    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False, min_coverage=0.6)
+
+    assert (made.verdict, made.edited, made.num_common) == ("ok", ("b",), 2)
+    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "unknown"
+
+
+def test_who_promotes_can_be_named_and_a_long_reason_is_cut(store_uri: str, runs: dict[str, RunResult]) -> None:
+    """A server promotes for whoever is signed in; a tag that was cut in two could not be read again."""
+    store = connect(store_uri)
+    made = set_baseline(store, find_evaluation(store, runs["same"].run_id), "\x01" * 6000, by="ann")
+    assert get_baseline(store, "0", "small") == made
+    assert (made.by, set(made.reason)) == ("ann", {"\x01"})

@@ -1,0 +1,98 @@
+"""The history of runs, from a real MLflow store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import compare_runs, run_eval
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.tracking.baselines import set_baseline
+from evaltrack.tracking.history import past_runs, recent_golden_sets
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import Store, connect
+from tests.api.test_evaluate import golden
+from tests.tracking.test_baselines import broken, good, worse
+
+
+@pytest.fixture
+def store(store_uri: str) -> Store:
+    """A fresh store."""
+    return connect(store_uri)
+
+
+def note_runs(store: Store, count: int, name: str = "many", experiment_id: str = "0") -> list[str]:
+    """Runs that evaltrack could have written a second apart, the first first."""
+    tags = {"evaltrack.golden": name}
+    return [
+        store.client.create_run(experiment_id, start_time=(1 + at) * 1000, tags=tags).info.run_id for at in range(count)
+    ]
+
+
+def test_the_history_says_what_each_run_was(store: Store, tmp_path: Path) -> None:
+    """Newest first: name, status, counts, the means that were measured, the last verdict, whether it was promoted."""
+    path = golden(tmp_path)
+    options: dict[str, Any] = {"tracking_uri": store.uri, "traces": "off"}
+    first = run_eval(path, target=good, run_name="first", **options)
+    second = run_eval(path, target=worse, run_name="second", **options)
+    third = run_eval(path, target=broken, run_name="third", **options)
+    set_baseline(store, find_evaluation(store, first.run_id))
+    compare_runs(second.run_id, tracking_uri=store.uri)
+
+    newest, middle, oldest = past_runs(store, "0", "small")
+
+    assert [each.run_id for each in (newest, middle, oldest)] == [third.run_id, second.run_id, first.run_id]
+    assert [each.name for each in (newest, middle, oldest)] == ["third", "second", "first"]
+    assert [each.verdict for each in (newest, middle, oldest)] == [None, "regression", None]
+    assert [each.promoted for each in (newest, middle, oldest)] == [False, False, True]
+    assert [each.num_errors for each in (newest, middle, oldest)] == [1, 0, 0]
+    means = {name: value for name, value in second.metrics.items() if "." not in name}
+    assert dict(middle.metrics) == means
+    assert middle.num_questions == 3
+    assert (middle.status, bool(middle.user)) == ("FINISHED", True)
+    assert oldest.started_at <= middle.started_at <= newest.started_at
+
+
+def test_pages_are_bounded_and_go_on_where_the_last_one_ended(store: Store) -> None:
+    """`limit` bounds what is read, `before` gives the next page; runs of other sets are in none."""
+    made = note_runs(store, 7)
+    note_runs(store, 3, "other")
+
+    page = past_runs(store, "0", "many", limit=3)
+    following = past_runs(store, "0", "many", limit=3, before=page[-1].started_at)
+
+    assert [run.run_id for run in page + following] == made[:0:-1]
+    assert past_runs(store, "0", "nothing") == []
+
+
+def test_one_question_is_asked_of_the_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the history is."""
+    note_runs(store, 5)
+    asked: list[dict[str, Any]] = []
+    search = store.client.search_runs
+    monkeypatch.setattr(store.client, "search_runs", lambda *a, **kw: asked.append(kw) or search(*a, **kw))
+
+    past_runs(store, "0", "many", limit=2)
+
+    assert asked == [{"max_results": 2, "order_by": ["attributes.start_time DESC"]}]
+
+
+def test_golden_sets_are_those_of_new_runs(store: Store) -> None:
+    """By name and experiment."""
+    other = store.client.create_experiment("other")
+    note_runs(store, 2, "b")
+    note_runs(store, 1, "a")
+    note_runs(store, 1, "c", other)
+
+    assert recent_golden_sets(store, ["0", other]) == {"0": {"a", "b"}, other: {"c"}}
+    assert recent_golden_sets(store, []) == {}
+
+
+def test_what_cannot_be_searched_for_is_said(store: Store) -> None:
+    """A name with a single quote, and a store that refuses."""
+    with pytest.raises(UsageError, match="single quote"):
+        past_runs(store, "0", "it's")
+    with pytest.raises(TrackingError, match="reading the history of runs failed"):
+        past_runs(store, "0", "x", limit=10**9)

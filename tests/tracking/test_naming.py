@@ -1,0 +1,148 @@
+"""Naming a run by the beginning of its id or by its name, and links that lead somewhere; on a real store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltrack import compare_runs, report_html, run_eval
+from evaltrack.cli import main
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.tracking.naming import LISTED, resolve_run
+from evaltrack.tracking.store import Store, connect
+from tests.api.test_evaluate import golden
+from tests.tracking.test_baselines import good, worse
+
+
+@pytest.fixture
+def store(store_uri: str) -> Store:
+    """A fresh store."""
+    return connect(store_uri)
+
+
+def made_run(store: Store, name: str, experiment_id: str = "0") -> str:
+    """An empty run of this name."""
+    run_id: str = store.client.create_run(experiment_id, run_name=name, tags={"evaltrack.golden": "set"}).info.run_id
+    return run_id
+
+
+def test_a_run_is_named_by_id_prefix_or_name(store: Store) -> None:
+    """In any experiment; the whole id always works."""
+    other = store.client.create_experiment("other")
+    first, second = made_run(store, "nightly"), made_run(store, "it's 100 % new", other)
+    assert resolve_run(store, first) == resolve_run(store, first[:12]) == resolve_run(store, "nightly") == first
+    assert resolve_run(store, second[:12]) == second
+
+
+def test_a_name_of_several_runs_lists_them(store: Store) -> None:
+    """With whole ids, names and times, and no more than fit on a screen."""
+    ids = [made_run(store, "nightly") for _ in range(LISTED + 2)]
+    with pytest.raises(UsageError, match=r"`nightly` may be at least 11 runs; name one by more of its id") as caught:
+        resolve_run(store, "nightly")
+    lines = str(caught.value).splitlines()[1:]
+    assert len(lines) == LISTED + 1
+    assert {line.split()[0] for line in lines[:-1]} < set(ids)
+    assert all("nightly (20" in line for line in lines[:-1])
+
+
+@pytest.mark.parametrize("named", ["0" * 32, "feedbeef", "nigh", "it's", "%", "!!", "a" * 300])
+def test_an_unknown_run_lists_the_newest(store: Store, named: str) -> None:
+    """A part of a name is none; what is no id at all is looked for as a name."""
+    run_id = made_run(store, "nightly")
+    with pytest.raises(UsageError, match=r"there is no MLflow run .* the newest evaluations are:") as caught:
+        resolve_run(store, named)
+    assert run_id in str(caught.value)
+
+
+def test_an_empty_store_says_so(store: Store) -> None:
+    """There is nothing to list."""
+    with pytest.raises(UsageError, match="this store holds no evaluation"):
+        resolve_run(store, "nightly")
+
+
+def test_a_deleted_run_is_found_by_its_id_alone(store: Store) -> None:
+    """Whoever opens it says how it is restored; its name and the beginning of its id are free again."""
+    run_id = made_run(store, "nightly")
+    store.client.delete_run(run_id)
+    assert resolve_run(store, run_id) == run_id
+    for named in ("nightly", run_id[:12]):
+        with pytest.raises(UsageError, match="there is no MLflow run"):
+            resolve_run(store, named)
+    with pytest.raises(TrackingError, match="is deleted; restore it first"):
+        compare_runs(run_id, run_id, tracking_uri=store.uri)
+
+
+def code(*arguments: str) -> int:
+    """The exit code of the command line, in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    found = ended.value.code
+    assert isinstance(found, int)
+    return found
+
+
+def test_every_command_takes_a_prefix_or_a_name(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """compare, report, baseline set; one that is wrong ends each with exit code 2 and the runs there are."""
+    path = golden(tmp_path)
+    was = run_eval(path, target=good, tracking_uri=store.uri, run_name="before", traces="off").run_id
+    now = run_eval(path, target=worse, tracking_uri=store.uri, run_name="after", traces="off").run_id
+    assert code("compare", now[:10], "--baseline-run", "before", "--no-log") == 1
+    assert code("report", "after", "--baseline-run", was[:10], "-o", str(tmp_path / "page.html")) == 0
+    assert code("baseline", "set", "before") == 0
+    assert f"run {was} is the baseline" in capsys.readouterr().out
+    wrong = (
+        ("compare", "nonsense"),
+        ("compare", now, "--baseline-run", "0" * 32),
+        ("report", "nonsense", "-o", "-"),
+        ("baseline", "set", "nonsense"),
+        ("resume", "nonsense"),
+        ("run", str(path), "-t", "python:tests.tracking.test_baselines:good", "--resume", "nonsense"),
+        ("judge", "replay", "nonsense"),
+        ("judge", "agree", "nonsense", "--run", now),
+        ("judge", "accept", "nonsense", "1"),
+    )
+    for arguments in wrong:
+        assert code(*arguments) == 2, arguments
+        assert was in capsys.readouterr().err, arguments
+
+
+def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server nothing links to MLflow's UI; where it is said where that is, everything does."""
+    path = golden(tmp_path)
+    was = run_eval(path, target=good, tracking_uri=store.uri)
+    now = run_eval(path, target=worse, tracking_uri=store.uri)
+    assert (was.link, was.serve_command) == (None, f"mlflow server --backend-store-uri {store.uri}")
+    plain = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri)
+    assert (plain.compare_link, plain.candidate.link, plain.baseline.trace_link) == (None, None, None)
+    assert "127.0.0.1" not in report_html(now.run_id, was.run_id, tracking_uri=store.uri)
+
+    described = store.client.get_run(now.run_id).data.tags["mlflow.note.content"]
+    relative = f"#/experiments/0/evaluation-runs?selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
+    assert f"[Side by side]({relative})" in described
+
+    linked = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri, ui_url="https://mlflow.example/team/")
+    place = f"https://mlflow.example/team/#/experiments/0/evaluation-runs?selectedRunUuid={now.run_id}"
+    assert linked.compare_link == f"{place}&compareToRunUuid={was.run_id}"
+    assert linked.candidate.link == f"https://mlflow.example/team/#/experiments/0/runs/{now.run_id}"
+
+    monkeypatch.setenv("EVALTRACK_UI_URL", "http://ui.example:5001")
+    again = run_eval(path, target=good, tracking_uri=store.uri, traces="off")
+    assert again.link == f"http://ui.example:5001/#/experiments/0/runs/{again.run_id}"
+    assert again.serve_command is None
+    untraced = compare_runs(again.run_id, was.run_id, tracking_uri=store.uri)
+    assert untraced.candidate.link
+    assert untraced.compare_link is None, "MLflow's own view shows nothing without traces"
+    assert "ui.example" in report_html(again.run_id, tracking_uri=store.uri)
+
+
+@pytest.mark.parametrize(
+    "url", ["mlflow.example", "ftp://x", "javascript:alert(1)", "https://me:secret@x", "http://x?a=b"]
+)
+def test_an_address_that_is_none_of_a_ui_is_refused(store_uri: str, url: str) -> None:
+    """Before anything is asked; a password in it is not repeated."""
+    with pytest.raises(UsageError, match="is no address of a UI") as caught:
+        connect(store_uri, url)
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,149 @@
+"""The door to MLflow, on a real SQLite store and a real MLflow server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.privacy.addresses import shown_url
+from evaltrack.records import Question, Row
+from evaltrack.tracking.reader import read_rows
+from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
+from evaltrack.tracking.traces import count_traces
+from evaltrack.tracking.writer import RunWriter
+from tests.api.test_evaluate import answers, golden
+
+DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
+
+
+def opened(store: Store, **params: str) -> OpenRun:
+    """A new run on the store."""
+    return open_run(store, None, Description("n", params, {JOURNAL_TAG: "j"}, DATA))
+
+
+def row(position: int) -> Row:
+    """A row that measured nothing."""
+    question = Question(id=str(position), question=f"q {position}", domain="d")
+    return Row(position=position, question=question, started_at=0, seconds=0)
+
+
+def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path) -> None:
+    """Over HTTP the same run arrives: rows, traces, metrics; and the link leads to the server."""
+    result = run_eval(golden(tmp_path), target=answers, tracking_uri=server, experiment="over http")
+
+    assert result.status == "FINISHED"
+    assert [r["id"] for r in result.rows] == ["007", "b", "c"]
+    assert count_traces(connect(server), result.experiment_id, result.run_id) == 3
+    assert result.link == f"{server}/#/experiments/{result.experiment_id}/runs/{result.run_id}"
+    assert result.serve_command is None
+
+
+def test_the_run_that_mlflow_run_opened_is_filled(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With MLFLOW_RUN_ID set no second run appears, and params that MLflow logged in another spelling get a prefix."""
+    client = mlflow.MlflowClient(store_uri)
+    given = client.create_run("0")
+    client.log_param(given.info.run_id, "k", "'2'")
+    client.log_param(given.info.run_id, "traces", "auto")
+    monkeypatch.setenv("MLFLOW_RUN_ID", given.info.run_id)
+
+    result = run_eval(golden(tmp_path), k=2, target=answers, tracking_uri=store_uri)
+
+    assert result.run_id == given.info.run_id
+    assert len(client.search_runs(["0"])) == 1
+    params = client.get_run(given.info.run_id).data.params
+    assert (params["k"], params["evaltrack.k"], params["traces"]) == ("'2'", "2", "auto")
+    assert "evaltrack.traces" not in params
+
+
+def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leftover MLFLOW_RUN_ID of a finished run is refused."""
+    store = connect(store_uri)
+    run = opened(store)
+    close_run(store, run.run_id, "FINISHED")
+    monkeypatch.setenv("MLFLOW_RUN_ID", run.run_id)
+
+    with pytest.raises(TrackingError, match=r"is FINISHED; unset the variable"):
+        opened(store)
+
+
+def test_rows_missing_from_the_store_are_noticed(store_uri: str) -> None:
+    """What was written is read back: a store that lost rows is never called FINISHED."""
+    store = connect(store_uri)
+    run = opened(store)
+
+    class Forgetful(RunWriter):
+        """Writes over its own artifact after it was logged."""
+
+        def _check_rows(self) -> None:
+            with RunWriter(store, run, 5) as other:
+                other.log_rows(lambda *_: None)
+            super()._check_rows()
+
+    with Forgetful(store, run, 5) as writer:
+        writer.add(row(0))
+        with pytest.raises(TrackingError, match=f"MLflow holds 0 rows of run {run.run_id}, but 1 were evaluated"):
+            writer.log_rows(lambda *_: None)
+
+
+def test_a_store_that_refuses_a_param_leaves_no_running_run(store_uri: str) -> None:
+    """If params cannot be logged, the run that was just opened ends FAILED."""
+    store = connect(store_uri)
+
+    with pytest.raises(TrackingError, match="logging params and tags failed"):
+        opened(store, **{"bad@name": "x"})
+
+    (run,) = store.client.search_runs(["0"])
+    assert run.info.status == "FAILED"
+
+
+def test_an_experiment_that_was_deleted_is_named(store_uri: str) -> None:
+    """MLflow keeps deleted experiments; the message says how to go on."""
+    store = connect(store_uri)
+    store.client.delete_experiment(store.client.create_experiment("old"))
+
+    with pytest.raises(TrackingError, match="experiment `old` is deleted; restore it or choose another"):
+        choose_experiment(store, "old")
+
+
+def test_a_run_that_is_not_there_or_deleted_is_named(store_uri: str) -> None:
+    """Each has its own message."""
+    store = connect(store_uri)
+    with pytest.raises(TrackingError, match="finding run nope failed: "):
+        find_run(store, "nope")
+    run = opened(store)
+    store.client.delete_run(run.run_id)
+    with pytest.raises(TrackingError, match=f"run {run.run_id} is deleted"):
+        find_run(store, run.run_id)
+
+
+def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
+    """Reading the rows of a foreign run names the artifact that is missing."""
+    store = connect(store_uri)
+
+    with pytest.raises(TrackingError, match=r"reading per_question.parquet of run"):
+        list(read_rows(store, opened(store).run_id))
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("sqlite:///mlflow.db", "sqlite:///mlflow.db"),
+        ("https://me:secret@host:5000/x", "https://host:5000/x"),
+        ("postgresql://me:p@ss@host/db", "postgresql://host/db"),
+        ("postgresql://me:a/secret?x@host/db", "postgresql://host/db"),
+        ("postgresql://host/db?user=me&password=secret", "postgresql://host/db?user=***&password=***"),
+        ("postgresql://host/db?password=not#secret", "postgresql://host/db?password=***#***"),
+        ("https://host/x?secret", "https://host/x?***"),
+    ],
+)
+def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
+    """Messages and links carry a store's address without user, password and the values of its query."""
+    assert shown_url(uri) == shown
+    assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
