@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,24 @@ def test_definitions_stand_where_they_are_used() -> None:
     files = [*REPO.glob("evaltrack/**/*.py"), REPO / "README.md", REPO / "CHANGELOG.md"]
     words = re.compile(r"\bSPEC\b|\b[Ss]eeds? 00\d|\bDESIGN\b")
     assert [str(path) for path in files if words.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_drawing_is_the_contract() -> None:
+    """The floors of `docs/architecture.md` are the layers that imports are held against, and all that there is."""
+    drawn: dict[int, set[str]] = {}
+    for floor, room in re.findall(
+        r"^\| (\d+) \| `(\w+)` \|", (REPO / "docs/architecture.md").read_text(), re.MULTILINE
+    ):
+        drawn.setdefault(int(floor), set()).add(room)
+    contract = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [set(re.findall(r"evaltrack\.(\w+)", layer)) for layer in contract["layers"]]
+    assert [drawn[floor] for floor in sorted(drawn, reverse=True)] == layers[1:]
+    rooms = {path.stem for path in (REPO / "evaltrack").iterdir() if path.suffix in ("", ".py") and path.stem[0] != "_"}
+    assert rooms == set().union(*drawn.values())
+
+
+def test_files_that_documents_name_are_there() -> None:
+    """A path in the guides leads somewhere; NAME stands for one's own."""
+    for document in (REPO / "CONTRIBUTING.md", *REPO.glob("docs/*.md")):
+        for path in re.findall(r"`((?:evaltrack|tests|scripts|docs|golden)/[\w./-]+)`", document.read_text()):
+            assert "NAME" in path or (REPO / path).exists(), f"{document.name}: {path}"
