@@ -298,7 +298,7 @@ def test_everything_about_a_run_but_its_rows_for_machines() -> None:
     ]
     assert summary["notes"] == ["worth knowing"]
     assert summary["target_seconds"] == {"mean": 0.1, "p95": 0.2}
-    assert json.loads("".join(run_json(made))) == {**summary, "rows": []}
+    assert json.loads("".join(run_json(made))) == {**summary, "aims": [], "rows": []}
 
 
 def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
