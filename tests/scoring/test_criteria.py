@@ -153,3 +153,25 @@ def test_each_criterion_is_held_against_the_run() -> None:
 def test_no_criteria_are_none_checked() -> None:
     """Nothing required is nothing missed."""
     assert check_criteria((), {"mrr": 1.0}) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics", "state"),
+    [
+        ("precision_at_k>0.6", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "not reachable"),
+        ("precision_at_k>=0.6", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "missed"),
+        ("precision_at_k>=0.61", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "not reachable"),
+        ("precision_at_k<0.1", {"precision_at_k": 0.2, "precision_at_k.max": 0.05}, "missed"),
+        ("precision_at_k>0.6", {"precision_at_k": 0.7, "precision_at_k.max": 0.8}, "met"),
+        ("precision_at_k>0.6", {"precision_at_k.max": 0.5}, "not measured"),
+        ("mrr>0.6", {"mrr": 0.5}, "missed"),
+    ],
+)
+def test_a_bound_beyond_what_can_be_reached_is_neither_met_nor_missed(
+    text: str, metrics: dict[str, float], state: str
+) -> None:
+    """Only where the value should be high, and the most it can be is known."""
+    (checked,) = check_criteria(parse_criteria(text, METRICS), metrics)
+    assert checked.state == state
+    assert (checked.met is None) == state.startswith("not ")
+    assert checked.reachable == (metrics["precision_at_k.max"] if state == "not reachable" else None)
