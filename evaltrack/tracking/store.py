@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text, shown_url
+from evaltrack.tracking.opening import database_file, one_at_a_time
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -107,7 +108,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     uri = uri or mlflow.get_tracking_uri()
     _check_database_file(uri)
     try:
-        with impatient():
+        with impatient(), one_at_a_time(uri):
             client = mlflow.MlflowClient(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
@@ -131,9 +132,9 @@ def _checked_ui(url: str) -> str | None:
 
 def _check_database_file(uri: str) -> None:
     """A SQLite file that cannot be written to is found at once; SQLAlchemy and MLflow try for minutes."""
-    if not uri.startswith("sqlite:///"):
+    path, cure = database_file(uri), "set MLFLOW_TRACKING_URI to another place"
+    if path is None:
         return
-    path, cure = Path(unquote(urlsplit(uri).path)[1:]), "set MLFLOW_TRACKING_URI to another place"
     if path.exists() and not os.access(path, os.W_OK):
         raise TrackingError(
             f"MLflow store {shown_url(uri)}: {path} cannot be written to; set MLFLOW_TRACKING_URI to another place"

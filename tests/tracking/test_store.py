@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import mlflow
@@ -9,6 +12,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import TrackingError
+from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
 from evaltrack.tracking.reader import read_rows
@@ -17,6 +21,7 @@ from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import count_traces
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
+from tests.warm import WarmProcess
 
 DATA = Dataset("small", "0" * 64, "small.jsonl", 3)
 
@@ -147,3 +152,17 @@ def test_passwords_are_shown_nowhere(uri: str, shown: str) -> None:
     """Messages and links carry a store's address without user, password and the values of its query."""
     assert shown_url(uri) == shown
     assert "secret" not in reason(ValueError(f"cannot reach {uri}\nmore"))
+
+
+def test_four_that_begin_at_once_in_an_empty_folder_all_end_well(tmp_path: Path) -> None:
+    """MLflow makes the tables of a new database; evaltrack lets one process do it."""
+    path, responses = golden(tmp_path), tmp_path / "responses.jsonl"
+    responses.write_text("".join(json.dumps({"id": line.id, "sources": ["x"]}) + "\n" for line in open_golden(path)))
+    env = {**os.environ, "EVALTRACK_RUN_OUTPUT": "table"}
+    words = ("-m", "evaltrack", "run", str(path), "-t", f"recorded:{responses}", "--traces", "off")
+    with ExitStack() as stack:
+        begun = [stack.enter_context(WarmProcess(words, tmp_path, env)) for _ in range(4)]
+        ended = [process.communicate()[1] for process in begun]
+        assert [process.returncode for process in begun] == [0] * 4, ended
+    runs = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db").search_runs(["0"])
+    assert [run.info.status for run in runs] == ["FINISHED"] * 4

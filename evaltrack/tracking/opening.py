@@ -1,0 +1,51 @@
+"""One process at a time opens a SQLite store: the first makes its tables, where two at once break each other."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from evaltrack.privacy.folders import state_folder
+
+SECONDS = 120
+"""How long another process is waited for; making the tables takes some seconds."""
+
+
+def database_file(uri: str) -> Path | None:
+    """The file of a SQLite store; None for any other."""
+    return Path(unquote(urlsplit(uri).path)[1:]) if uri.startswith("sqlite:///") else None
+
+
+@contextmanager
+def one_at_a_time(uri: str) -> Iterator[None]:
+    """Hold the lock of a SQLite store meanwhile, which is a file of this user's state folder.
+
+    Without a folder that can be written to there is no lock: the store is opened all the same.
+    """
+    path = database_file(uri)
+    lock = None
+    if path is not None:
+        with suppress(OSError, sqlite3.Error):
+            lock = _locked(path)
+    if lock is None:
+        yield
+        return
+    with closing(lock):
+        yield
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    folder = state_folder() / "locks"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    name = sha256(str(path.absolute()).encode()).hexdigest()[:16]
+    lock = sqlite3.connect(folder / f"{name}.db", timeout=SECONDS, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        lock.close()
+        raise
+    return lock
