@@ -169,6 +169,7 @@ def test_what_nobody_can_tell_is_unknown(store_uri: str, tmp_path: Path) -> None
     assert (made.verdict, made.exit_code) == ("unknown", 3)
     assert made.reasons[0].startswith("1 question (a) fails every time again and passed once in the baseline")
     assert "--trials 5" in made.reasons[0]
+    assert "that were fixed" not in made.reasons[0]  # none was
 
 
 @pytest.mark.parametrize(("earlier", "verdict", "kind"), [(True, "regression", "real"), (False, "ok", "scatter")])

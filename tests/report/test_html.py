@@ -35,7 +35,6 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.rows.table import FlatRow, schema
 from evaltrack.scoring.criteria import Checked
-from evaltrack.stats.intervals import share_interval
 from evaltrack.tracking.history import PastRun
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
@@ -841,22 +840,6 @@ def test_figures_have_their_counts_and_shares_their_interval() -> None:
     assert "Recall@5 0.250 n 1,234" in page.words
     assert "Precision@5 0.100 of at most 0.200 10" in page.words
     assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
-
-
-@pytest.mark.parametrize(
-    ("share", "n", "low", "high"),
-    [(0.0, 10, 0.0, 0.2775), (0.5, 10, 0.2366, 0.7634), (1.0, 1, 0.2065, 1.0), (0.9, 1000, 0.8799, 0.9171)],
-)
-def test_the_interval_of_a_share_is_wilsons(share: float, n: int, low: float, high: float) -> None:
-    """Computed by hand; it never leaves [0, 1], and is no point where all or none did."""
-    assert share_interval(share, n) == pytest.approx((low, high), abs=1e-4)
-
-
-@pytest.mark.parametrize(("share", "n"), [(-0.1, 5), (1.1, 5), (0.5, 0), (float("nan"), 5)])
-def test_a_share_out_of_range_is_refused(share: float, n: int) -> None:
-    """With what it has to be."""
-    with pytest.raises(ValueError, match=r"it lies in \[0, 1\], over at least 1"):
-        share_interval(share, n)
 
 
 @pytest.mark.parametrize(

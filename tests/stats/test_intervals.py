@@ -28,7 +28,7 @@ from scipy.stats import t as student_t
 
 from evaltrack.stats import bootstrap
 from evaltrack.stats import pairs as differences_of
-from evaltrack.stats.intervals import Interval, paired_interval
+from evaltrack.stats.intervals import Interval, paired_interval, share_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.significance import holm, mcnemar_exact
 from tests.conftest import REPO
@@ -596,3 +596,19 @@ def test_neither_numpy_nor_scipy_is_imported_before_it_is_needed() -> None:
     code += "print({'numpy', 'scipy'} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPO)
     assert ended.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "low", "high"),
+    [(0.0, 10, 0.0, 0.2775), (0.5, 10, 0.2366, 0.7634), (1.0, 1, 0.2065, 1.0), (0.9, 1000, 0.8799, 0.9171)],
+)
+def test_the_interval_of_a_share_is_wilsons(share: float, n: int, low: float, high: float) -> None:
+    """Computed by hand; it never leaves [0, 1], and is no point where all or none did."""
+    assert share_interval(share, n) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(("share", "n"), [(-0.1, 5), (1.1, 5), (0.5, 0), (float("nan"), 5)])
+def test_a_share_out_of_range_is_refused(share: float, n: int) -> None:
+    """With what it has to be."""
+    with pytest.raises(ValueError, match=r"it lies in \[0, 1\], over at least 1"):
+        share_interval(share, n)
