@@ -4,10 +4,17 @@
 
     EvaltrackError
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
-    │   └── GoldenError         2   a golden set has bad lines; the first of them are listed
+    │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
+    │   ├── JournalBusyError    2   another process writes the journal of this run
+    │   ├── NotPrivateError     2   a file or folder that others can write to
+    │   └── ServerRefusesError  2   a model's server refuses key, access or model
     └── InconclusiveError       3   the work cannot be finished or trusted
         ├── TrackingError       3   the MLflow store is out of reach, or lost rows
-        └── NothingMeasuredError 3   no question could be measured
+        ├── NothingMeasuredError 3  no question could be measured
+        ├── NotComparableError  3   two runs measured different things
+        ├── AccessLostError     3   a model's server refuses what it gave before
+        ├── QuotaError          3   the quota of a model's server is used up
+        └── ServerBusyError     3   a model's server asks for too long a pause
 
 A target or judge that fails is *not* an error here: it is a `records.Failure` in that question's row.
 Every message says what is wrong, where, and what to do about it.

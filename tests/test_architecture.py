@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import evaltrack
+from evaltrack import errors
 
 from .conftest import REPO
 
@@ -86,3 +90,19 @@ def test_files_that_documents_name_are_there() -> None:
     for document in (REPO / "CONTRIBUTING.md", *REPO.glob("docs/*.md")):
         for path in re.findall(r"`((?:evaltrack|tests|scripts|docs|golden)/[\w./-]+)`", document.read_text()):
             assert "NAME" in path or (REPO / path).exists(), f"{document.name}: {path}"
+
+
+def test_the_error_tree_is_drawn_whole() -> None:
+    """Every error that the command line ends with, below its parent, with its exit code."""
+    for module in pkgutil.walk_packages(evaltrack.__path__, "evaltrack."):
+        if not module.name.endswith(("__main__", "server_internals")) and ".server" not in module.name:
+            import_module(module.name)
+    lines = re.findall(r"^    (.*?)(\w+Error) +(\d) ", errors.__doc__ or "", re.MULTILINE)
+    drawn = {name: (len(branch) // 4, int(code)) for branch, name, code in lines}
+    assert drawn == {each.__name__: (depth, each.exit_code) for each, depth in _below(errors.EvaltrackError, 0)}
+
+
+def _below(error: type[errors.EvaltrackError], depth: int) -> Iterator[tuple[type[errors.EvaltrackError], int]]:
+    for each in error.__subclasses__():
+        yield each, depth + 1
+        yield from _below(each, depth + 1)

@@ -25,7 +25,7 @@ from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
 from evaltrack.records import Question, Row
 
-__all__ = ["BusyError", "Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
+__all__ = ["Journal", "JournalBusyError", "Reuse", "delete_journal", "read_command", "state_folder"]
 
 ENDING = ".sqlite"
 BUSY_SECONDS = 2.0
@@ -43,7 +43,7 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 """
 
 
-class BusyError(UsageError):
+class JournalBusyError(UsageError):
     """Another process has the journal open."""
 
 
@@ -262,7 +262,7 @@ def _is(error: Exception, *codes: int) -> bool:
 
 def _unusable(path: Path, error: Exception) -> UsageError:
     if _is(error, sqlite3.SQLITE_BUSY):
-        return BusyError(f"{path}: another process is at work on this run; wait for it")
+        return JournalBusyError(f"{path}: another process is at work on this run; wait for it")
     if isinstance(error, OSError) or _is(error, *NOT_WRITABLE):
         return UsageError(
             f"{path}: holds what was done, and cannot be written to: {error}; cure that, and resume again"

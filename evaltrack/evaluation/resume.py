@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.journal import ENDING, BusyError, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Command, Plan
 from evaltrack.evaluation.settings import Settings
 from evaltrack.privacy.addresses import shown_text, shown_url
@@ -181,7 +181,7 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     for path in sorted(_paths(), key=_touched, reverse=True):
         try:
             kept = read_command(path)
-        except BusyError:
+        except JournalBusyError:
             continue
         except UsageError as error:
             if passed_over is not None:
@@ -201,7 +201,7 @@ def remove_old() -> None:
         if time.time() - _touched(path) > KEPT_DAYS * 86_400:
             try:
                 read_command(path)
-            except BusyError:
+            except JournalBusyError:
                 continue
             except UsageError:
                 pass  # damaged: it goes, too

@@ -100,7 +100,7 @@ class LlmJudge(ABC):
         Raises:
             UnreadableVerdictError: what the model wrote could not be read, also after one repair attempt.
             AnswerError: the model gave nothing.
-            ServerRefusesError, AccessLostError, QuotaError, BusyError: no question can be judged any more.
+            ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be judged any more.
         """
         messages = self.messages(question, response)
         if self._cache is None:

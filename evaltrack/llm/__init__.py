@@ -7,7 +7,7 @@ asked for, `throttle` decides how fast, `replies` reads what comes back, `refusa
 from evaltrack.llm.attempts import WAITING
 from evaltrack.llm.client import CALL_SECONDS, LLM
 from evaltrack.llm.forms import Schema
-from evaltrack.llm.refusals import AccessLostError, BusyError, QuotaError, ServerRefusesError
+from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
 
@@ -18,9 +18,9 @@ __all__ = [
     "AccessLostError",
     "Answer",
     "AnswerError",
-    "BusyError",
     "QuotaError",
     "Schema",
+    "ServerBusyError",
     "ServerRefusesError",
     "has_server",
 ]

@@ -89,7 +89,7 @@ class LLM:
             ServerRefusesError: key, model or access are refused, and nothing was answered before.
             AccessLostError: they are refused now, and were not before.
             QuotaError: the quota is used up.
-            BusyError: the server asks for a pause of more than an hour.
+            ServerBusyError: the server asks for a pause of more than an hour.
             CancelledError: with a note of what was waited for.
         """
         asking = Asking(list(messages), schema, self._forms.form)

@@ -38,7 +38,7 @@ class QuotaError(InconclusiveError):
     """The account's quota is used up: asking again cannot help."""
 
 
-class BusyError(InconclusiveError):
+class ServerBusyError(InconclusiveError):
     """The server asks for a pause so long that nobody would wait for it."""
 
 
@@ -87,7 +87,7 @@ def raise_if_final(error: APIStatusError, model: str, wait: float | None, *, ans
         ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
         AccessLostError: the same in the middle of a run.
         QuotaError: status 402, or an error that says so.
-        BusyError: `wait` is above `LONGEST_WAIT`.
+        ServerBusyError: `wait` is above `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
     if status == 401:  # its words are left out: they often hold a part of the key
@@ -101,7 +101,7 @@ def raise_if_final(error: APIStatusError, model: str, wait: float | None, *, ans
     if is_quota(error):
         raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
     if wait is not None and wait > LONGEST_WAIT:
-        raise BusyError(
+        raise ServerBusyError(
             f"{shown_url()} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"
         ) from None
 

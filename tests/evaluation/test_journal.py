@@ -20,7 +20,7 @@ from zlib import crc32
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.journal import BusyError, Journal, Reuse, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command, state_folder
 from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
 from tests.conftest import REPO
 
@@ -374,11 +374,11 @@ def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path:
     """One process at a time, with a message that says so; the lock dies with its process, however that dies."""
     with writing(path) as process:
         start = time.monotonic()
-        with pytest.raises(BusyError) as refused:
+        with pytest.raises(JournalBusyError) as refused:
             opened()
         assert time.monotonic() - start < 10
         assert str(refused.value) == f"{path}: another process is at work on this run; wait for it"
-        with pytest.raises(BusyError):
+        with pytest.raises(JournalBusyError):
             read_command(path)
         told = acknowledged(process, 0)
     journal = opened()

@@ -24,9 +24,9 @@ from evaltrack.llm import (
     AccessLostError,
     Answer,
     AnswerError,
-    BusyError,
     QuotaError,
     Schema,
+    ServerBusyError,
     ServerRefusesError,
 )
 from evaltrack.llm.attempts import ATTEMPTS, Asking
@@ -498,7 +498,7 @@ def test_retry_after_above_two_minutes_is_honoured(serve: Serve) -> None:
 def test_a_pause_of_more_than_an_hour_ends_the_run(serve: Serve) -> None:
     """A daily limit: nobody would wait for it, and the message says until when."""
     server = serve(rate_limited(86400))
-    error = error_of(ask(), BusyError)
+    error = error_of(ask(), ServerBusyError)
 
     assert isinstance(error, InconclusiveError)
     assert "asks to wait 86,400 s (status 429: Rate limit reached" in str(error)
