@@ -10,16 +10,27 @@ complete() { # whether a Python has the packages that evaltrack needs
         mlflow openai tiktoken pandas click pydantic bm25s jmespath httpx2 2>/dev/null
 }
 
+if [ -r /proc/self/status ]; then # Linux, where a small image may lack ps
+    name_of() { cat "/proc/$1/comm"; }
+    parent_of() { sed -n 's/^PPid:[[:space:]]*//p' "/proc/$1/status"; }
+    program_of() { tr '\0' '\n' <"/proc/$1/cmdline" | head -n 1; }
+    folder_of() { readlink "/proc/$1/cwd"; }
+else
+    name_of() { basename -- "$(ps -o comm= -p "$1")"; }
+    parent_of() { ps -o ppid= -p "$1" | tr -d ' '; }
+    program_of() { ps -o args= -p "$1" | cut -d ' ' -f 1; }
+    folder_of() { lsof -a -p "$1" -d cwd -Fn 2>/dev/null | sed -n 's/^n//p'; }
+fi
+
 mlflow=$PPID # the first parent that is no shell
-while case $(ps -o comm= -p "$mlflow") in sh | bash | dash | zsh | ksh | */sh | */bash | */zsh) true ;; *) false ;; esac; do
-    mlflow=$(ps -o ppid= -p "$mlflow" | tr -d ' ')
+while case $(name_of "$mlflow") in sh | bash | dash | zsh | ksh) true ;; *) false ;; esac; do
+    mlflow=$(parent_of "$mlflow")
 done
+interpreter=$(program_of "$mlflow")
 
 # Files that are not in the project are looked for where mlflow was called.
-EVALTRACK_CALLER_FOLDER=$(readlink "/proc/$mlflow/cwd" 2>/dev/null || lsof -a -p "$mlflow" -d cwd -Fn 2>/dev/null | sed -n 's/^n//p')
+EVALTRACK_CALLER_FOLDER=$(folder_of "$mlflow" || true)
 export EVALTRACK_CALLER_FOLDER
-
-interpreter=$(ps -o args= -p "$mlflow" | cut -d ' ' -f 1)
 
 install() { # the project's requirements, by pip or, where MLflow's uv left it out, by uv
     if python -m pip --version >/dev/null 2>&1; then
