@@ -150,3 +150,10 @@ def test_the_gate_under_noise(n: int, scatter: float, runs: int, broken: bool, l
         assert np.mean([named for _, named, _ in verdicts]) >= most
     else:
         assert least <= regressions <= most
+
+
+def test_the_record_decides_as_soon_as_it_can() -> None:
+    """Ten failures against two passes: 1 in 66 by chance, below the level of one flip at three looks (1 in 60)."""
+    answers = Answers({"a": ALWAYS, "b": [False, False, True]}, known={"a": Record(0, 2)})
+    found = settle(["a"], [], ["b"], answers)
+    assert (found.repeats["a"].kind, found.repeats["a"].failed) == ("real", 10)
