@@ -153,7 +153,7 @@ def test_the_gate_under_noise(n: int, scatter: float, runs: int, broken: bool, l
 
 
 def test_the_record_decides_as_soon_as_it_can() -> None:
-    """Ten failures against two passes: 1 in 66 by chance, below the level of one flip at three looks (1 in 60)."""
-    answers = Answers({"a": ALWAYS, "b": [False, False, True]}, known={"a": Record(0, 2)})
+    """Ten failures against three passes: 1 in 286 by chance, below the level of one flip at three looks (1 in 200)."""
+    answers = Answers({"a": ALWAYS, "b": [False, False, True]}, known={"a": Record(0, 3)})
     found = settle(["a"], [], ["b"], answers)
     assert (found.repeats["a"].kind, found.repeats["a"].failed) == ("real", 10)
