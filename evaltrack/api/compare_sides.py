@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import count_rows, read_columns, read_groups, read_table
 from evaltrack.rows.table import FlatRow, schema, without_texts
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import get_baseline, list_baselines
 from evaltrack.tracking.reader import (
     EvaluationRun,
@@ -188,6 +190,11 @@ def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
     return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
 
 
+HEADLINE_METRICS = frozenset({"recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate"})
+SAME_MEAN = 1e-6
+"""Means of the same values that differ by less are the same."""
+
+
 class _Totals(BaseModel):
     """What a saved run says of its questions, as far as it is shown."""
 
@@ -211,6 +218,7 @@ def side_of_file(path: Path) -> Side:
         rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
         asked = len(rows) if totals.num_questions is None else totals.num_questions
         info = RunInfo(None, path.name, signature, None, asked, totals.num_errors)
+        _check_saved(path, saved, info, rows)
         return side_of_rows(info, [_packed(row) for row in rows])
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
@@ -227,8 +235,20 @@ def _saved(path: Path) -> dict[str, Any]:
     except ValueError:
         saved = None
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > {path}")
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > baseline.json")
     return saved
+
+
+def _check_saved(path: Path, saved: Mapping[str, Any], info: RunInfo, rows: Sequence[FlatRow]) -> None:
+    """Refuse a saved run whose rows are not those that it says it holds, or do not give its means."""
+    if len(rows) != info.num_questions:
+        said = f"it holds {len(rows):,} rows, and says that it asked {info.num_questions:,} questions"
+        raise UsageError(f"{path}: is damaged: {said}; save it again")
+    for name in HEADLINE_METRICS & saved.get("metrics", {}).keys():
+        values = [value for row in rows if (value := row.get(BY_METRIC[name].name)) is not None]
+        mean = fsum(values) / len(values) if values else None
+        if mean is None or abs(mean - saved["metrics"][name]) > SAME_MEAN:
+            raise UsageError(f"{path}: is damaged: the mean of its rows is not its {name}; save it again")
 
 
 def _list_of_objects(rows: object) -> list[dict[str, Any]]:

@@ -245,7 +245,8 @@ class _Evaluation:
             _told(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
         ]
         if self.plan.settings.trials > 1 and ledger.trial_errors:
-            own.append(f"{ledger.trial_errors:,} trials failed; a question is measured by its others")
+            failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
+            own.append(f"{failed} failed; a question is measured by its others")
         if ledger.num_unanswered and summary.num_judged:
             own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
         for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):

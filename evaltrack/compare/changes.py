@@ -201,7 +201,8 @@ def _rise(before: FlatRow, after: FlatRow, k: int) -> str:
     """Where the first expected source stands now, if that is higher; else where what differs may be."""
     was, now = before["reciprocal_rank"], after["reciprocal_rank"]
     if now is None or was is None or now <= was:
-        return f"what differs stands behind the first {k} sources, or in the judge's words"
+        judged = ", or in the judge's words" if before["verdicts"] or after["verdicts"] else ""
+        return f"what differs stands behind the first {k} sources{judged}"
     if before["trials"] or after["trials"]:
         return f"the mean reciprocal rank of its trials rose from {was:.3f} to {now:.3f}"
     before_that = f"at rank {round(1 / was)}" if was else f"not among the first {k}"

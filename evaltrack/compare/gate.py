@@ -9,6 +9,7 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
+from evaltrack.scoring.metrics import BY_METRIC
 
 DEFAULT_DROPS = {
     "recall_at_k": Threshold(0.05, relative=True),
@@ -37,7 +38,7 @@ class Gate:
 
     `asked` names the metrics whose rule was asked for: one that was not measured is no pass. Of the others no drop
     within the `noise` of the judge is a regression. `min_coverage` is the share of the questions that must be measured
-    again; None lets no question be lost, and few be edited (`MIN_COVERAGE`).
+    again; None lets no question be lost, and few be edited or removed (`MIN_COVERAGE`).
 
     `kind` says what a loss that exceeds its rule needs besides:
 
@@ -109,16 +110,26 @@ def parse_drops(
         if amount == "off":
             rules.pop(name, None)
         else:
-            rules[name] = _threshold(text, amount, relative=bool(percent))
+            rules[name] = _threshold(text, name, amount, relative=bool(percent))
             asked |= set() if domain else {name}
     return overall, domains, frozenset(asked & overall.keys())
 
 
-def _threshold(text: str, amount: str, *, relative: bool) -> Threshold:
+def _threshold(text: str, name: str, amount: str, *, relative: bool) -> Threshold:
+    """The threshold in a rule.
+
+    Raises:
+        UsageError: it is no number from 0, or so large that no drop can exceed it: `mrr=5` where `mrr=5%` was meant.
+    """
     try:
         value = float(amount) / (100 if relative else 1)
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
         raise UsageError(f"--max-drop `{text}`: `{amount}` is not a number from 0")
+    score = BY_METRIC[name]
+    most = (1.0 if score.higher_is_better else None) if relative else score.span
+    if most is not None and value > most:
+        cure = "write a share up to 100%" if relative else f"write {name}={amount}%, or an amount up to {most:g}"
+        raise UsageError(f"--max-drop `{text}`: no drop can exceed it; {cure}")
     return Threshold(value, relative)

@@ -31,6 +31,9 @@ PERSISTENT = 10
 PROBES = 100
 """Answers that must all be the same before a target counts as deterministic: it then scatters in less than 3 %."""
 
+DOUBT_LEVEL = 0.05
+"""Below it a question that is not shown to be broken is not called scatter either, but unsettled."""
+
 RECORD_LEVEL = 0.015
 """Chance that of all questions any is called broken though it fails no more often than its record says."""
 
@@ -179,7 +182,10 @@ def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequen
 
 
 def _against_records(flips: Sequence[str], records: Mapping[str, Record], asked: _Asked) -> dict[str, RepeatKind]:
-    """The questions that their records decide: broken where they fail more often now, else scatter."""
+    """The questions that their records decide: broken where they fail more often now, else scatter.
+
+    What may well fail more often, and is not shown to with so many flips and looks, is unsettled.
+    """
     looks = list(dict.fromkeys(min(look, asked.most) for look in LOOKS))
     level = RECORD_LEVEL / (len(looks) * max(1, len(flips)))
     kinds: dict[str, RepeatKind] = {}
@@ -195,9 +201,15 @@ def _against_records(flips: Sequence[str], records: Mapping[str, Record], asked:
             if look in looks and worse_than_record(tally.failed, tally.times, record.failed, record.times) < level:
                 kinds[key] = "real"
             elif not _can_be_shown(record, tally, asked.most, level):
-                kinds[key] = "scatter"
+                kinds[key] = _doubted(tally, record, len(flips))
         open_ = [key for key in open_ if key not in kinds]
-    return kinds | dict.fromkeys(open_, "scatter")
+    return kinds | {key: _doubted(asked.tally(key), records[key], len(flips)) for key in open_}
+
+
+def _doubted(tally: _Tally, record: Record, flips: int) -> RepeatKind:
+    """What a question is that is not shown to fail more often than its record."""
+    p = worse_than_record(tally.failed, tally.times, record.failed, record.times)
+    return "unsettled" if p < DOUBT_LEVEL / flips else "scatter"
 
 
 def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float) -> bool:

@@ -155,18 +155,20 @@ def _is(count: int) -> str:
 
 
 def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
-    """Too many questions that were measured in the baseline and cannot be compared: lost ones, and edited ones."""
+    """Too many questions of the baseline that cannot be compared: lost, edited and removed ones."""
     measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
     if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
         were = "questions" if lost > 1 else "question"
         yield f"{lost} {were} measured in the baseline, and not in the candidate"
-    edited, common = len(paired.edited), len(paired.frame)
+    edited, removed, common = len(paired.edited), len(paired.removed), len(paired.frame)
     if not common:
         yield "no question is left of which everything can be compared"
     needed = MIN_COVERAGE if gate.min_coverage is None else gate.min_coverage
-    if edited and (common - lost) / (common + edited) < needed:
-        left = f"{common - lost:,} of {common + edited:,} questions are left to compare"
-        yield f"{left}: {edited:,} edited, {lost:,} lost ({100 * needed:g} % must be left, see --min-coverage)"
+    whole = common + edited + removed
+    if (edited or removed) and (common - lost) / whole < needed:
+        gone = f"{edited:,} edited, {lost:,} lost" + (f", {removed:,} removed" if removed else "")
+        left = f"{common - lost:,} of {whole:,} questions are left to compare"
+        yield f"{left}: {gone} ({100 * needed:g} % must be left, see --min-coverage)"
 
 
 def _may_flip(changes: Changes, paired: Paired) -> bool:

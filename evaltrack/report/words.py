@@ -52,6 +52,9 @@ GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
 """What is shown of each group."""
 
 EMBEDDING = "the embedding model does not capture semantic similarity"
+MANY_DECLINED = 0.5
+"""Share of answerable questions from which declining them is what to look at first."""
+
 HINTS = {
     "recall_at_k": (
         0.8,
@@ -90,8 +93,13 @@ def one_line(text: str, limit: int = 160) -> str:
 def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[str]:
     """A sentence with what to look at for each metric that could be above its good value and is not.
 
-    BM25 has no embedding model to look at.
+    BM25 has no embedding model to look at. A target that declines many answerable questions is told so instead.
     """
+    if (declined := metrics.get("false_abstention_rate", 0.0)) >= MANY_DECLINED:
+        floor = "; the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0"
+        cure = floor if signature.target.startswith("bm25:") else ""
+        yield f"The target declined {100 * declined:.0f} % of the questions that have an answer{cure}."
+        return
     for name, (good, hints) in HINTS.items():
         if name in metrics and metrics[name] <= good < metrics.get(f"{name}.max", 1):
             apt = [hint for hint in hints if hint is not EMBEDDING or not signature.target.startswith("bm25:")]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import os
 import queue
 import sys
 import threading
@@ -46,6 +47,9 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
         raise UsageError(f"{what} `{place}`: write package.module:function")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    caller = os.environ.get("EVALTRACK_CALLER_FOLDER")  # where `mlflow run` was called
+    if caller and caller not in sys.path:
+        sys.path.append(caller)
     try:
         found: Any = importlib.import_module(module_name)
         for part in name.split("."):

@@ -45,8 +45,21 @@ def test_a_saved_run(tmp_path: Path) -> None:
     side = side_of_file(write(tmp_path, saved()))
     assert (side.info.num_questions, side.info.num_errors) == (2, 0)
     assert side.rows(["1", "7"]).keys() == {"1"}
-    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 3, "num_errors": 1, "more": "x"})))
-    assert (side.info.num_questions, side.info.num_errors) == (3, 1)
+    side = side_of_file(write(tmp_path, saved(totals={"num_questions": 2, "num_errors": 1, "more": "x"})))
+    assert (side.info.num_questions, side.info.num_errors) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"totals": {"num_questions": 63}}, "it holds 2 rows, and says that it asked 63 questions"),
+        ({"metrics": {"recall_at_k": 0.123}}, "the mean of its rows is not its recall_at_k"),
+    ],
+)
+def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """Rows that were cut off or edited are no baseline."""
+    with pytest.raises(UsageError, match=f"is damaged: {message}; save it again"):
+        side_of_file(write(tmp_path, saved(**changes)))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Question, Response
+from evaltrack.scoring.metrics import BY_METRIC
 from tests.compared import found, question, row, rows_of, side
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
@@ -121,6 +122,18 @@ def test_added_removed_and_edited_questions_are_listed_and_in_no_number() -> Non
     assert (made.removed, made.added, made.edited) == (("q0",), ("new",), ("q9",))
     assert made.num_common == 8
     assert made.verdict == "ok"
+
+
+def test_many_removed_questions_leave_nothing_to_be_green_about() -> None:
+    """Removing the questions that broke is no way to pass; a tenth may go."""
+    before, few = side(rows_of(TEN, {})), side(rows_of(TEN[:3], {}))
+    made = compare(before, few, resamples=100)
+    assert (made.verdict, made.exit_code) == ("unknown", 3)
+    assert made.reasons == (
+        "3 of 10 questions are left to compare: 0 edited, 0 lost, 7 removed (90 % must be left, see --min-coverage)",
+    )
+    assert compare(before, few, Gate(min_coverage=0.3), resamples=100).verdict == "ok"
+    assert compare(before, side(rows_of(TEN[1:], {})), resamples=100).verdict == "ok"
 
 
 def test_many_edits_leave_nothing_to_be_green_about() -> None:
@@ -406,3 +419,18 @@ def test_an_absolute_threshold_is_in_the_units_of_the_metric() -> None:
     made = compare(was, now, gate, resamples=100)
     metric = next(m for m in made.metrics if m.name == "mrr")
     assert (metric.baseline, metric.candidate, metric.regressed) == (1.0, 0.95, False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "cure"),
+    [
+        ("mrr=5", "write mrr=5%, or an amount up to 1"),
+        ("mrr=500%", "write a share up to 100%"),
+        ("travel:recall_at_k=2", "write recall_at_k=2%, or an amount up to 1"),
+    ],
+)
+def test_a_rule_that_nothing_can_exceed_is_refused(rule: str, cure: str) -> None:
+    """Five where five per cent was meant would be no rule at all; tokens may more than double."""
+    with pytest.raises(UsageError, match=f"no drop can exceed it; {cure}"):
+        parse_drops([rule], BY_METRIC)
+    assert parse_drops(["num_tokens=250%", "mrr=1", "num_tokens=5000"], BY_METRIC)

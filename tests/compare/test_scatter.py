@@ -157,3 +157,12 @@ def test_the_record_decides_as_soon_as_it_can() -> None:
     answers = Answers({"a": ALWAYS, "b": [False, False, True]}, known={"a": Record(0, 3)})
     found = settle(["a"], [], ["b"], answers)
     assert (found.repeats["a"].kind, found.repeats["a"].failed) == ("real", 10)
+
+
+@pytest.mark.parametrize(("failures", "kind"), [(14, "real"), (11, "unsettled"), (4, "scatter")])
+def test_what_may_well_be_worse_is_no_scatter(failures: int, kind: str) -> None:
+    """Against a record of fourteen passes; the level is 1 in 200 for broken, 1 in 20 for unsettled."""
+    turns = [at % 30 < failures for at in range(30)]
+    spread = [not fails for _, fails in sorted(zip([at * 7 % 30 for at in range(30)], turns, strict=True))]
+    answers = Answers({"a": spread, "b": [False, False, True]}, known={"a": Record(0, 14)})
+    assert settle(["a"], [], ["b"], answers).repeats["a"].kind == kind

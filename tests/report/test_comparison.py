@@ -63,7 +63,7 @@ def test_a_regression_is_rendered_to_the_letter(render: Callable[[Comparison], s
 
 
 def test_a_run_against_itself_says_little() -> None:
-    """Nothing changed, no section for what is not there, and still a word on what the set can show."""
+    """Nothing changed, and no section for what is not there."""
     assert shown(quiet()).splitlines() == [
         "No regression: bm25 floor 3 against bm25 floor 0, travel, 24 common questions",
         "- no regression",
@@ -71,7 +71,6 @@ def test_a_run_against_itself_says_little() -> None:
         "Recall@3    0.800     0.800  0.000 0.000 to 0.000 20       5 %",
         "24 common questions: 0 broke, 24 identical",
         "no question broke or was fixed",
-        "Recall@3: how small a drop 20 questions would show cannot be told, as all changed alike",
     ]
     assert commands(quiet()) == ""
     assert "| metric |" not in comparison_markdown(quiet(metrics=()))
@@ -214,7 +213,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         ),
         ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
         ({"left_out": ("mrr",)}, ["not compared: MRR"]),
-        ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited"]),
+        ({"edited": ("1",) * 1_200}, ["questions not compared: 1,200 edited (1, 1, 1, …)"]),
     ],
 )
 def test_what_was_left_out_is_said(fields: dict[str, tuple[str, ...]], notes: list[str]) -> None:

@@ -198,6 +198,14 @@ def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
     )
     (lexical,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="bm25:docs"))
     assert "embedding" not in lexical
+    declining = low | {"false_abstention_rate": 0.5}
+    (declined,) = low_metrics(declining, Signature(golden="g", golden_digest="0", k=5, target="bm25:docs"))
+    assert declined == (
+        "The target declined 50 % of the questions that have an answer; the floor of bm25: may be too high for this"
+        " corpus, try bm25:DIR?floor=0."
+    )
+    (declined,) = low_metrics(declining, Signature(golden="g", golden_digest="0", k=5, target="python:app:ask"))
+    assert declined == "The target declined 50 % of the questions that have an answer."
 
 
 def test_every_metric_has_a_name_for_people() -> None:

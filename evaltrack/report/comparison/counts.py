@@ -58,8 +58,9 @@ def flips_words(comparison: Comparison) -> str:
     found = f"{lost:,} broke, {won:,} fixed (exact McNemar {p_words(comparison.mcnemar_p)})"
     kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
-    calls = f" ({count(comparison.asking.calls, 'call')})" if comparison.asking.calls else ""
-    return found + (f"; asked again{calls}: {again}" if again else "")
+    if not again or not comparison.asking.calls:  # what is known to be deterministic is not asked
+        return found
+    return f"{found}; asked again ({count(comparison.asking.calls, 'call')}): {again}"
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
@@ -30,6 +30,8 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
     ruled = [metric for metric in comparison.metrics if metric.threshold]
     for metric in ruled:
         title, asked = metric_title(metric.name, k), count(metric.n, "question")
+        if metric.detectable is None and not metric.wins + metric.losses:
+            continue
         if metric.detectable is None:
             yield f"{title}: how small a drop {asked} would show cannot be told, as all changed alike"
             continue
@@ -62,9 +64,15 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     yield from aim_words(comparison)
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
     if any(apart.values()):
-        yield f"questions not compared: {', '.join(f'{len(ids):,} {what}' for what, ids in apart.items() if ids)}"
+        yield f"questions not compared: {', '.join(_named(ids, what) for what, ids in apart.items() if ids)}"
     yield from error_words(comparison)
     yield from partial_words(comparison)
+
+
+def _named(ids: Sequence[str], what: str) -> str:
+    """``58 removed (6, 7, 8, …)``."""
+    names = [*(one_line(key, 40) for key in ids[:3]), *["…"] * (len(ids) > 3)]
+    return f"{len(ids):,} {what} ({', '.join(names)})"
 
 
 def partial_words(comparison: Comparison) -> Iterator[str]:
