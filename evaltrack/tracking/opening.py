@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from evaltrack.privacy.folders import state_folder
+from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
+from evaltrack.privacy.own_files import NotPrivateError, private_folder
 
 SECONDS = 120
 """How long another process is waited for; making the tables takes some seconds."""
@@ -24,12 +25,12 @@ def database_file(uri: str) -> Path | None:
 def one_at_a_time(uri: str) -> Iterator[None]:
     """Hold the lock of a SQLite store meanwhile, which is a file of this user's state folder.
 
-    Without a folder that can be written to there is no lock: the store is opened all the same.
+    Without a folder of the user's own that can be written to there is no lock: the store is opened all the same.
     """
     path = database_file(uri)
     lock = None
     if path is not None:
-        with suppress(OSError, sqlite3.Error):
+        with suppress(OSError, sqlite3.Error, NotPrivateError):
             lock = _locked(path)
     if lock is None:
         yield
@@ -40,7 +41,7 @@ def one_at_a_time(uri: str) -> Iterator[None]:
 
 def _locked(path: Path) -> sqlite3.Connection:
     folder = state_folder() / "locks"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(folder, STATE_VARIABLE)
     name = sha256(str(path.absolute()).encode()).hexdigest()[:16]
     lock = sqlite3.connect(folder / f"{name}.db", timeout=SECONDS, isolation_level=None)
     try:

@@ -76,7 +76,8 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 def sides_words(comparison: Comparison) -> str:
     """Which run is held against which, over how many questions."""
-    sides = f"{run_words(comparison.candidate)} against {run_words(comparison.baseline)}"
+    candidate, baseline = comparison.candidate, comparison.baseline
+    sides = f"{run_words(candidate, baseline)} against {run_words(baseline, candidate)}"
     golden = clip(comparison.candidate.signature.golden, 80)
     apart = len(comparison.edited) + len(comparison.removed)
     common = comparison.num_common
@@ -91,9 +92,10 @@ def reason_words(comparison: Comparison) -> Iterator[str]:
         yield f"… and {count(len(comparison.reasons) - SHOWN_REASONS, 'more reason')}"
 
 
-def run_words(run: RunInfo) -> str:
-    """The run's name, or its id where it has none."""
-    return clip(run.name or run.run_id or "a saved run", 80)
+def run_words(run: RunInfo, other: RunInfo | None = None) -> str:
+    """The run's name, or its id where it has none; its id too where the `other` run has the same name."""
+    name = clip(run.name or run.run_id or "a saved run", 80)
+    return f"{name} ({run.run_id[:8]})" if run.run_id and other and run.name == other.name else name
 
 
 def cause_summary(comparison: Comparison) -> str:
