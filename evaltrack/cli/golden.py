@@ -73,7 +73,12 @@ def _lint(path: Path, corpus: str) -> tuple[list[str], list[str]]:
     problems = [
         problem for folder, domains in _folders(checked, corpus) for problem in _missing(checked, folder, domains)
     ]
-    warnings = (_answered_negatives(checked), _misspelt_categories(checked.stats), _thin_domains(checked.stats))
+    warnings = (
+        _repeated_questions(checked),
+        _answered_negatives(checked),
+        _misspelt_categories(checked.stats),
+        _thin_domains(checked.stats),
+    )
     return problems, [warning for found in warnings for warning in found]
 
 
@@ -106,6 +111,20 @@ def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Itera
                 near = get_close_matches(key, known, n=1)
                 hint = f"did you mean `{known[near[0]]}`?" if near else "add the page, or correct the question"
                 yield f"{checked.path}: question {question.id}: `{expected}` is not in {folder}; {hint}"
+
+
+def _repeated_questions(checked: GoldenSet) -> Iterator[str]:
+    """The same text twice counts twice, and tells nothing more."""
+    first, repeats = dict[int, str](), list[str]()
+    for question in checked:
+        text = hash(" ".join(question.question.casefold().split()))
+        if text in first:
+            repeats.append(f"{question.id} (as {first[text]})")
+        first.setdefault(text, question.id)
+    if repeats:
+        more = f" and {len(repeats) - SHOWN_IDS:,} more" if len(repeats) > SHOWN_IDS else ""
+        what = "asks" if len(repeats) == 1 else "ask"
+        yield f"{', '.join(repeats[:SHOWN_IDS])}{more} {what} what another question asks: reword or remove"
 
 
 def _answered_negatives(checked: GoldenSet) -> Iterator[str]:

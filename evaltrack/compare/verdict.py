@@ -11,7 +11,7 @@ from evaltrack.compare.comparison import Asking, GroupDelta, MetricDelta, Verdic
 from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
-from evaltrack.stats.significance import mcnemar_exact
+from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ def _flips_tolerated(gate: Gate, changes: Changes, counted: int) -> Iterator[str
 
 def _not_shown(metric: MetricDelta) -> str:
     """A drop that exceeds its rule, and that chance explains."""
-    p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g})"
+    level = f"below {LEVEL:g} when corrected for being several would be"
+    p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g}; {level})"
     return f"{_metric_reason(metric, '', None)}, which is not shown to be more than chance{p_value}"
 
 

@@ -368,3 +368,13 @@ def test_the_short_help_in_the_table_is_the_commands_own(name: str) -> None:
     assert command.name == name
     assert COMMANDS[name][1].split()[0] == (command.help or "").split()[0]
     assert cli.get_command(click.Context(cli), name) is command
+
+
+def test_questions_that_are_asked_twice_are_named(tmp_path: Path) -> None:
+    """Whatever their case and spaces; two that differ in a word are two."""
+    lines = [("a", "How long may I stay?"), ("b", "how long  may I stay?"), ("c", "How long must I stay?")]
+    rows = [{"id": key, "question": text, "expected_chunks": ["x"]} for key, text in lines]
+    (tmp_path / "twice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = evaltrack("golden", "lint", "twice.jsonl", cwd=tmp_path)
+    assert "b (as a) asks what another question asks: reword or remove" in ended.stderr
+    assert "c (as" not in ended.stderr
