@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import default_golden, from_caller, settings_of_target, target_options, ui_option
-from evaltrack.cli.output import is_file, output_option, print_json_text
+from evaltrack.cli.output import output_option, print_json_text, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def run(
     print_result(result, output)
     if replay_check and result.success:
         for line in _replayed(result, replay_check, options["judge"]):
-            click.echo(line, err=output == "json" or is_file(sys.stdout))
+            click.echo(line, err=wants_json(output))
     return end_of(result, min_coverage)
 
 
@@ -163,7 +163,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
-    if output == "json" or (output == "auto" and is_file(sys.stdout)):
+    if wants_json(output):
         from evaltrack.report.run.json_form import run_json
 
         for piece in run_json(result):

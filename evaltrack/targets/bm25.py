@@ -103,8 +103,6 @@ def _base(folder: Path, links: str) -> str:
 class Bm25Target:
     """Ranks the chunks of a corpus against a question."""
 
-    model = "bm25"
-
     def __init__(self, chunks: list[Chunk], floor: float = FLOOR, links: str = "") -> None:
         import bm25s
 

@@ -13,6 +13,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.cli import main
+from evaltrack.cli.output import wants_json
 from tests.api.test_evaluate import golden
 from tests.tracking.test_baselines import good, worse
 
@@ -93,3 +94,10 @@ def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
 def nothing(question: str) -> list[str]:
     """A target that finds something else."""
     return [f"not what {question} needs"]
+
+
+def test_json_by_default_is_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is asked for is a table in a file too."""
+    with (tmp_path / "out").open("w") as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        assert [wants_json(output) for output in ("auto", "json", "table")] == [True, True, False]
