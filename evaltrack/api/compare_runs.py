@@ -79,8 +79,8 @@ def compare_runs(
         require_agreement: Least agreement of the judge with people or another judge (quadratic-weighted kappa, see
             `evaltrack.api.judge_agreement`), at the lower end of its interval and over 20 responses or more; below or
             without it its scores inform and do not block.
-        min_coverage: Share of the baseline's measured questions that must be compared, in [0, 1]: lost and edited ones
-            are not. None lets none be lost, and a tenth be edited.
+        min_coverage: Share of the baseline's measured questions that must be compared, in [0, 1]: lost, edited and
+            removed ones are not. None lets none be lost, and a tenth be edited or removed.
         gate: ``"auto"``, ``"seed"``, ``"evidence"`` or ``"significant"`` (see `evaltrack.compare.gate.Gate`).
         ignore: Parts of the signature that may differ, such as ``"judge"``; the metrics they affect are left out.
         require: Success criteria to hold both sides against.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.records import Signature
@@ -190,7 +191,6 @@ def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
     return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
 
 
-HEADLINE_METRICS = frozenset({"recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate"})
 SAME_MEAN = 1e-6
 """Means of the same values that differ by less are the same."""
 
@@ -244,7 +244,7 @@ def _check_saved(path: Path, saved: Mapping[str, Any], info: RunInfo, rows: Sequ
     if len(rows) != info.num_questions:
         said = f"it holds {len(rows):,} rows, and says that it asked {info.num_questions:,} questions"
         raise UsageError(f"{path}: is damaged: {said}; save it again")
-    for name in HEADLINE_METRICS & saved.get("metrics", {}).keys():
+    for name in saved.get("metrics", {}).keys() & set(GROUP_METRICS):
         values = [value for row in rows if (value := row.get(BY_METRIC[name].name)) is not None]
         mean = fsum(values) / len(values) if values else None
         if mean is None or abs(mean - saved["metrics"][name]) > SAME_MEAN:

@@ -50,7 +50,7 @@ class Repeats(click.ParamType[int | str]):
 
 GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."
 BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
-COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited]"
+COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited or removed]"
 AGREEMENT_HELP = (
     "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`, 20 responses or more) is this"
     " or more, at the lower end of its interval too."

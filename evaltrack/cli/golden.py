@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,19 +122,22 @@ def _repeated_questions(checked: GoldenSet) -> Iterator[str]:
             repeats.append(f"{question.id} (as {first[text]})")
         first.setdefault(text, question.id)
     if repeats:
-        more = f" and {len(repeats) - SHOWN_IDS:,} more" if len(repeats) > SHOWN_IDS else ""
         what = "asks" if len(repeats) == 1 else "ask"
-        yield f"{', '.join(repeats[:SHOWN_IDS])}{more} {what} what another question asks: reword or remove"
+        yield f"{_first(repeats)} {what} what another question asks: reword or remove"
 
 
 def _answered_negatives(checked: GoldenSet) -> Iterator[str]:
     """A negative is passed by declining: an answer that is expected of it is never looked at."""
     ids = [question.id for question in checked if question.negative and question.expected_answer is not None]
     if ids:
-        more = f" and {len(ids) - SHOWN_IDS:,} more" if len(ids) > SHOWN_IDS else ""
-        named = ", ".join(ids[:SHOWN_IDS]) + more
         what = "is a negative with an `expected_answer`" if len(ids) == 1 else "are negatives with an `expected_answer`"
-        yield f"{named} {what}, which nobody looks at: remove it, or say which sources are expected"
+        yield f"{_first(ids)} {what}, which nobody looks at: remove it, or say which sources are expected"
+
+
+def _first(names: Sequence[str]) -> str:
+    """``n0, n1 and 2 more``."""
+    more = f" and {len(names) - SHOWN_IDS:,} more" if len(names) > SHOWN_IDS else ""
+    return ", ".join(names[:SHOWN_IDS]) + more
 
 
 def _misspelt_categories(stats: GoldenStats) -> Iterator[str]:

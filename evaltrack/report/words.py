@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
@@ -153,9 +153,13 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
         found.setdefault(message_kind(message), (message, []))[1].append(key)
     lines = []
     for message, ids in sorted(found.values(), key=lambda each: -len(each[1])):
-        named = [*(one_line(key, 60) for key in ids[:3]), *["…"] * (len(ids) > 3)]
-        lines.append(f"{len(ids):,} × {one_line(message, 200)} ({', '.join(named)})")
+        lines.append(f"{len(ids):,} × {one_line(message, 200)} ({first_ids(ids, 60)})")
     return lines
+
+
+def first_ids(ids: Sequence[str], limit: int) -> str:
+    """``q1, q2, q3, …``: the first three, each in at most `limit` characters."""
+    return ", ".join([*(one_line(key, limit) for key in ids[:3]), *["…"] * (len(ids) > 3)])
 
 
 def first_errors_words(result: RunResult) -> str:

@@ -47,7 +47,7 @@ class ExactMean:
 
 
 MAX_MODELS = 10
-"""Models that a run names; a target that says another one each time names none."""
+"""Models that a run names; further ones are left out."""
 
 
 class Ledger:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
-from evaltrack.report.words import aim_limit, change_words, metric_title, number, one_line
+from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number, one_line
 from evaltrack.scoring.aims import TARGETS
 
 SMALL = 30
@@ -64,15 +64,10 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     yield from aim_words(comparison)
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
     if any(apart.values()):
-        yield f"questions not compared: {', '.join(_named(ids, what) for what, ids in apart.items() if ids)}"
+        counted = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
+        yield f"questions not compared: {', '.join(counted)}"
     yield from error_words(comparison)
     yield from partial_words(comparison)
-
-
-def _named(ids: Sequence[str], what: str) -> str:
-    """``58 removed (6, 7, 8, …)``."""
-    names = [*(one_line(key, 40) for key in ids[:3]), *["…"] * (len(ids) > 3)]
-    return f"{len(ids):,} {what} ({', '.join(names)})"
 
 
 def partial_words(comparison: Comparison) -> Iterator[str]:
