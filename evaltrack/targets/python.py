@@ -33,7 +33,7 @@ from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.responses import InvalidResponseError, as_response
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import in_own_loop, in_thread
 
 if TYPE_CHECKING:
     from evaltrack.targets.child.pool import Pool
@@ -137,7 +137,7 @@ def answering(place: str) -> Callable[[bytes], Awaitable[bytes]]:
     Raises:
         UsageError: it cannot be imported, or is no function of one or two arguments.
     """
-    target = function_target(import_function(place))
+    target = function_target(import_function(place), own_loop=False)
 
     async def answer(payload: bytes) -> bytes:
         call = Call.model_validate_json(payload)
@@ -173,21 +173,33 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
     return function
 
 
-def function_target(function: Callable[..., Any]) -> Target:
-    """A `Target` that calls `function`; a sync one runs in threads, so that a slow call stops nobody else.
+def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
+    """A `Target` that calls `function`: a sync one in threads, an async one in an event loop of its own, or in ours.
 
     Raises:
         UsageError: the function does not take one or two arguments.
     """
     whole_record, takes_k = _shape(function)
-    call = function if is_async(function) else in_thread(function)
+    run = in_own_loop if own_loop else _as_it_is
+    call = run(function) if is_async(function) else in_thread(function)
+    finish = run(_awaited)
 
     async def ask(question: Question, k: int, /) -> Response:
         first = question.model_copy(deep=True) if whole_record else question.question
         returned = await (call(first, k) if takes_k else call(first))
-        return _small_enough(as_response(bounded(await returned if inspect.isawaitable(returned) else returned)))
+        if inspect.isawaitable(returned):
+            returned = await finish(returned)
+        return _small_enough(as_response(bounded(returned)))
 
     return ask
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+async def _awaited(returned: Awaitable[Any]) -> Any:
+    return await returned
 
 
 def _small_enough(response: Response) -> Response:

@@ -1,11 +1,12 @@
-"""Sync functions from async code, in daemon threads."""
+"""Functions of a user from async code, in daemon threads of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 
@@ -41,6 +42,50 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
         return await future
 
     return call
+
+
+def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """Run a coroutine function in an event loop of its own.
+
+    What it does to its loop, or to the tasks in it, is nothing to ours: it may cancel them all, stop the loop, hold it
+    up or swallow its own cancellation.
+    """
+    own: list[asyncio.AbstractEventLoop] = []
+
+    async def guarded(*arguments: Any) -> Any:
+        try:
+            return await function(*arguments)
+        except (SystemExit, KeyboardInterrupt) as error:  # they would end the loop
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+    async def call(*arguments: Any) -> Any:
+        if not own:
+            own.append(_loop_in_thread(call))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(guarded(*arguments), own[0]))
+
+    return call
+
+
+def _loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
+    """An event loop that runs in a daemon thread until its owner is gone."""
+    loop = asyncio.new_event_loop()
+    gone = threading.Event()
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        while not gone.is_set() and not loop.is_closed():  # somebody may stop it
+            loop.run_forever()
+        if not loop.is_closed():
+            loop.close()
+
+    def end() -> None:
+        gone.set()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(loop.stop)
+
+    weakref.finalize(owner, end).atexit = False
+    threading.Thread(target=run, daemon=True, name="evaltrack-target-loop").start()
+    return loop
 
 
 def _settle(future: asyncio.Future[Any], outcome: Any, failure: BaseException | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -198,6 +199,44 @@ def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -
     found = rows(open_target(f"python:{module}:ask"), questions(3), timeout=0.5)
     assert failures(found) == [None, "target_timeout: no response within 0.5 s", None]
     assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "[task.cancel() for task in asyncio.all_tasks()]; await asyncio.sleep(60)",
+        "asyncio.current_task().cancel(); await asyncio.sleep(60)",
+        "asyncio.get_running_loop().stop()",
+        "raise SystemExit(0)",
+        "raise KeyboardInterrupt",
+        "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
+        "time.sleep(2)",
+        """while True:
+                    try:
+                        await asyncio.sleep(60)
+                    except asyncio.CancelledError:
+                        pass""",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # tasks that it leaves behind
+def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Write) -> None:
+    """What it does to its event loop and the tasks in it, or to its own cancellation, ends no evaluation."""
+    module = written(
+        f"""
+        import asyncio, time
+
+        async def ask(question):
+            if question == "bad":
+                {deed}
+            return good(question)
+        """
+    )
+    target = open_target(f"python:{module}:ask", {"in_process": "true"})
+    found = asyncio.run(_all(evaluate(questions(3), target, concurrency=1, timeout=1), target))
+    assert sorted(row.question.id for row in found) == ["0", "1", "2"]
+    assert failures(sorted(found, key=lambda row: row.position))[0] is None
+    del target
+    gc.collect()
 
 
 def test_an_event_loop_that_is_held_up_is_ended(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
