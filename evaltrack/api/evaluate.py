@@ -16,6 +16,7 @@ from typing import Any
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.errors import TrackingError, UsageError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.logged_metrics import left_out_words
 from evaltrack.evaluation.misfits import Misfits
@@ -23,7 +24,6 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
-from evaltrack.evaluation.settings import Settings
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
@@ -44,12 +44,9 @@ NOT_STATED = "not stated"
 
 def evaluate_golden(
     golden_path: str | os.PathLike[str],
-    settings: Settings,
+    settings: EvaluationConfig,
     *,
     target: str | Callable[..., Any] | None = None,
-    experiment: str | None = None,
-    run_name: str | None = None,
-    evaluation_json: str | os.PathLike[str] | None = None,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
     resume: str | None = None,
@@ -63,17 +60,17 @@ def evaluate_golden(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    check_names(_names(golden_path, settings, target, experiment, run_name, evaluation_json))
-    if experiment and os.environ.get("MLFLOW_RUN_ID"):
+    check_names(_names(golden_path, settings, target))
+    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
-    with planned(os.fspath(golden_path), settings, target, os.fspath(evaluation_json or "") or None) as plan:
+    with planned(os.fspath(golden_path), settings, target) as plan:
         store = connect(tracking_uri, ui_url)
-        kept = kept_of(plan, store, experiment)
+        kept = kept_of(plan, store)
         choice = choose_run(resume, kept, store, retry_errors=retry_errors)
         journal = Journal(choice.journal, kept, retry_errors=retry_errors)
         try:
-            run = _open(plan, store, choice, journal, experiment, run_name)
+            run = _open(plan, store, choice, journal)
             journal.belongs_to(run.run_id)
             hints = (choice.hint, save_command(run.run_id, plan.command), _registered(plan, store, run))
             return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
@@ -88,34 +85,24 @@ def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
 
 
 def _names(
-    golden_path: str | os.PathLike[str],
-    settings: Settings,
-    target: str | Callable[..., Any] | None,
-    experiment: str | None,
-    run_name: str | None,
-    evaluation_json: str | os.PathLike[str] | None,
+    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
 ) -> Iterator[tuple[str, str]]:
     """Every text that is logged with a run, or shown, with what it is."""
     yield "the path of the golden set", os.fspath(golden_path)
     yield "the target", target if isinstance(target, str) else ""
     for key, value in settings.target_options.items():
         yield "a --target-option", f"{key}={value}"
-    for judge in settings.judges:
+    for judge in settings.judge:
         yield "a --judge", judge
-    yield "--run-name", run_name or ""
-    yield "--experiment", experiment or ""
-    yield "--model", settings.model
-    yield "--require", settings.require
-    yield "--evaluation-json", os.fspath(evaluation_json or "")
+    for name in ("run_name", "experiment", "model", "require", "evaluation_json"):
+        yield f"--{name.replace('_', '-')}", getattr(settings, name)
 
 
-def _open(
-    plan: Plan, store: Store, choice: Choice, journal: Journal, experiment: str | None, run_name: str | None
-) -> OpenRun:
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     told = Description(
-        name=run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+        name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
         params=plan.params(),
         tags={**plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
@@ -123,7 +110,7 @@ def _open(
     if choice.run_id:
         return reopen_run(store, choice.run_id, told)
     try:
-        return open_run(store, experiment, told)
+        return open_run(store, plan.settings.experiment, told)
     except BaseException:
         journal.remove()
         raise

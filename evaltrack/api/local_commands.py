@@ -12,17 +12,17 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import Command
-from evaltrack.evaluation.settings import Settings, weights_of
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, check_folder, private_folder
 from evaltrack.records import Signature
-from evaltrack.scoring.rubric import RubricWeights
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
@@ -88,7 +88,7 @@ def command_to_repeat(run_id: str, signature: Signature, named: Named) -> Comman
     return Command(named.golden or golden, named.target or target, settings, str(Path.cwd()))
 
 
-def settings_to_repeat(run_id: str, signature: Signature, named: Named, saved: Command | None) -> Settings:
+def settings_to_repeat(run_id: str, signature: Signature, named: Named, saved: Command | None) -> EvaluationConfig:
     """The settings of a run: those kept with its command, else what its signature says of the scores.
 
     Raises:
@@ -97,25 +97,22 @@ def settings_to_repeat(run_id: str, signature: Signature, named: Named, saved: C
     settings = saved.settings if saved else _settings_of(signature)
     if saved is None and not named.judges and signature.judge != "none":
         raise UsageError(_not_here(run_id, _judge_option(signature).strip()))
-    judges = named.judges or (settings.judges if saved else ("none",))
-    options = dict(named.target_options) or settings.target_options
-    return replace(settings, judges=judges, target_options=options)
+    judges = named.judges or (settings.judge if saved else ("none",))
+    return settings.with_(judge=judges, target_options=dict(named.target_options) or settings.target_options)
 
 
-def _settings_of(signature: Signature) -> Settings:
+def _settings_of(signature: Signature) -> EvaluationConfig:
     """Numbers alone are taken from a signature; they are checked as those of an option are."""
-    settings = Settings(k=signature.k, pass_threshold=signature.pass_threshold)
+    values: dict[str, Any] = {"k": signature.k, "pass_threshold": signature.pass_threshold}
     try:
         if signature.rubric == "reasoning":
-            weights = RubricWeights.parse(signature.weights)
-            settings = replace(settings, rubric="reasoning", rubric_weights=weights)
+            values |= {"rubric": "reasoning", "rubric_weights": signature.weights}
         elif signature.weights:
             pairs = (part.partition("=") for part in signature.weights.split(","))
-            settings = replace(settings, weights=weights_of(**{name: float(value) for name, _, value in pairs}))
+            values |= {name: float(value) for name, _, value in pairs}
+        return EvaluationConfig.of(**values)
     except (TypeError, ValueError):
         raise UsageError(f"the run's signature names weights that cannot be read: {signature.weights[:80]!r}") from None
-    settings.check()
-    return settings
 
 
 def _judge_option(signature: Signature) -> str:

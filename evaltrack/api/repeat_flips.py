@@ -74,7 +74,7 @@ def asking_again(
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
     """Whether nobody judges, or only verdicts given before."""
-    return run.signature.judge == "none" or all(name.startswith(FIXED) for name in command.settings.judges)
+    return run.signature.judge == "none" or all(name.startswith(FIXED) for name in command.settings.judge)
 
 
 @dataclass
@@ -121,7 +121,7 @@ class CandidateAsker:
             by_before[self._times[key]].add(key)
             self._times[key] += times
         for before, those in by_before.items():
-            with planned(self.command.golden, self.command.settings, self.command.target) as plan:
+            with planned(self.command.golden, self.command.settings, self.command.target, repeats=True) as plan:
                 _check_same(plan, self.run)
                 asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
                 first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already

@@ -10,9 +10,9 @@ from math import ceil
 
 from evaltrack.api.local_commands import Named, saved_command, settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_judges
-from evaltrack.evaluation.settings import Settings
 from evaltrack.judges import chosen
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, Question, Response, Row, Signature
@@ -103,7 +103,11 @@ def _sample(rows: Sequence[FlatRow], share: float) -> list[FlatRow]:
 
 
 def _judge(
-    settings: Settings, signature: Signature, rows: Sequence[FlatRow], times: int, told: Callable[[int, int], object]
+    settings: EvaluationConfig,
+    signature: Signature,
+    rows: Sequence[FlatRow],
+    times: int,
+    told: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
     """Each response's rows, one for each time, and the tokens that were paid."""
     cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
@@ -114,11 +118,11 @@ def _judge(
             cache.close()
 
 
-def _judges(settings: Settings, signature: Signature, cache: VerdictCache | None) -> tuple[Judge, ...]:
+def _judges(settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None) -> tuple[Judge, ...]:
     """The judges of the run, with the prompts they had."""
-    if _recorded(settings.judges, signature):
+    if _recorded(settings.judge, signature):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
-    names = chosen(settings.judges)
+    names = chosen(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
     judges = open_judges(names, settings, cache)
@@ -136,7 +140,7 @@ def _recorded(asked: Sequence[str], signature: Signature) -> bool:
 
 def _ask(
     judges: Sequence[Judge],
-    settings: Settings,
+    settings: EvaluationConfig,
     rows: Sequence[FlatRow],
     times: int,
     told: Callable[[int, int], object],
@@ -178,7 +182,7 @@ def _paid(row: Row) -> int:
     return sum(usage.total_tokens for usage in used if usage is not None)
 
 
-def _as_judged(row: FlatRow, settings: Settings) -> Measured:
+def _as_judged(row: FlatRow, settings: EvaluationConfig) -> Measured:
     """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
     return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
 

@@ -36,8 +36,8 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     metrics = logged_metrics(result, held=run.held)
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature), late)
-    if plan.command.evaluation_json is not None:
-        path = Path(plan.command.evaluation_json)
+    if plan.settings.evaluation_json:
+        path = Path(plan.settings.evaluation_json)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:
             file.writelines(evaluation_json(result, golden_path, writer.rows()))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
 from evaltrack.errors import UsageError
+from evaltrack.records.config import Config, traits
 
 target_options = click.option(
     "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
@@ -17,6 +20,39 @@ target_options = click.option(
 ui_option = click.option(
     "--ui-url", default="", help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]"
 )
+
+
+def config_options(record: type[Config]) -> Callable[[Any], Any]:
+    """An option for each setting of a record, in their order."""
+
+    def decorate(command: Any) -> Any:
+        for name, field in reversed(record.model_fields.items()):
+            command = config_option(name, field)(command)
+        return command
+
+    return decorate
+
+
+def config_option(name: str, field: FieldInfo) -> Callable[[Any], Any]:
+    """The option of a setting, with the type, the default and the help of its field."""
+    option, flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}", traits(field).flag
+    shared: dict[str, Any] = {"help": field.description}
+    kind = field.annotation
+    if name == "target_options":
+        return click.option("--target-option", name, multiple=True, **shared)
+    if kind is bool:
+        return click.option(f"{option}/{flag}" if flag else option, is_flag=True, default=field.default, **shared)
+    if get_origin(kind) is tuple:
+        default = list(field.default)
+        return click.option(option, multiple=True, default=default, show_default=",".join(default) or False, **shared)
+    if get_origin(kind) is Literal:
+        shared["type"] = click.Choice(get_args(kind))
+    elif kind in (int, float, str):
+        shared["type"] = kind
+    else:  # a number or nothing
+        shared["type"] = float
+    shown = field.default not in ("", None)
+    return click.option(option, default=field.default, show_default=shown, **shared)
 
 
 def settings_of_target(options: Sequence[str]) -> dict[str, str]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import default_golden, from_caller, settings_of_target, target_options, ui_option
+from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
 from evaltrack.cli.output import output_option, print_json_text, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
+from evaltrack.evaluation.config import EvaluationConfig
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.result import RunResult
@@ -30,10 +31,6 @@ TARGET_HELP = (
     "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
     "auto is bm25: over corpus/NAME beside GOLDEN."
 )
-MODEL_HELP = "Name of the target's model, where the target cannot say it itself."
-JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
-WORKERS_HELP = "Processes in which a python: target runs; one that ends is an error of the questions in it."
-REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 UNDECIDED = {
     "not measured": "A required metric was not measured.",
@@ -46,51 +43,11 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.argument("path", default="", metavar="[GOLDEN]")
 @click.option("--golden", default="", help=GOLDEN_HELP)
 @click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
-@target_options
-@click.option("--model", default="", help=MODEL_HELP)
-@click.option("-k", default=5, show_default=True, help="How many retrieved sources are scored.")
-@click.option("--judge", default=["auto"], show_default="auto", multiple=True, help=JUDGE_HELP)
-@click.option(
-    "--rubric",
-    default="answer",
-    show_default=True,
-    type=click.Choice(["answer", "reasoning"]),
-    help="What judges look at: whether the answer is right, or how it was reasoned.",
-)
-@click.option("--rubric-weights", default="", help="Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.")
-@click.option("--alpha", default=2.0, show_default=True, help="Exponent of hit in the combined score.")
-@click.option("--beta", default=0.5, show_default=True, help="Exponent of the tokens in the combined score.")
-@click.option("--gamma", default=1.5, show_default=True, help="Exponent of the judge's score in the combined score.")
-@click.option("--pass-threshold", default=0.75, show_default=True, help="Judge score from which an answer passes.")
-@click.option("--experiment", default="", help="MLflow experiment, made where there is none.  [default: MLflow's own]")
-@click.option("--run-name", default="", help="Name of the MLflow run.  [default: golden set, target and k]")
-@click.option("--concurrency", default=16, show_default=True, help="Questions in flight at once.")
-@click.option("--timeout", default=60.0, show_default=True, help="Seconds for the target, for each question.")
-@click.option("--workers", default=1, show_default=True, help=WORKERS_HELP)
-@click.option("--target-memory", default="", help="Most memory of each process of a python: target, such as 2GB.")
-@click.option("--in-process", is_flag=True, help="Call python: functions in this process: for a debugger.")
-@click.option("--trials", default=1, show_default=True, help="How often each question is asked.")
-@click.option("--judge-timeout", default=600.0, show_default=True, help="Seconds for the judges, for each question.")
-@click.option("--call-timeout", default=120.0, show_default=True, help="Seconds for one call of a judge's model.")
-@click.option(
-    "--traces",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "all", "failed", "off"]),
-    help="Which questions get an MLflow trace; auto: all, up to 1,000 questions.",
-)
-@click.option("--verdict-cache/--no-cache", default=True, help="Use verdicts paid for before.  [default: yes]")
-@click.option("--require", default="", help=REQUIRE_HELP)
+@config_options(EvaluationConfig)
 @click.option("--min-coverage", default=0.0, show_default=True, type=click.FloatRange(0, 1), help=COVERAGE_HELP)
-@click.option("--redact", multiple=True, help="Regular expression; what matches is taken out of every response.")
-@click.option("--price-in", type=float, help="USD per million input tokens of the target.")
-@click.option("--price-out", type=float, help="USD per million output tokens of the target.")
-@click.option("--judge-price-in", type=float, help="USD per million input tokens of the judge.")
-@click.option("--judge-price-out", type=float, help="USD per million output tokens of the judge.")
 @click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
 @click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
 @click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
-@click.option("--evaluation-json", default="", help="Write evaluation.json to this file too.")
 @ui_option
 @output_option(default="auto")
 def run(
@@ -106,8 +63,7 @@ def run(
     from evaltrack.api.run_eval import run_eval
     from evaltrack.cli.progress import make_progress
 
-    for name in ("experiment", "run_name", "evaluation_json", "resume"):
-        options[name] = options[name] or None
+    options["resume"] = options["resume"] or None
     target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:

@@ -17,9 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, evaluate, take_all
 from evaltrack.evaluation.result import METRICS
-from evaltrack.evaluation.settings import Settings
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.judges import chosen, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
@@ -37,9 +37,8 @@ class Command:
 
     golden: str
     target: str
-    settings: Settings
+    settings: EvaluationConfig
     folder: str
-    evaluation_json: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The command as JSON."""
@@ -53,9 +52,11 @@ class Command:
         Raises:
             UsageError: it is of another version, or was given in another folder.
         """
+        earlier = {"evaluation_json": kept["evaluation_json"]} if kept.get("evaluation_json") else {}  # of version 0.1
         try:
-            command = TypeAdapter(cls).validate_python(dict(kept))
-        except ValidationError as error:
+            settings = {**kept.get("settings", {}), **earlier}
+            command = TypeAdapter(cls).validate_python({**kept, "settings": settings})
+        except (ValidationError, TypeError) as error:
             raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
         if Path(command.folder) != Path.cwd():
             raise UsageError(f"the run was started in {command.folder}; go there first")
@@ -76,7 +77,7 @@ class Plan:
     redactor: Redactor
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> EvaluationConfig:
         """The settings it was planned with."""
         return self.command.settings
 
@@ -136,19 +137,18 @@ class Plan:
 
 @contextmanager
 def planned(
-    golden_path: str, settings: Settings, target: str | Callable[..., Any] | None, evaluation_json: str | None = None
+    golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, *, repeats: bool = False
 ) -> Iterator[Plan]:
-    """Check everything, and open target and judges.
+    """Check everything, and open target and judges; what only `repeats` questions writes no file.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
-    settings.check()
     criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     golden = open_golden(golden_path)
-    if evaluation_json:
-        _check_writable(Path(evaluation_json))
+    if settings.evaluation_json and not repeats:
+        _check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
         asked, named = _named_target(target, golden, settings)
         _close_at_the_end(opened, asked)
@@ -163,7 +163,7 @@ def planned(
         _check_names(judges)
         signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
         redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
-        command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
+        command = Command(golden_path, named, settings, str(Path.cwd()))
         yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
 
 
@@ -173,7 +173,7 @@ def _close_at_the_end(opened: ExitStack, each: Target | Judge) -> None:
         opened.callback(close)
 
 
-def _check_measurable(golden: GoldenSet, settings: Settings, judges: Sequence[str]) -> None:
+def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
     """Refuse an evaluation that could measure nothing."""
     if settings.rubric == "reasoning" and not judges:
         cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: --judge recorded:FILE"
@@ -183,7 +183,7 @@ def _check_measurable(golden: GoldenSet, settings: Settings, judges: Sequence[st
         raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
 
 
-def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | None) -> tuple[Judge, ...]:
+def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
     """The judges with these names, with the settings and the cache of an evaluation.
 
     Raises:
@@ -202,13 +202,13 @@ def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | 
     )
 
 
-def _judges_of(settings: Settings, target: str) -> list[str]:
+def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
     kind, _, place = target.partition(":")
     beside = Path(place).with_suffix(".verdicts.jsonl")
-    if settings.judges == ("auto",) and kind == "recorded" and beside.is_file():
+    if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
         return [f"recorded:{beside}"]
-    return chosen(settings.judges)
+    return chosen(settings.judge)
 
 
 def _check_names(judges: Sequence[Judge]) -> None:
@@ -228,7 +228,9 @@ def _check_writable(path: Path) -> None:
         raise UsageError(f"--evaluation-json {path}: cannot be written: {error.strerror}") from None
 
 
-def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
+def _named_target(
+    target: str | Callable[..., Any] | None, golden: GoldenSet, settings: EvaluationConfig
+) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
         return open_target(name, settings.options_of_target), name
@@ -243,13 +245,15 @@ def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, se
     return function_target(target), f"python:{target.__module__}:{own}"
 
 
-def _model(target: Target, named: str, settings: Settings) -> str:
+def _model(target: Target, named: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
     own: str | None = getattr(target, "model", None)
     return settings.model or own or ("bm25" if named.startswith("bm25:") else "")
 
 
-def _signature(golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: Settings) -> Signature:
+def _signature(
+    golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: EvaluationConfig
+) -> Signature:
     return Signature(
         golden=golden.name,
         golden_digest=golden.digest,

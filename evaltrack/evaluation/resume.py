@@ -13,9 +13,9 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Command, Plan
-from evaltrack.evaluation.settings import PROCESSES, Settings
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE
 from evaltrack.privacy.own_files import NotPrivateError, check_folder
@@ -27,23 +27,6 @@ AUTO = "auto"
 KEPT_DAYS = 30
 """Journals that nobody touched for so long are removed when a new one is begun."""
 
-MAY_DIFFER = frozenset(
-    {
-        "judges",
-        "concurrency",
-        "timeout",
-        "judge_timeout",
-        "call_timeout",
-        "traces",
-        "verdict_cache",
-        "require",
-        "prices",
-        "judge_prices",
-        *PROCESSES,
-    }
-)
-"""Settings that shape no row, and the judges, which the signature names as they were chosen."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -54,13 +37,13 @@ class Choice:
     hint: str | None = None
 
 
-def kept_of(plan: Plan, store: Store, experiment: str | None) -> dict[str, Any]:
+def kept_of(plan: Plan, store: Store) -> dict[str, Any]:
     """What a journal keeps of an evaluation besides its rows; no password."""
     return {
         "command": plan.command.as_json(),
         "signature": plan.signature.model_dump(),
         "store": store.shown,
-        "experiment": experiment,
+        "experiment": plan.settings.experiment or None,
         "finished": False,
     }
 
@@ -109,7 +92,7 @@ def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool
     path, before = _found(run_id, store)
     try:
         different = _differences(before, now)
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise UsageError(f"run {run_id} was started by another version of evaltrack; evaluate again") from None
     if different:
         raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
@@ -132,7 +115,7 @@ def _same(kept: dict[str, Any], now: dict[str, Any]) -> bool:
     try:
         elsewhere = kept.get("experiment") != now["experiment"]
         return not (elsewhere or kept.get("finished") or _differences(kept, now))
-    except (KeyError, TypeError, AttributeError):  # of another version
+    except (KeyError, TypeError, AttributeError, ValueError):  # of another version
         return False
 
 
@@ -146,12 +129,10 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 def _shaping(kept: Mapping[str, Any]) -> dict[str, Any]:
     signature = {name: value for name, value in kept["signature"].items() if name != "golden_digest"}
-    settings = {name: value for name, value in kept["command"]["settings"].items() if name not in MAY_DIFFER}
-    for each in (settings, signature):  # versions of before have no `model`
-        if not each.get("model"):
-            each.pop("model", None)
-    settings["redact"] = Settings(redact=tuple(settings["redact"])).redact_digest
+    if not signature.get("model"):  # versions of before have none
+        signature.pop("model", None)
     command = kept["command"]  # its target is whole, that of the signature as it may be shown
+    settings = EvaluationConfig.model_validate(command["settings"]).shaping()
     return {
         **settings,
         **signature,

@@ -17,9 +17,9 @@ from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.local_commands import save_command, saved_command
 from evaltrack.api.report_html import around_run, stored_result
 from evaltrack.errors import EvaltrackError
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import Command
 from evaltrack.evaluation.result import RunResult
-from evaltrack.evaluation.settings import Settings
 from evaltrack.records import Signature
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.server.page_jobs import RunJob
@@ -129,7 +129,6 @@ def command(_folder: Path, raw: bytes) -> None:
     kept_command().write_bytes(raw)
     saved = saved_command(RUN_ID)
     if saved is not None:
-        saved.settings.check()
         json.dumps(saved.as_json()).encode()
 
 
@@ -146,7 +145,7 @@ def kept_command() -> Path:
 
 def small_command() -> Command:
     """A command that was given here."""
-    return Command("golden.jsonl", "bm25:docs", Settings(target_options={"floor": "3"}), str(Path.cwd()))
+    return Command("golden.jsonl", "bm25:docs", EvaluationConfig(target_options={"floor": "3"}), str(Path.cwd()))
 
 
 def small_summary() -> bytes:

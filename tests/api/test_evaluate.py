@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from evaltrack import Question, Response, Source, run_eval
 from evaltrack.errors import GoldenError, TrackingError, UsageError
+from evaltrack.evaluation.signals import ONE_STOP
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import count_traces
 from tests.conftest import REPO, few_questions
@@ -158,12 +161,15 @@ def test_a_run_in_which_nothing_was_measured_is_failed(store_uri: str, tmp_path:
 
 
 def test_ctrl_c_leaves_a_killed_run_with_what_was_done(store_uri: str, tmp_path: Path) -> None:
-    """An interrupt ends the run as KILLED; the questions that finished are in its table."""
+    """A second Ctrl-C ends the run at once as KILLED; the questions that finished are in its table."""
     questions = [{"id": i, "question": f"number {i}?", "expected_chunks": ["a"]} for i in range(50)]
 
     async def stops_at_twenty(question: str, k: int) -> list[str]:
         if question == "number 20?":
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(ONE_STOP + 0.1)
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(60)
         return ["a"]
 
     with pytest.raises(KeyboardInterrupt):

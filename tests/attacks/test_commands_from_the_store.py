@@ -87,7 +87,6 @@ def test_no_module_that_a_tag_names_is_imported(store: Store) -> None:
     store.monkeypatch.syspath_prepend(str(Path.cwd()))
     planted = store.planted(program(), "harmless:judge")
     Path("harmless.py").write_text("import pathlib; pathlib.Path('imported').touch()\n" + JUDGE % 0.5)
-    sys.modules.pop("harmless")
     with pytest.raises(UsageError, match="name what it ran: --judge JUDGE"):
         replay_judge(planted, times=1, tracking_uri=store.uri)
     assert not Path("imported").exists()

@@ -108,10 +108,12 @@ class _Server:
             self._loop.run_forever()
 
     def _readable(self) -> None:
-        data = self._parent.recv(PIECE)
+        try:
+            data = self._parent.recv(PIECE)
+        except ConnectionError:
+            data = b""
         if not data:
-            self._closed = True
-            self._loop.stop()
+            self._end()
             return
         try:
             for each in self._reader.feed(data):
@@ -123,7 +125,7 @@ class _Server:
         if message.kind == CALL:
             self._tasks[message.number] = self._loop.create_task(self._serve(message.number, message.payload))
         elif message.kind == CANCEL:
-            self._parent.sendall(frame(HEARD, message.number))
+            self._send(frame(HEARD, message.number))
             if task := self._tasks.get(message.number):
                 task.cancel()
 
@@ -138,7 +140,17 @@ class _Server:
             self._tasks.pop(number, None)
         if len(result) > MAX_FRAME:
             kind, result = INVALID, f"is {len(result):,} bytes long; return at most {MAX_FRAME:,}".encode()
-        self._parent.sendall(frame(kind, number, result))
+        self._send(frame(kind, number, result))
+
+    def _send(self, message: bytes) -> None:
+        try:
+            self._parent.sendall(message)
+        except ConnectionError:  # nobody waits any more
+            self._end()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._loop.stop()
 
 
 def _described(error: BaseException) -> bytes:

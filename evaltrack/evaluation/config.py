@@ -1,0 +1,259 @@
+"""The settings of an evaluation. Each is written once, with its type, bounds, default and help.
+
+The options of `evaltrack run`, the keyword arguments of `run_eval`, the parameters of `MLproject`, the logged params
+and the reference of settings are made from `EvaluationConfig`, or held against it by a test.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any, Literal, TypedDict
+
+from pydantic import BeforeValidator, model_validator
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.llm import CALL_SECONDS
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import Weights
+from evaltrack.records.config import Config, setting, traits
+from evaltrack.records.signature import MAX_K
+from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
+from evaltrack.scoring.rubric import RubricWeights
+from evaltrack.scoring.tokens import MAX_PRICE, Prices
+from evaltrack.targets.python import MAX_WORKERS
+from evaltrack.tracking.writer import TraceChoice
+
+RubricName = Literal["answer", "reasoning"]
+"""What judges are asked: whether an answer is right, or how a conclusion was reached."""
+
+MAX_CONCURRENCY = 1024
+MAX_TRIALS = 1000
+MAX_WEIGHT = 10
+"""With larger exponents a combined score may be too large or too small for a float."""
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+OptionalText = Annotated[str, BeforeValidator(lambda value: "" if value is None else os.fspath(value))]
+Options = Annotated[Mapping[str, str], BeforeValidator(lambda value: {} if value is None else value)]
+
+
+class EvaluationConfig(Config):
+    """The settings of one evaluation; `of` makes one with errors for people."""
+
+    target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")
+    model: str = setting("", "Name of the target's model, where the target cannot say it itself.", logged="never")
+    k: int = setting(5, "How many retrieved sources are scored.", strict=True, ge=1, le=MAX_K)
+    judge: Texts = setting(
+        ("auto",),
+        "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
+        shapes=False,
+    )
+    rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
+    rubric_weights: str = setting(
+        "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"
+    )
+    alpha: float = setting(2.0, "Exponent of hit in the combined score.", ge=0, le=MAX_WEIGHT)
+    beta: float = setting(0.5, "Exponent of the tokens in the combined score.", ge=0, le=MAX_WEIGHT)
+    gamma: float = setting(1.5, "Exponent of the judge's score in the combined score.", ge=0, le=MAX_WEIGHT)
+    pass_threshold: float = setting(PASS_THRESHOLD, "Judge score from which an answer passes.", ge=0, le=1)
+    experiment: OptionalText = setting(
+        "", "MLflow experiment, made where there is none.  [default: MLflow's own]", logged="never", shapes=False
+    )
+    run_name: OptionalText = setting(
+        "", "Name of the MLflow run.  [default: golden set, target and k]", logged="never", shapes=False
+    )
+    concurrency: int = setting(
+        CONCURRENCY, "Questions in flight at once.", shapes=False, strict=True, ge=1, le=MAX_CONCURRENCY
+    )
+    timeout: float = setting(TIMEOUT, "Seconds for the target, for each question.", shapes=False, gt=0)
+    workers: int = setting(
+        1,
+        "Processes in which a python: target runs; one that ends is an error of the questions in it.",
+        logged="chosen",
+        shapes=False,
+        strict=True,
+        ge=1,
+        le=MAX_WORKERS,
+    )
+    target_memory: str = setting(
+        "", "Most memory of each process of a python: target, such as 2GB.", logged="chosen", shapes=False
+    )
+    in_process: bool = setting(
+        False, "Call python: functions in this process: for a debugger.", logged="chosen", shapes=False
+    )
+    trials: int = setting(1, "How often each question is asked.", strict=True, ge=1, le=MAX_TRIALS)
+    judge_timeout: float = setting(JUDGE_TIMEOUT, "Seconds for the judges, for each question.", shapes=False, gt=0)
+    call_timeout: float = setting(CALL_SECONDS, "Seconds for one call of a judge's model.", shapes=False, gt=0)
+    traces: TraceChoice = setting(
+        "auto", "Which questions get an MLflow trace; auto: all, up to 1,000 questions.", shapes=False
+    )
+    verdict_cache: bool = setting(
+        True, "Use verdicts paid for before.  [default: yes]", shapes=False, flag="--no-cache"
+    )
+    require: str = setting(
+        "",
+        "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'.",
+        logged="chosen",
+        shapes=False,
+    )
+    redact: Texts = setting((), "Regular expression; what matches is taken out of every response.", logged="never")
+    price_in: float | None = setting(
+        None, "USD per million input tokens of the target.", logged="never", shapes=False, ge=0, le=MAX_PRICE
+    )
+    price_out: float | None = setting(
+        None, "USD per million output tokens of the target.", logged="never", shapes=False, ge=0, le=MAX_PRICE
+    )
+    judge_price_in: float | None = setting(
+        None, "USD per million input tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
+    )
+    judge_price_out: float | None = setting(
+        None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
+    )
+    evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_earlier(cls, values: Any) -> Any:
+        """Settings that an earlier version stored, whose weights and prices were records of their own."""
+        return _flat(values) if isinstance(values, dict) and "weights" in values else values
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> EvaluationConfig:
+        """Weights of a rubric add up, and a price list has both of its prices."""
+        RubricWeights.parse(self.rubric_weights)
+        for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
+            if pair.count(None) == 1:
+                raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
+        return self
+
+    @property
+    def weights(self) -> Weights:
+        """The exponents of the combined score."""
+        return Weights(alpha=self.alpha, beta=self.beta, gamma=self.gamma)
+
+    @property
+    def prices(self) -> Prices | None:
+        """The prices of the target."""
+        return _prices(self.price_in, self.price_out)
+
+    @property
+    def judge_prices(self) -> Prices | None:
+        """The prices of the judge."""
+        return _prices(*self._judge_pair)
+
+    @property
+    def _judge_pair(self) -> tuple[float | None, float | None]:
+        return self.judge_price_in, self.judge_price_out
+
+    @property
+    def rules(self) -> Rules:
+        """What shapes scores and passing."""
+        reasoning = RubricWeights.parse(self.rubric_weights) if self.rubric == "reasoning" else None
+        return Rules(self.k, self.weights, self.pass_threshold, reasoning)
+
+    @property
+    def weights_text(self) -> str:
+        """The weights that shape the scores, in the form of the signature."""
+        if self.rubric == "reasoning":
+            return str(RubricWeights.parse(self.rubric_weights))
+        return ",".join(f"{name}={value:.15g}" for name, value in self.weights.model_dump().items())
+
+    def with_(self, **values: Any) -> EvaluationConfig:
+        """These settings with some others; raises as `of` does."""
+        return self.of(**dict(self) | values)
+
+    @property
+    def options_of_target(self) -> dict[str, str]:
+        """The target's settings, with those of the processes of a function where they were chosen."""
+        chosen = {"workers": str(self.workers) if self.workers != 1 else "", "memory": self.target_memory}
+        chosen["in_process"] = "true" if self.in_process else ""
+        return {name: value for name, value in chosen.items() if value} | dict(self.target_options)
+
+    @property
+    def redact_digest(self) -> str:
+        """How many patterns there are, and a digest that tells them from others: they may name what is secret."""
+        digest = sha256(json.dumps(self.redact).encode()).hexdigest()[:16]
+        return f"{len(self.redact)} pattern{'' if len(self.redact) == 1 else 's'}, sha256 {digest}"
+
+    def shaping(self) -> dict[str, Any]:
+        """The settings that shape rows, by name: those that a run can only be resumed with; patterns as a digest."""
+        named = {name: getattr(self, name) for name, field in type(self).model_fields.items() if traits(field).shapes}
+        return {name: value for name, value in named.items() if name != "model" or value} | {
+            "redact": self.redact_digest
+        }
+
+    def params(self) -> dict[str, str]:
+        """The settings as MLflow's params hold them: weights one by one and in one text, prices where there are any."""
+        params = {"weights": self.weights_text}
+        for name, field in type(self).model_fields.items():
+            value, logged = getattr(self, name), traits(field).logged
+            if logged == "always" or (logged == "chosen" and value != field.default):
+                params[name] = _text(value)
+        if self.rubric == "reasoning":
+            params["rubric_weights"] = self.weights_text
+        params |= {"redact": self.redact_digest} if self.redact else {}
+        for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
+            if prices:
+                params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+        return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
+
+    target_options: Mapping[str, str] | None
+    model: str
+    judge: str | Sequence[str]
+    rubric: RubricName
+    rubric_weights: str
+    alpha: float
+    beta: float
+    gamma: float
+    pass_threshold: float
+    experiment: str | None
+    run_name: str | None
+    concurrency: int
+    timeout: float
+    workers: int
+    target_memory: str
+    in_process: bool
+    trials: int
+    judge_timeout: float
+    call_timeout: float
+    traces: TraceChoice
+    verdict_cache: bool
+    require: str
+    redact: str | Sequence[str]
+    price_in: float | None
+    price_out: float | None
+    judge_price_in: float | None
+    judge_price_out: float | None
+    evaluation_json: str | os.PathLike[str] | None
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Settings as version 0.1 stored them, in today's form."""
+    flat = {
+        name: value for name, value in values.items() if name not in ("weights", "prices", "judge_prices", "judges")
+    }
+    flat |= values["weights"] | {"judge": values.get("judges", ("auto",))}
+    flat["rubric_weights"] = ",".join(f"{name}={value:.15g}" for name, value in values["rubric_weights"].items())
+    for name, prefix in (("prices", "price"), ("judge_prices", "judge_price")):
+        if prices := values.get(name):
+            flat |= {f"{prefix}_in": prices["input_per_million"], f"{prefix}_out": prices["output_per_million"]}
+    return flat
+
+
+def _prices(price_in: float | None, price_out: float | None) -> Prices | None:
+    return None if price_in is None or price_out is None else Prices(price_in, price_out)
+
+
+def _text(value: object) -> str:
+    """A value as a param shows it."""
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

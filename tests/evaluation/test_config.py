@@ -1,0 +1,339 @@
+"""The settings of an evaluation: which are refused, and how they are logged."""
+
+from __future__ import annotations
+
+import math
+import re
+from hashlib import sha256
+from inspect import signature
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+import yaml
+
+from evaltrack import run_eval
+from evaltrack.cli.run import run
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import (
+    MAX_CONCURRENCY,
+    MAX_K,
+    MAX_TRIALS,
+    MAX_WEIGHT,
+    EvaluationConfig,
+    EvaluationOptions,
+)
+from evaltrack.evaluation.plan import Command
+from evaltrack.records import Usage, Weights
+from evaltrack.records.config import cure, traits
+from evaltrack.scoring.measure import Rules
+from evaltrack.scoring.rubric import RubricWeights
+from evaltrack.scoring.tokens import Prices
+
+DEFAULTS = {
+    "alpha": "2",
+    "beta": "0.5",
+    "gamma": "1.5",
+    "weights": "alpha=2,beta=0.5,gamma=1.5",
+    "k": "5",
+    "judge": "auto",
+    "rubric": "answer",
+    "pass_threshold": "0.75",
+    "concurrency": "16",
+    "timeout": "60",
+    "judge_timeout": "600",
+    "call_timeout": "120",
+    "trials": "1",
+    "traces": "auto",
+    "verdict_cache": "True",
+}
+
+
+WEIGHTS = (
+    "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15,"
+    "process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
+)
+
+
+def test_defaults_are_logged() -> None:
+    """Every default that shapes an evaluation is a param; what is not set at all is left out."""
+    assert EvaluationConfig().params() == DEFAULTS
+
+
+def test_every_setting_is_logged() -> None:
+    """Whatever is set is a param: weights and a target's options one by one, a panel in one, prices with their unit."""
+    made = EvaluationConfig.of(
+        k=3,
+        model="gpt-4o",
+        judge=("openai:gpt-4o-mini", "recorded:humans.jsonl"),
+        target_options={"field": "data.text", "rate": "2"},
+        rubric="reasoning",
+        rubric_weights="h_count=0.3,oscillation=0.1",
+        alpha=1,
+        beta=0,
+        gamma=0.25,
+        pass_threshold=0.5,
+        concurrency=2,
+        timeout=0.5,
+        judge_timeout=1_234_567,
+        call_timeout=300,
+        trials=3,
+        traces="off",
+        verdict_cache=False,
+        require="minimum,mrr>0.5",
+        redact=(r"CUST-\d+", "acme"),
+        price_in=0.15,
+        price_out=0.6,
+        judge_price_in=2.5,
+        judge_price_out=10,
+        experiment="tries",
+        run_name="first",
+        evaluation_json="evaluation.json",
+        workers=4,
+        target_memory="2GB",
+        in_process=True,
+    )
+    default = EvaluationConfig()
+    assert all(getattr(made, name) != getattr(default, name) for name in EvaluationConfig.model_fields)
+    assert made.params() == {
+        "alpha": "1",
+        "beta": "0",
+        "gamma": "0.25",
+        "weights": WEIGHTS,
+        "k": "3",
+        "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
+        "target.field": "data.text",
+        "target.rate": "2",
+        "rubric": "reasoning",
+        "rubric_weights": WEIGHTS,
+        "pass_threshold": "0.5",
+        "concurrency": "2",
+        "timeout": "0.5",
+        "judge_timeout": "1234567",
+        "call_timeout": "300",
+        "trials": "3",
+        "traces": "off",
+        "verdict_cache": "False",
+        "redact": "2 patterns, sha256 " + sha256(rb'["CUST-\\d+", "acme"]').hexdigest()[:16],
+        "require": "minimum,mrr>0.5",
+        "prices": "0.15/0.6 USD per million",
+        "judge_prices": "2.5/10 USD per million",
+        "workers": "4",
+        "target_memory": "2GB",
+        "in_process": "True",
+    }
+
+
+@pytest.mark.parametrize("number", [0.1, 0.123456789, 1 / 3, 1e-7, 0.9999999])
+def test_numbers_are_logged_as_they_are_used(number: float) -> None:
+    """A param has all the digits that make the number what it is, not the first six."""
+    params = EvaluationConfig(alpha=number, pass_threshold=number, timeout=number * 1e7).params()
+    assert float(params["alpha"]) == pytest.approx(number, rel=1e-14)
+    assert float(params["pass_threshold"]) == pytest.approx(number, rel=1e-14)
+    assert float(params["timeout"]) == pytest.approx(number * 1e7, rel=1e-14)
+
+
+def test_the_rules_of_a_run() -> None:
+    """Cut-off, weights and threshold are what shapes the scores."""
+    assert EvaluationConfig().rules == Rules()
+    assert EvaluationConfig(k=3, alpha=1, pass_threshold=0.5).rules == Rules(3, Weights(alpha=1), 0.5)
+    weights, of_rubric = "h_count=0.3,oscillation=0.1", RubricWeights(h_count=0.3, oscillation=0.1)
+    assert EvaluationConfig(rubric_weights=weights).rules == Rules()
+    assert EvaluationConfig(rubric="reasoning", rubric_weights=weights).rules == Rules(reasoning=of_rubric)
+
+
+def test_the_weights_in_a_signature() -> None:
+    """A signature holds the weights of what is scored: the three exponents, or the shares of the eight dimensions."""
+    assert EvaluationConfig(alpha=1 / 3).weights_text == "alpha=0.333333333333333,beta=0.5,gamma=1.5"
+    made = EvaluationConfig(rubric="reasoning", rubric_weights="h_count=0.3,oscillation=0.1")
+    assert made.weights_text == str(RubricWeights(h_count=0.3, oscillation=0.1))
+
+
+def test_a_rubric_that_cannot_be_used() -> None:
+    """A rubric that there is not, and weights that do not add up to 1, are refused."""
+    with pytest.raises(UsageError, match=r"^rubric is style; write answer or reasoning$"):
+        EvaluationConfig.of(rubric="style")
+    with pytest.raises(UsageError, match=r"^rubric weights: the sum is 1.1, not 1; change others too: h_count=0.3,"):
+        EvaluationConfig.of(rubric_weights="h_count=0.3")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("k", value) for value in (1, MAX_K)],
+        *[("trials", value) for value in (1, MAX_TRIALS)],
+        *[("concurrency", value) for value in (1, MAX_CONCURRENCY)],
+        *[("timeout", value) for value in (1e-9, 1, 1e12)],
+        ("judge_timeout", 1e-9),
+        ("call_timeout", 1e-9),
+        *[("pass_threshold", value) for value in (0, 1, 0.5)],
+        *[(name, value) for name in ("alpha", "beta", "gamma") for value in (0, MAX_WEIGHT)],
+    ],
+)
+def test_values_at_the_edge_are_taken(name: str, value: float) -> None:
+    """The smallest and the largest value of each setting can be used."""
+    assert getattr(EvaluationConfig.of(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "asked"),
+    [
+        *[("k", value, "a whole number from 1 to 1000") for value in (0, -1, 1001, 2.5, math.nan, 5.0, "5", None)],
+        *[("trials", value, "a whole number from 1 to 1000") for value in (0, -1, 1001, 2.5, math.nan, 5.0)],
+        *[("concurrency", value, "a whole number from 1 to 1024") for value in (0, -1, 1025, 2.5, math.inf)],
+        *[("workers", value, "a whole number from 1 to 256") for value in (0, 257, "many")],
+        *[("timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
+        *[("judge_timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
+        *[("call_timeout", value, "a number of seconds above 0") for value in (0, -1.5, math.inf, math.nan)],
+        *[("pass_threshold", value, "a number from 0 to 1") for value in (-0.1, 1.1, 75, math.nan)],
+        ("traces", "some", "auto, all, failed or off"),
+        ("in_process", "perhaps", "true or false"),
+        ("judge_price_out", -1, "a number from 0 to 1000000"),
+    ],
+)
+def test_values_that_nothing_can_be_run_with(name: str, value: float, asked: str) -> None:
+    """Anything else is refused with the setting, the value and what to write."""
+    with pytest.raises(UsageError, match=f"^{re.escape(f'{name} is {value}; write {asked}')}$"):
+        EvaluationConfig.of(**{name: value})
+
+
+def test_the_first_of_several_is_named() -> None:
+    """Where more than one setting is wrong the first one is named."""
+    with pytest.raises(UsageError, match=r"^k is 0; "):
+        EvaluationConfig.of(k=0, trials=0, concurrency=0, timeout=0)
+
+
+def test_there_is_no_such_setting() -> None:
+    """A name that is no setting is an error of the program, with the nearest that there is."""
+    with pytest.raises(TypeError, match=r"^there is no setting `trails`; did you mean `trials`\?$"):
+        EvaluationConfig.of(trails=3)
+    with pytest.raises(TypeError, match=r"`trails`"):
+        run_eval("golden.jsonl", trails=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "gamma"])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-1, "-1"), (-1e-9, "-1e-09"), (10.5, "10.5"), (math.inf, "inf"), (math.nan, "nan")]
+)
+def test_weights_that_are_refused(name: str, value: float, shown: str) -> None:
+    """An exponent below 0, or so large that scores would leave the range of numbers, is refused by name."""
+    with pytest.raises(UsageError, match=f"^{name} is {shown}; write a number from 0 to 10$"):
+        EvaluationConfig.of(**{name: value})
+
+
+def test_prices() -> None:
+    """Both prices make a price list in USD per million tokens, also where they are 0; neither makes none."""
+    assert EvaluationConfig().prices is None
+    prices = EvaluationConfig(price_in=0.15, price_out=0.6).prices
+    assert prices == Prices(0.15, 0.6)
+    assert prices.cost(Usage(prompt_tokens=1_000_000, completion_tokens=500_000)) == pytest.approx(0.45)
+    assert EvaluationConfig(judge_price_in=0, judge_price_out=0).judge_prices == Prices(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"price_in": 0.15}, "prices of the target: give the price of input and of output, or neither"),
+        ({"judge_price_out": 0.6}, "prices of the judge: give the price of input and of output, or neither"),
+    ],
+)
+def test_half_a_price_list_is_refused(values: dict[str, float], message: str) -> None:
+    """A price of input alone, or of output alone, gives no cost."""
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        EvaluationConfig.of(**values)
+
+
+# One record, everywhere
+
+
+def test_the_keyword_arguments_are_the_settings() -> None:
+    """Editors complete the settings of `run_eval` from a typed dictionary, which names each of them."""
+    assert [*get_type_hints(EvaluationOptions)] == [name for name in EvaluationConfig.model_fields if name != "k"]
+    named = [each for each in signature(run_eval).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    assert len(named) <= 8
+
+
+def test_every_setting_is_an_option() -> None:
+    """Each setting is an option of `evaltrack run`, with the default and the help of the record."""
+    options = {option.name: option for option in run.params}
+    for name, field in EvaluationConfig.model_fields.items():
+        option: Any = options[name]
+        assert option.help == field.description
+        if name != "target_options":
+            assert option.default == (list(field.default) if option.multiple else field.default)
+
+
+def test_mlproject_names_settings_with_their_defaults() -> None:
+    """The parameters of `MLproject` are settings, with the defaults of the record, and the golden set."""
+    project = yaml.safe_load(Path("MLproject").read_text())
+    given = project["entry_points"]["main"]["parameters"]
+    assert given.pop("golden")["type"] == "string"
+    for name, parameter in given.items():
+        field = EvaluationConfig.model_fields[name]
+        default = f"{field.default:g}" if field.annotation is float else str(field.default)
+        assert str(parameter["default"]) == default
+
+
+def test_the_reference_is_made_from_the_record() -> None:
+    """The page of settings has a line for each, with its default and its help, and what may be written."""
+    lines = [line for line in Path("docs/settings.md").read_text().splitlines() if line.startswith("| `")]
+    assert lines == [reference_line(name) for name in EvaluationConfig.model_fields]
+
+
+def reference_line(name: str) -> str:
+    field = EvaluationConfig.model_fields[name]
+    default = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
+    shown = "" if default in ("", None, {}) else f"`{default}`"
+    logged = {"always": "yes", "chosen": "where it is set", "never": ""}[traits(field).logged]
+    text = str(field.description).partition("  [default")[0].replace("|", "\\|")
+    return f"| `{name}` | {shown} | {cure(field)} | {text} | {logged} |"
+
+
+EARLIER = {
+    "golden": "golden.jsonl",
+    "target": "bm25:docs",
+    "settings": {
+        "k": 3,
+        "model": "",
+        "judges": ["recorded:a.jsonl"],
+        "target_options": {"floor": "3"},
+        "rubric": "reasoning",
+        "rubric_weights": {**dict(part.split("=") for part in WEIGHTS.split(","))},
+        "weights": {"alpha": 1.0, "beta": 0.5, "gamma": 1.5},
+        "pass_threshold": 0.75,
+        "concurrency": 16,
+        "timeout": 60.0,
+        "judge_timeout": 600.0,
+        "call_timeout": 120.0,
+        "trials": 2,
+        "traces": "auto",
+        "verdict_cache": True,
+        "require": "",
+        "redact": ["acme"],
+        "prices": {"input_per_million": 0.1, "output_per_million": 0.2},
+        "judge_prices": None,
+    },
+    "evaluation_json": "out.json",
+}
+"""A command as the first version stored it."""
+
+
+def test_a_command_of_an_earlier_version_is_read() -> None:
+    """What an earlier version stored of a run, weights and prices as records of their own, can be resumed."""
+    numbers = {name: float(value) for name, value in EARLIER["settings"]["rubric_weights"].items()}  # type: ignore[index]
+    stored = {**EARLIER, "settings": EARLIER["settings"] | {"rubric_weights": numbers}, "folder": str(Path.cwd())}  # type: ignore[operator]
+    command = Command.of_json(stored)
+    assert command.settings == EvaluationConfig(
+        k=3,
+        judge=("recorded:a.jsonl",),
+        target_options={"floor": "3"},
+        rubric="reasoning",
+        rubric_weights=WEIGHTS,
+        alpha=1.0,
+        trials=2,
+        redact=("acme",),
+        price_in=0.1,
+        price_out=0.2,
+        evaluation_json="out.json",
+    )
+    assert Command.of_json(command.as_json()) == command
