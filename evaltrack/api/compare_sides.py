@@ -22,7 +22,8 @@ from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
-from evaltrack.rows.reader import count_rows, read_columns, read_groups, read_table
+from evaltrack.rows.reader import check_rows, read_columns, read_groups, read_table
+from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.table import FlatRow, schema, without_texts
 from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import get_baseline, list_baselines
@@ -130,15 +131,17 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    side = side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
-    return replace(side, trials=partial(_trials, store, run.run_id, local))
+    side = side_of_table(info_of_run(store, run), fetch_rows(store, run, local))
+    return replace(side, trials=partial(_trials, store, run, local))
 
 
-def _trials(store: Store, run_id: str, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
+def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
     """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
     found: dict[str, list[FlatRow]] = {}
     with suppress(TrackingError):
-        for row in read_table(fetch_trials(store, run_id, folder), ids=ids):
+        path = fetch_trials(store, run, folder)
+        check_rows(path, by_trial=True)
+        for row in read_table(path, ids=ids):
             found.setdefault(row["id"], []).append(without_texts(row))
         return found
     return {}
@@ -164,19 +167,24 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     Raises:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
     """
-    held = count_rows(path)
-    if info.num_questions and held != info.num_questions:
-        told = f"holds {held:,} rows, and the run says that it asked {info.num_questions:,} questions"
-        raise TrackingError(f"{path.name} of run {info.run_id} is damaged: it {told}; evaluate again")
+    whose = partial(rows_of_run, info.run_id)
 
     def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
-        return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
+        with whose():
+            return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
 
     def slim(ids: Collection[str]) -> Mapping[str, FlatRow]:
-        return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
+        with whose():
+            return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
 
-    frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
-    return Side(info, frame, rows, slim, partial(_brief, path))
+    def brief(ids: Collection[str]) -> Iterator[FlatRow]:
+        with whose():  # nothing is read behind the last of them
+            yield from islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
+
+    with whose():
+        check_rows(path, info.num_questions)
+        frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+    return Side(info, frame, rows, slim, brief)
 
 
 BRIEF_COLUMNS = [
@@ -184,11 +192,7 @@ BRIEF_COLUMNS = [
     *SHOWN_SCORES,
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
 ]
-
-
-def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
-    """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
-    return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
+"""What is shown of a question that is identical: no texts of sources."""
 
 
 SAME_MEAN = 1e-6

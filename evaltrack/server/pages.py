@@ -128,7 +128,7 @@ class _Views:
         )
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return tuple(fetch_rows(store, run.run_id, _subfolder(folder, run)) for run in (was, now))
+            return tuple(fetch_rows(store, run, _subfolder(folder, run)) for run in (was, now))
 
         return make_response(made_page(job, (was.ended_at, now.ended_at), fetch))
 
@@ -141,7 +141,7 @@ class _Views:
         job = RunJob(info_of_run(store, found), around_run(store, found), _back(found))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found.run_id, folder)
+            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found, folder)
 
         try:
             return make_response(made_page(job, (found.ended_at,), fetch))
