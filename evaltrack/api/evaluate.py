@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from evaltrack.api.local_commands import save_command
@@ -32,7 +33,7 @@ from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.reader import find_evaluation, read_rows
+from evaltrack.tracking.reader import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect, impatient
 from evaltrack.tracking.writer import RunWriter
@@ -231,7 +232,7 @@ class _Evaluation:
             missed=tuple(kept.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
-            read_rows=lambda: read_rows(self.store, find_evaluation(self.store, run.run_id)),
+            read_rows=partial(read_rows_of, self.store, run.run_id),
         )
         others = filter(None, (*found, left_out_words(made, held=run.held)))
         return replace(made, notes=(*made.notes, *others))

@@ -208,12 +208,40 @@ def fetch_trials(store: Store, run: EvaluationRun, folder: Path) -> Path:
 
 
 def _fetch(store: Store, run: EvaluationRun, name: RowsFile, folder: Path) -> Path:
-    with tracking_errors(f"reading {name} of run {run.run_id}"):
-        path = store.download(run.run_id, name, folder)
-    if not path.is_file():
-        raise TrackingError(f"MLflow run {run.run_id} holds no {name}; was the artifact deleted? Evaluate again")
+    path = _download(store, run.run_id, name, folder)
     check_logged(path, name, run.run_id, run.rows_tag)
     return path
+
+
+def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
+    """An artifact as a file; one that is not there is told from a store that does not answer."""
+    try:
+        with tracking_errors(f"reading {name} of run {run_id}"):
+            path = store.download(run_id, name, folder)
+    except TrackingError:
+        held = _artifacts(store, run_id)
+        if held is None or name in held:
+            raise
+        raise TrackingError(_gone(name, run_id, some_left=bool(held))) from None
+    if not path.is_file():
+        raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")
+    return path
+
+
+def _gone(name: str, run_id: str, *, some_left: bool) -> str:
+    if some_left:
+        return f"{name} of run {run_id} is gone, its other artifacts are there; restore it, or evaluate again"
+    gone = f"{name} of run {run_id} is not there, nor is any other of its artifacts"
+    return f"{gone}; make their folder available on this machine, restore it, or evaluate again"
+
+
+def _artifacts(store: Store, run_id: str) -> set[str] | None:
+    """The names of a run's artifacts; None where the store does not say."""
+    try:
+        with tracking_errors(f"listing the artifacts of run {run_id}"):
+            return {each.path for each in store.client.list_artifacts(run_id)}
+    except TrackingError:
+        return None
 
 
 def read_rows(
@@ -230,11 +258,21 @@ def read_rows(
         yield from read_table(path, columns, ids)
 
 
+def read_rows_of(
+    store: Store, run_id: str, columns: list[str] | None = None, ids: Collection[str] | None = None
+) -> Iterator[FlatRow]:
+    """As `read_rows`, of the run with this id, which is looked up when its rows are read.
+
+    Raises:
+        TrackingError: the run or its rows are not there, or they are damaged.
+    """
+    yield from read_rows(store, find_evaluation(store, run_id), columns, ids)
+
+
 def fetch_summary(store: Store, run_id: str, folder: Path) -> Path:
     """Download the summary of a run into `folder`.
 
     Raises:
         TrackingError: the run does not hold it.
     """
-    with tracking_errors(f"reading {SUMMARY} of run {run_id}"):
-        return store.download(run_id, SUMMARY, folder)
+    return _download(store, run_id, SUMMARY, folder)

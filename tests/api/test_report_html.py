@@ -453,7 +453,7 @@ def test_compare_writes_the_same_page(here: Kept) -> None:
         (["nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
         (["--baseline-run", "nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
         (["--baseline", "missing.json", "-o", "x.html"], 2, "missing.json: cannot be read: No such file"),
-        (["--experiment", "nothing", "-o", "x.html"], 2, "no finished run"),
+        (["--experiment", "nothing", "-o", "x.html"], 2, "there is no MLflow experiment `nothing`"),
         (["RUNNING", "-o", "x.html"], 3, "is still RUNNING"),
         (["DAMAGED", "-o", "x.html"], 3, "is damaged or of another version: schema"),
     ],

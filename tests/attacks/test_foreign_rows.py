@@ -26,6 +26,7 @@ from tests.judging import cli, store_in
 QUESTIONS = 6
 ROWS = "per_question.parquet"
 TAG = "evaltrack.rows"
+JUDGE = "likes_rows:judge"
 
 
 # A store with a baseline and a candidate that lost one question
@@ -39,22 +40,13 @@ class Kept:
     baseline: RunResult
     candidate: RunResult
     table: pa.Table
+    path: Path
     tag: str | None
 
     @property
     def client(self) -> mlflow.MlflowClient:
         """Of the store."""
         return mlflow.MlflowClient(self.uri)
-
-    @property
-    def path(self) -> Path:
-        """Where the candidate's rows are."""
-        return artifacts(self, self.candidate) / ROWS
-
-
-def artifacts(kept: Kept, run: RunResult) -> Path:
-    """The folder of a run's artifacts."""
-    return Path(kept.client.get_run(run.run_id).info.artifact_uri)
 
 
 def golden(folder: Path) -> Path:
@@ -74,7 +66,7 @@ def judge_module(folder: Path) -> str:
         "def judge(question, response):\n"
         "    return {'reasoning': 'so', 'accuracy': 1.0, 'completeness': 1.0, 'relevance': 1.0, 'overall_score': 1.0}\n"
     )
-    return "likes_rows:judge"
+    return JUDGE
 
 
 def evaluated(folder: Path, uri: str, lost: str = "", **options: Any) -> RunResult:
@@ -99,7 +91,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iter
         runs = [evaluated(folder, uri, lost, judge=judge) for lost in ("", "3")]
         client = mlflow.MlflowClient(uri)
         run = client.get_run(runs[1].run_id)
-        yield Kept(uri, *runs, pq.read_table(Path(run.info.artifact_uri) / ROWS), run.data.tags.get(TAG))
+        path = Path(run.info.artifact_uri) / ROWS
+        yield Kept(uri, runs[0], runs[1], pq.read_table(path), path, run.data.tags.get(TAG))
 
 
 @pytest.fixture
@@ -338,7 +331,7 @@ def reasons_that_are_no_json(table: pa.Table, path: Path) -> None:
     pq.write_table(changed(table, "unmeasured", '{"hit": "be'), path)
 
 
-@form("written by a newer version of evaltrack (rows of version 2)")
+@form("written by a newer version of evaltrack (rows of version 2, and this one")
 def a_newer_version(table: pa.Table, path: Path) -> None:
     """Its file says so."""
     pq.write_table(table.replace_schema_metadata({"evaltrack.rows": "2"}), path)
@@ -417,7 +410,13 @@ def test_rows_of_a_run_that_says_nothing_of_them(
     assert said in told
 
 
-@pytest.mark.parametrize("name", FORMS)
+LOGGED = (
+    *("no column recall_at_k", "id as int64", "recall_at_k is inf", "recall_at_k is nan", "another_id_twice"),
+    *("half_a_file", "a_column_more", "another_compression"),
+)
+
+
+@pytest.mark.parametrize("name", LOGGED)
 def test_rows_of_a_run_that_logged_their_digest(here: Kept, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Any other file than the one that was logged is refused, whatever is in it."""
     FORMS[name][0](here.table, here.path)
@@ -429,21 +428,27 @@ def test_rows_of_a_run_that_logged_their_digest(here: Kept, capsys: pytest.Captu
     assert told.endswith("; restore the file, or evaluate again\n")
 
 
-REPORTED = ("recall_at_k is nan", "tier is 9", "another_id_twice", "some_rows", "no column answer")
-
-
-@pytest.mark.parametrize("name", REPORTED)
-@pytest.mark.parametrize("verb", ["report", "accept", "replay", "agree"])
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [
+        *(
+            (verb, name)
+            for verb in ("report", "accept", "replay", "agree")
+            for name in ("another_id_twice", "some_rows")
+        ),
+        *(("report", "recall_at_k is nan"), ("replay", "overall_score is 100.0"), ("accept", "tier is 9")),
+    ],
+)
 def test_every_command_reads_rows_through_one_door(
-    here: Kept, capsys: pytest.CaptureFixture[str], name: str, verb: str
+    here: Kept, capsys: pytest.CaptureFixture[str], verb: str, name: str
 ) -> None:
     """With the digest, and without it."""
     run, page = here.candidate.run_id, here.path.parent / "x.html"
     command = {
         "report": ["report", run, "-o", str(page)],
-        "accept": ["judge", "accept", run, "--id", "03", "--why", "so"],
-        "replay": ["judge", "replay", run, "--times", "2"],
-        "agree": ["judge", "agree", run, here.baseline.run_id],
+        "accept": ["judge", "accept", run, "03", "--why", "so"],
+        "replay": ["judge", "replay", run, "--times", "2", "--judge", JUDGE],
+        "agree": ["judge", "agree", run, "--run", here.baseline.run_id],
     }[verb]
     make, said = FORMS[name]
     make(here.table, here.path)
@@ -454,5 +459,6 @@ def test_every_command_reads_rows_through_one_door(
         none_internal(told)
         assert expected in told
         assert run in told
-        here.client.delete_tag(run, TAG) if expected != said else None
+        if expected != said:
+            here.client.delete_tag(run, TAG)
     assert not page.exists()
