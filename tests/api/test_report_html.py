@@ -146,6 +146,7 @@ def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, tmp_path: P
     runs = two_runs(tmp_path, store_uri)
     runs.client.update_run(like(runs, status="FAILED"), status="FAILED")
     assert "second: 3 questions of small" in written(tracking_uri=store_uri).words
+    runs.client.create_experiment("empty")
     with pytest.raises(UsageError, match="no finished run"):
         report_html(experiment="empty", tracking_uri=store_uri)
 

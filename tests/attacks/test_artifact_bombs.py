@@ -20,6 +20,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.report.html.run_page import LISTED
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
+from evaltrack.tracking.stored_rows import ROWS_TAG, rows_tag
 from tests.attacks.bombs import BOMBS
 from tests.mlflow_server import MlflowServer, copied_store
 from tests.server.test_pages import Browser
@@ -107,6 +108,7 @@ def test_the_server_stays_small(
         planted.parent.mkdir()
         shutil.copy(bombs / f"{name}.parquet", planted)
         client.log_artifact(run.run_id, str(planted))
+        client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, planted, None)[ROWS_TAG])
         client.set_terminated(run.run_id, end_time=number + 1)  # another page than the one made before
         for page in (
             browser.get("run", **query),
