@@ -145,9 +145,10 @@ class _Views:
 
         try:
             return make_response(made_page(job, (found.ended_at,), fetch))
-        except TrackingError:
+        except TrackingError as error:
             _log.info("no page of run %s", found.run_id, exc_info=True)
-            abort(404, f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow")
+            lacking = f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow"
+            abort(404, error.message if error.__cause__ is None else lacking)
 
     def baseline(self) -> Any:
         """Make a run the baseline, then show its golden set."""

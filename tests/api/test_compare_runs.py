@@ -119,7 +119,5 @@ def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> N
     pq.write_table(pq.read_table(path).slice(1), path)
     client.log_artifact(bad.run_id, str(path))
     client.delete_tag(bad.run_id, ROWS_TAG)  # as in a run of before
-    with pytest.raises(
-        TrackingError, match=r"per_question\.parquet of run .* is damaged, .*: it holds 3 rows, and the"
-    ):
+    with pytest.raises(TrackingError, match=r"per_question.parquet of run .* is damaged, .*: it holds 3 rows, and the"):
         compared(store_uri, good, bad)
