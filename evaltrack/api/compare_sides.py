@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import check_rows, read_columns, read_groups, read_table
-from evaltrack.rows.rows_error import rows_of_run
+from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.table import FlatRow, schema, without_texts
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import (
@@ -149,6 +151,7 @@ def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
         num_errors=run.num_errors,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
+        means={name: value for name, value in run.means.items() if name in GROUP_METRICS},
     )
 
 
@@ -175,7 +178,22 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     with whose():
         check_rows(path, info.num_questions)
         frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+        if name := other_mean(frame, info.means):
+            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows, slim, brief)
+
+
+SAME_MEAN = 1e-6
+"""Means of the same values that differ by less are the same."""
+
+
+def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
+    """The first of these metrics that is not the mean of its column; None where all are."""
+    for name, value in means.items():
+        column = BY_METRIC[name].name
+        if column not in frame or not abs(frame[column].mean() - value) <= SAME_MEAN:
+            return name
+    return None
 
 
 BRIEF_COLUMNS = [

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from math import fsum
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from evaltrack.api.compare_sides import side_of_rows
+from evaltrack.api.compare_sides import other_mean, side_of_rows
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
@@ -23,10 +22,6 @@ from evaltrack.rows.columns import check_columns
 from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.table import FlatRow, schema
 from evaltrack.rows.values import check_ids, check_values
-from evaltrack.scoring.metrics import BY_METRIC
-
-SAME_MEAN = 1e-6
-"""Means of the same values that differ by less are the same."""
 
 
 class _Totals(BaseModel):
@@ -47,26 +42,36 @@ def side_of_file(path: Path) -> Side:
     import pyarrow as pa
 
     try:
-        saved = _saved(path)
-        signature = Signature.model_validate(saved["signature"])
-        rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
-        asked = len(rows) if totals.num_questions is None else totals.num_questions
-        info = RunInfo(None, path.name, signature, None, asked, totals.num_errors)
-        _check_saved(path, saved, info, rows)
-        check_columns(set[str]().union(*rows))
-        packed = [_packed(row) for row in rows]
-        table = pa.Table.from_pylist(packed, schema=schema())
-        check_ids(lambda: [table.select(["id"])])
-        check_values(table)
-        return side_of_rows(info, packed, table)
+        return _side(path.name, _saved(path))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
     except RecursionError:
         raise UsageError(f"{path}: is damaged: it is nested too deep") from None
-    except (ValueError, KeyError, TypeError, OverflowError, ValidationError, pa.ArrowException) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
         raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+
+
+def _side(name: str, saved: Mapping[str, Any]) -> Side:
+    """A saved run whose rows are those that it says it holds, and give its means."""
+    import pyarrow as pa
+
+    signature = Signature.model_validate(saved["signature"])
+    rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
+    asked = len(rows) if totals.num_questions is None else totals.num_questions
+    if len(rows) != asked:
+        raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {asked:,} questions")
+    check_columns(set[str]().union(*rows))
+    packed = [_packed(row) for row in rows]
+    table = pa.Table.from_pylist(packed, schema=schema())
+    check_ids(lambda: [table.select(["id"])])
+    check_values(table)
+    side = side_of_rows(RunInfo(None, name, signature, None, asked, totals.num_errors), packed, table)
+    means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
+    if metric := other_mean(side.columns, means):
+        raise DamagedError(f"the mean of its rows is not its {metric}")
+    return side
 
 
 def _saved(path: Path) -> dict[str, Any]:
@@ -86,18 +91,6 @@ def _is_newer(name: object) -> bool:
     kind, _, version = RUN_SCHEMA.partition("/")
     found = re.fullmatch(rf"{re.escape(kind)}/([0-9]{{1,9}})", name) if isinstance(name, str) else None
     return found is not None and int(found[1]) > int(version)
-
-
-def _check_saved(path: Path, saved: Mapping[str, Any], info: RunInfo, rows: Sequence[FlatRow]) -> None:
-    """Refuse a saved run whose rows are not those that it says it holds, or do not give its means."""
-    if len(rows) != info.num_questions:
-        said = f"it holds {len(rows):,} rows, and says that it asked {info.num_questions:,} questions"
-        raise UsageError(f"{path}: is damaged: {said}; save it again")
-    for name in saved.get("metrics", {}).keys() & set(GROUP_METRICS):
-        values = [value for row in rows if (value := row.get(BY_METRIC[name].name)) is not None]
-        mean = fsum(values) / len(values) if values else None
-        if mean is None or abs(mean - saved["metrics"][name]) > SAME_MEAN:
-            raise UsageError(f"{path}: is damaged: the mean of its rows is not its {name}; save it again")
 
 
 def _list_of_objects(rows: object) -> list[dict[str, Any]]:

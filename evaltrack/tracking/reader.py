@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from evaltrack.records import Signature
 from evaltrack.rows.reader import check_rows, read_table
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.table import FlatRow
+from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, ROWS_TAG, TRIALS, RowsFile, check_logged
@@ -46,6 +47,9 @@ class EvaluationRun:
 
     rows_tag: str = ""
     """What it says of its files of rows, as it stands in its tag; empty in runs of before."""
+
+    means: Mapping[str, float] = field(default_factory=dict)
+    """The means that it logged, by the names of metrics."""
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -110,6 +114,7 @@ def evaluation_of(run: Run) -> EvaluationRun:
         traces=traces,
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
+        means=means_of(run.data.metrics),
     )
 
 

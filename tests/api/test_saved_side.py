@@ -86,6 +86,7 @@ def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: d
         saved(totals={"num_errors": [1]}),
         saved(totals={"num_errors": -1}),
         saved(signature=[]),
+        saved(metrics=[]),
     ],
     ids=lambda content: str(content)[:40],
 )

@@ -6,10 +6,11 @@ all of them, so each is tried on a run of before as well, which holds none: ther
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from evaltrack import Response, RunResult, Source, compare_runs, run_eval
+from evaltrack.api.compare_sides import side_of_run
 from evaltrack.report.comparison.files import json_text
+from evaltrack.report.run.json_form import run_json
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.store import connect
 from tests.judging import cli, store_in
 
 QUESTIONS = 6
@@ -462,3 +467,143 @@ def test_every_command_reads_rows_through_one_door(
         if expected != said:
             here.client.delete_tag(run, TAG)
     assert not page.exists()
+
+
+# What else a run and its files may say
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        (
+            '{"version": 2, "rows": 6, "digest": "of another kind"}',
+            "was written by a newer version of evaltrack (rows of",
+        ),
+        ("{}", "tag `evaltrack.rows` of run RUN was not written by evaltrack; evaluate again, or delete the tag"),
+        ("x", "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
+        ("[" * 5000, "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
+        ('{"version": true}', "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
+        ('{"version": 1, "rows": "6", "sha256": "x"}', "tag `evaltrack.rows` of run RUN was not written by evaltrack"),
+    ],
+)
+def test_a_tag_of_another_version_or_of_others(
+    here: Kept, capsys: pytest.CaptureFixture[str], tag: str, said: str
+) -> None:
+    """Has its own message; it never counts as no tag."""
+    here.client.set_tag(here.candidate.run_id, TAG, tag)
+    code, told, _ = compare(here, capsys)
+    none_internal(told)
+    assert code == 3
+    assert said.replace("RUN", here.candidate.run_id) in told
+
+
+def test_a_run_says_what_it_logged(kept: Kept) -> None:
+    """Version, number of rows, and the digest that anybody can check."""
+    assert kept.tag is not None
+    digest = hashlib.sha256(kept.path.read_bytes()).hexdigest()
+    assert json.loads(kept.tag) == {"version": 1, "rows": QUESTIONS, "sha256": digest, "trials_sha256": ""}
+    assert kept.table.schema.metadata == {b"evaltrack.rows": b"1"}
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_rows_are_held_against_the_metrics_of_the_run(
+    here: Kept, capsys: pytest.CaptureFixture[str], tagged: bool
+) -> None:
+    """A lost question that was made a found one, every value of it on its scale."""
+    table = here.table
+    for name in ("recall_at_k", "reciprocal_rank", "precision_at_k", "hit", "ndcg_at_k", "pass"):
+        table = changed(table, name, 1.0, row=3)
+    pq.write_table(changed(table, "passed", True, row=3), here.path)
+    if not tagged:
+        here.client.delete_tag(here.candidate.run_id, TAG)
+    code, told, _ = compare(here, capsys)
+    none_internal(told)
+    assert code == 3
+    said = "was changed after the run" if tagged else "the mean of its rows is not the run's "
+    assert said in told
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[tuple[str, RunResult]]:
+    """A run of three trials of each question, and the store it is in."""
+    folder = tmp_path_factory.mktemp("tried")
+    with store_in(folder, empty_database) as uri:
+        yield uri, evaluated(folder, uri, "3", trials=3)
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_trials_of_others_are_none(tried: tuple[str, RunResult], tmp_path: Path, logged: bool) -> None:
+    """The rows hold the scores without them: trials that were changed, or stand there twice, are left out."""
+    uri, result = tried
+    store = connect(uri)
+    run = find_evaluation(store, result.run_id)
+    path = Path(store.client.get_run(run.run_id).info.artifact_uri) / "trials.parquet"
+    content, table = path.read_bytes(), pq.read_table(path)
+    assert len(side_of_run(store, run, tmp_path).trials(["03"])["03"]) == 3
+    pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), path)
+    side = side_of_run(store, run if logged else replace(run, rows_tag=""), tmp_path)
+    assert side.trials(["03"]) == {}
+    path.write_bytes(content)
+
+
+# A saved run
+
+
+def infinite(saved: dict[str, Any]) -> None:
+    saved["rows"][1]["num_tokens"] = math.inf
+
+
+def twice(saved: dict[str, Any]) -> None:
+    saved["rows"][1] = saved["rows"][0]
+
+
+def without_answers(saved: dict[str, Any]) -> None:
+    for row in saved["rows"]:
+        del row["answer"]
+
+
+def without_a_digest(saved: dict[str, Any]) -> None:
+    saved["rows"][1]["digest"] = None
+
+
+def off_the_scale(saved: dict[str, Any]) -> None:
+    saved["rows"][1]["ndcg_at_k"] = 3
+
+
+def in_words(saved: dict[str, Any]) -> None:
+    saved["rows"][1]["ndcg_at_k"] = "1.0"
+
+
+def of_tomorrow(saved: dict[str, Any]) -> None:
+    saved["schema"] = "evaltrack.run/2"
+
+
+SAVED: tuple[tuple[Callable[[dict[str, Any]], None], str], ...] = (
+    (infinite, "is damaged: column `num_tokens` holds inf in row `01`; save it again"),
+    (twice, "is damaged: several rows have one id: `00`; save it again"),
+    (without_answers, "is damaged: it has no column `answer`; save it again"),
+    (without_a_digest, "is damaged: column `digest` is empty in some rows; save it again"),
+    (off_the_scale, "is damaged: column `ndcg_at_k` holds 3 in row `01`; save it again"),
+    (in_words, "is damaged or of another version: ArrowInvalid"),
+    (of_tomorrow, "was saved by a newer version of evaltrack; upgrade evaltrack, or save it again"),
+)
+
+
+@pytest.mark.parametrize(("spoil", "said"), SAVED, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_saved_run_is_checked_as_rows_are(
+    kept: Kept,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[dict[str, Any]], None],
+    said: str,
+) -> None:
+    """It is a file that was named: exit code 2."""
+    saved = json.loads("".join(run_json(kept.baseline)))
+    saved["metrics"] = {}
+    spoil(saved)
+    (tmp_path / "saved.json").write_text(json.dumps(saved))
+    capsys.readouterr()
+    assert cli("compare", kept.candidate.run_id, "--baseline", str(tmp_path / "saved.json"), "--no-log") == 2
+    told = capsys.readouterr().err
+    none_internal(told)
+    assert said in told
