@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
-from evaltrack.rows.columns import check_columns
+from evaltrack.rows.columns import check_columns, every_path
 from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.table import FlatRow, schema
 from evaltrack.rows.values import check_ids, check_values
@@ -62,7 +62,7 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     asked = len(rows) if totals.num_questions is None else totals.num_questions
     if len(rows) != asked:
         raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {asked:,} questions")
-    check_columns(set[str]().union(*rows))
+    check_columns(set(_paths(rows)))
     packed = [_packed(row) for row in rows]
     table = pa.Table.from_pylist(packed, schema=schema())
     check_ids(lambda: [table.select(["id"])])
@@ -97,6 +97,15 @@ def _list_of_objects(rows: object) -> list[dict[str, Any]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
         raise TypeError("`rows` is no list of objects with an `id`")
     return rows
+
+
+def _paths(rows: Sequence[FlatRow]) -> Iterator[str]:
+    """The columns that any row has, and the fields that all objects in one have."""
+    names = set[str]().union(*rows)
+    for path in every_path():
+        name, _, field = path.partition(".")
+        if name in names and (not field or all(field in each for row in rows for each in row.get(name) or ())):
+            yield path
 
 
 def _packed(row: dict[str, Any]) -> FlatRow:

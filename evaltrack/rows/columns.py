@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -43,36 +43,63 @@ def check_types(found: pa.Schema) -> None:
     if "id" not in found.names:
         raise DamagedError("it has no column `id`")
     for field in found:
-        if field.name in schema().names and not _same_type(field.type, schema().field(field.name).type):
-            expected = schema().field(field.name).type
-            hint = "; ids are text, as `5` and `05` differ" if field.name == "id" else ""
-            held = f"holds {_plain_type(field.type)!s:.80}, not {expected!s:.80}{hint}"
-            raise DamagedError(f"column `{field.name}` {held}")
+        if field.name in schema().names:
+            _check_type(field.name, field.type, schema().field(field.name).type)
 
 
-def check_columns(names: Collection[str]) -> None:
-    """Refuse a file that lacks a column which every version writes.
+def _check_type(path: str, found: pa.DataType, expected: pa.DataType) -> None:
+    """Texts are read as dictionaries; whether a struct lacks a field is asked elsewhere."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    if pa.types.is_list(expected) and pa.types.is_list(found):
+        _check_type(path, found.value_type, expected.value_type)
+    elif pa.types.is_struct(expected) and pa.types.is_struct(found):
+        own = {field.name: field.type for field in expected}
+        for field in found:
+            if field.name in own:
+                _check_type(f"{path}.{field.name}", field.type, own[field.name])
+    elif found != expected:
+        hint = "; ids are text, as `5` and `05` differ" if path == "id" else ""
+        raise DamagedError(f"column `{path}` holds {_named(found)}, not {_named(expected)}{hint}")
+
+
+def _named(kind: pa.DataType) -> str:
+    """The type in a word: of a list or an object not what is in it."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        return "objects"
+    return "lists" if pa.types.is_list(kind) else f"{kind!s:.40}"
+
+
+def check_columns(paths: Collection[str]) -> None:
+    """Refuse a file that lacks a column which every version writes, or a field of its objects, as `sources.title`.
 
     Raises:
         DamagedError: there is none of a name; the first is named.
     """
-    missing = [name for name in schema().names if name not in names and name not in ADDED]
+    missing = [path for path in every_path() if path not in paths and path not in ADDED]
     if missing:
         more = f", nor {len(missing) - 1} more" if len(missing) > 1 else ""
         raise DamagedError(f"it has no column `{missing[0]}`{more}")
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Without the dictionaries as which texts are read."""
+@cache
+def every_path() -> tuple[str, ...]:
+    """All columns and fields that evaltrack writes."""
+    return tuple(paths_of(schema()))
+
+
+def paths_of(found: pa.Schema) -> Iterator[str]:
+    """The columns, and the fields of those that hold lists of objects."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(kind):
-        return kind.value_type
-    if pa.types.is_list(kind):
-        return pa.list_(_plain_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(each.name, _plain_type(each.type)) for each in kind])
-    return kind
+    for field in found:
+        yield field.name
+        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            yield from (f"{field.name}.{each.name}" for each in field.type.value_type)
 
 
 @cache
@@ -94,20 +121,3 @@ def text_paths() -> list[str]:
     for field in schema():
         look(field.name, field.type)
     return paths
-
-
-def _same_type(there: pa.DataType, expected: pa.DataType) -> bool:
-    """Whether a column is of its type; texts are read as dictionaries, and a struct of before may lack a field."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(there):
-        there = there.value_type
-    if pa.types.is_list(expected):
-        return pa.types.is_list(there) and _same_type(there.value_type, expected.value_type)
-    if pa.types.is_struct(expected):
-        if not pa.types.is_struct(there):
-            return False
-        fields = {field.name: field.type for field in map(expected.field, range(expected.num_fields))}
-        others = map(there.field, range(there.num_fields))
-        return all(_same_type(field.type, fields[field.name]) for field in others if field.name in fields)
-    return bool(there == expected)

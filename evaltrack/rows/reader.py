@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import check_columns, check_types, check_version, text_paths
+from evaltrack.rows.columns import check_columns, check_types, check_version, paths_of, text_paths
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
 from evaltrack.rows.rows_error import RowsError, damaged
 from evaltrack.rows.table import GROUP_BYTES, FlatRow, schema
@@ -60,7 +60,7 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
     with _Table(path) as table:
         held = sum(group.rows for group in table.groups)
         try:
-            check_columns(table.names)
+            check_columns(table.paths)
             if num_rows and held != num_rows:
                 raise DamagedError(f"it holds {held:,} rows, and the run says that it asked {num_rows:,} questions")
             check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
@@ -179,6 +179,11 @@ class _Table:
             raise _damaged(self._path, str(error)) from None
         if self._file.num_row_groups != len(self.groups):
             raise _damaged(self._path, "its footer claims other parts than it has")
+
+    @property
+    def paths(self) -> set[str]:
+        """The columns and the fields of their objects."""
+        return set(paths_of(self._file.schema_arrow))
 
     @property
     def names(self) -> set[str]:

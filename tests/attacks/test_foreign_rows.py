@@ -290,14 +290,14 @@ def a_column_twice(table: pa.Table, path: Path) -> None:
     pq.write_table(table.append_column("recall_at_k", pa.array([0.0] * QUESTIONS)), path)
 
 
-@form("column `sources` holds string, not list")
+@form("column `sources` holds string, not lists")
 def sources_as_text(table: pa.Table, path: Path) -> None:
     """As JSON, which a spreadsheet makes of them."""
     texts = [json.dumps(each) for each in table["sources"].to_pylist()]
     pq.write_table(with_column(table, "sources", texts), path)
 
 
-@form("column `sources` holds list")
+@form("column `sources` holds string, not objects")
 def sources_as_names(table: pa.Table, path: Path) -> None:
     """A list of ids."""
     names = [[each["chunk_id"] for each in sources] for sources in table["sources"].to_pylist()]
@@ -323,7 +323,22 @@ def a_verdict_off_the_scale(table: pa.Table, path: Path) -> None:
     pq.write_table(changed(table, "verdicts", [verdict]), path)
 
 
-@form("column `verdicts` holds list")
+def without_field(name: str, field: str) -> Form:
+    """A form whose objects lack a field."""
+
+    def write(table: pa.Table, path: Path) -> None:
+        objects = [[{k: v for k, v in each.items() if k != field} for each in row] for row in table[name].to_pylist()]
+        fields = [each for each in table.schema.field(name).type.value_type if each.name != field]
+        pq.write_table(with_column(table, name, objects, pa.list_(pa.struct(fields))), path)
+
+    return write
+
+
+for column, field in (("sources", "text_digest"), ("sources", "chunk_id"), ("sources", "score")):
+    FORMS[f"no {field} in {column}"] = (without_field(column, field), f"it has no column `{column}.{field}`")
+
+
+@form("column `verdicts.overall_score` holds string, not double")
 def verdicts_of_another_kind(table: pa.Table, path: Path) -> None:
     """Their scores are texts."""
     verdicts = [[{"judge": "j", "overall_score": "1.0"}]] * QUESTIONS
@@ -562,6 +577,10 @@ def without_answers(saved: dict[str, Any]) -> None:
         del row["answer"]
 
 
+def without_a_field(saved: dict[str, Any]) -> None:
+    del saved["rows"][1]["sources"][0]["text_digest"]
+
+
 def without_a_digest(saved: dict[str, Any]) -> None:
     saved["rows"][1]["digest"] = None
 
@@ -582,6 +601,7 @@ SAVED: tuple[tuple[Callable[[dict[str, Any]], None], str], ...] = (
     (infinite, "is damaged: column `num_tokens` holds inf in row `01`; save it again"),
     (twice, "is damaged: several rows have one id: `00`; save it again"),
     (without_answers, "is damaged: it has no column `answer`; save it again"),
+    (without_a_field, "is damaged: it has no column `sources.text_digest`; save it again"),
     (without_a_digest, "is damaged: column `digest` is empty in some rows; save it again"),
     (off_the_scale, "is damaged: column `ndcg_at_k` holds 3 in row `01`; save it again"),
     (in_words, "is damaged or of another version: ArrowInvalid"),
