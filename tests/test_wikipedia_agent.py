@@ -61,7 +61,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 def ask(k: int = 3, question: Question = QUESTION) -> Response:
     async def asked() -> Response:
-        return await open_target(TARGET)(question, k)
+        return await open_target(TARGET, {"in_process": "true"})(question, k)
 
     return asyncio.run(asked())
 

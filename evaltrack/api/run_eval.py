@@ -40,6 +40,9 @@ def run_eval(
     timeout: float = TIMEOUT,
     judge_timeout: float = JUDGE_TIMEOUT,
     call_timeout: float = CALL_SECONDS,
+    workers: int = 1,
+    target_memory: str = "",
+    in_process: bool = False,
     trials: int = 1,
     traces: TraceChoice = "auto",
     verdict_cache: bool = True,
@@ -78,6 +81,10 @@ def run_eval(
         timeout: Seconds for the target, for each question.
         judge_timeout: Seconds for the judges, for each question, waiting for a busy server included.
         call_timeout: Seconds for one call of a judge's model, from sending it to the last byte of its answer.
+        workers: In how many processes a function that is named (``"python:package.module:function"``) runs.
+        target_memory: How much memory each of them may take, such as ``"2GB"``; "" for as much as there is.
+        in_process: Whether functions that are named, targets and judges, are called in this process, as one that is
+            given as an object always is: for debuggers, and where they share its state.
         trials: How often each question is asked, from 1 to 1,000 (see `evaltrack.evaluation.trials`).
         traces: Which questions get an MLflow trace: ``"auto"``, ``"all"``, ``"failed"`` or ``"off"``.
         verdict_cache: Whether verdicts already paid for are used again.
@@ -114,6 +121,9 @@ def run_eval(
         timeout=timeout,
         judge_timeout=judge_timeout,
         call_timeout=call_timeout,
+        workers=workers,
+        target_memory=target_memory,
+        in_process=in_process,
         trials=trials,
         traces=traces,
         verdict_cache=verdict_cache,

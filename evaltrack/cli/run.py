@@ -32,6 +32,7 @@ TARGET_HELP = (
 )
 MODEL_HELP = "Name of the target's model, where the target cannot say it itself."
 JUDGE_HELP = "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel."
+WORKERS_HELP = "Processes in which a python: target runs; one that ends is an error of the questions in it."
 REQUIRE_HELP = "Exit 1 if missed: minimum, target, good, functional, or bounds like 'recall_at_k>=0.8,mrr>0.7'."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 UNDECIDED = {
@@ -65,6 +66,9 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--run-name", default="", help="Name of the MLflow run.  [default: golden set, target and k]")
 @click.option("--concurrency", default=16, show_default=True, help="Questions in flight at once.")
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds for the target, for each question.")
+@click.option("--workers", default=1, show_default=True, help=WORKERS_HELP)
+@click.option("--target-memory", default="", help="Most memory of each process of a python: target, such as 2GB.")
+@click.option("--in-process", is_flag=True, help="Call python: functions in this process: for a debugger.")
 @click.option("--trials", default=1, show_default=True, help="How often each question is asked.")
 @click.option("--judge-timeout", default=600.0, show_default=True, help="Seconds for the judges, for each question.")
 @click.option("--call-timeout", default=120.0, show_default=True, help="Seconds for one call of a judge's model.")

@@ -25,6 +25,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.scoring.measure import Rules, measure
+from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.responses import InvalidResponseError
 
 Outcome = TypeVar("Outcome", Response, Verdict)
@@ -32,9 +33,6 @@ Counter = Callable[[Sequence[str]], Tokens]
 
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
-
-READ_LIMIT = 100_000
-"""Characters looked at of it."""
 
 CHAIN_LIMIT = 100
 """Errors looked at for what was being waited for."""
@@ -63,6 +61,8 @@ class Asking:
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials."""
+        if ready := getattr(self.target, "ready", None):
+            await ready()
         started_at, start = time.time(), time.perf_counter()
         outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
         asked = Row(
@@ -168,13 +168,13 @@ async def _within(
         outcome = error
     if deadline.expired():  # also where it was swallowed: late is late
         kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
-        return _Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", _usage_of(outcome))
+        return _Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
     if not isinstance(outcome, BaseException):
         return outcome
     if isinstance(outcome, InvalidResponseError) and who == "target":
         return _Broken("target_invalid", f"what the target returned {outcome}")
     kind = "judge_error" if who == "judge" else "target_error"
-    return _Broken(kind, f"{type(outcome).__name__}: {_message(outcome)}", _usage_of(outcome))
+    return _Broken(kind, described(outcome), usage_of(outcome))
 
 
 def _waited_for(outcome: object) -> str:
@@ -187,22 +187,6 @@ def _waited_for(outcome: object) -> str:
             return f"; {notes[0]}"
         error = error.__cause__ or error.__context__
     return ""
-
-
-def _usage_of(outcome: object) -> Usage | None:
-    """What a call that failed, or came late, has cost, as far as it tells."""
-    try:
-        usage = getattr(outcome, "usage", None)
-    except Exception:
-        return None
-    return usage if isinstance(usage, Usage) else None
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)[:READ_LIMIT]
-    except Exception:
-        return "(its message cannot be read)"
 
 
 def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:

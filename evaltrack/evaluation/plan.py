@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,25 +149,38 @@ def planned(
     golden = open_golden(golden_path)
     if evaluation_json:
         _check_writable(Path(evaluation_json))
-    asked, named = _named_target(target, golden, settings)
-    names = _judges_of(settings, named)
-    if settings.rubric == "reasoning" and not names:
-        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: --judge recorded:FILE"
-        raise UsageError(f"--rubric reasoning: there is no judge to observe the reasoning; {cure}")
-    if golden.stats.judged_only == len(golden) and not names:
-        missing = "no question has expected_chunks or expected_sources, and there is no judge"
-        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
-    cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
-    try:
+    with ExitStack() as opened:
+        asked, named = _named_target(target, golden, settings)
+        _close_at_the_end(opened, asked)
+        names = _judges_of(settings, named)
+        _check_measurable(golden, settings, names)
+        cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
+        if cache is not None:
+            opened.callback(cache.close)
         judges = open_judges(names, settings, cache)
+        for judge in judges:
+            _close_at_the_end(opened, judge)
         _check_names(judges)
         signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
         redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
         command = Command(golden_path, named, settings, str(Path.cwd()), evaluation_json)
         yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
-    finally:
-        if cache is not None:
-            cache.close()
+
+
+def _close_at_the_end(opened: ExitStack, each: Target | Judge) -> None:
+    """Have what was opened closed also where it is never asked."""
+    if close := getattr(each, "close", None):
+        opened.callback(close)
+
+
+def _check_measurable(golden: GoldenSet, settings: Settings, judges: Sequence[str]) -> None:
+    """Refuse an evaluation that could measure nothing."""
+    if settings.rubric == "reasoning" and not judges:
+        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: --judge recorded:FILE"
+        raise UsageError(f"--rubric reasoning: there is no judge to observe the reasoning; {cure}")
+    if golden.stats.judged_only == len(golden) and not judges:
+        missing = "no question has expected_chunks or expected_sources, and there is no judge"
+        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
 
 
 def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | None) -> tuple[Judge, ...]:
@@ -183,6 +196,7 @@ def open_judges(names: Iterable[str], settings: Settings, cache: VerdictCache | 
             concurrency=settings.concurrency,
             call_timeout=settings.call_timeout,
             cache=cache,
+            in_process=settings.in_process,
         )
         for name in names
     )
@@ -217,11 +231,14 @@ def _check_writable(path: Path) -> None:
 def _named_target(target: str | Callable[..., Any] | None, golden: GoldenSet, settings: Settings) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
-        return open_target(name, settings.target_options), name
+        return open_target(name, settings.options_of_target), name
     from evaltrack.targets.python import function_target
 
     if not callable(target):
         raise UsageError(f"target is {target!r}; name one, or give a function")
+    if settings.workers != 1 or settings.target_memory:
+        own = "a function that is given as an object runs in this process"
+        raise UsageError(f"workers or target_memory: {own}; name it as python:package.module:function")
     own = getattr(target, "__qualname__", type(target).__name__)
     return function_target(target), f"python:{target.__module__}:{own}"
 

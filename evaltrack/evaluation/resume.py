@@ -15,7 +15,7 @@ from uuid import uuid4
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
 from evaltrack.evaluation.plan import Command, Plan
-from evaltrack.evaluation.settings import Settings
+from evaltrack.evaluation.settings import PROCESSES, Settings
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE
 from evaltrack.privacy.own_files import NotPrivateError, check_folder
@@ -39,6 +39,7 @@ MAY_DIFFER = frozenset(
         "require",
         "prices",
         "judge_prices",
+        *PROCESSES,
     }
 )
 """Settings that shape no row, and the judges, which the signature names as they were chosen."""

@@ -23,6 +23,9 @@ from evaltrack.tracking.writer import TraceChoice
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
 
+PROCESSES = ("workers", "target_memory", "in_process")
+"""Settings of a function's processes, which shape no number."""
+
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
 MAX_WEIGHT = 10
@@ -36,7 +39,8 @@ class Settings:
     `timeout` is in seconds for the target, `judge_timeout` for all judges, each for one question; `call_timeout` is for
     one call of a judge's model. `traces` chooses the questions that get an MLflow trace; `auto` is all of them up to
     1,000 and none above. Each question is asked `trials` times. `require` names criteria that the run must reach.
-    `model` names the target's model where the target cannot. Prices are in USD per million tokens. What matches a
+    `model` names the target's model where the target cannot. A function of the user runs in `workers` processes of at
+    most `target_memory` each, such as ``2GB``, or `in_process`. Prices are in USD per million tokens. What matches a
     pattern of `redact` is taken out of every response.
     """
 
@@ -59,6 +63,9 @@ class Settings:
     redact: tuple[str, ...] = ()
     prices: Prices | None = None
     judge_prices: Prices | None = None
+    workers: int = 1
+    target_memory: str = ""
+    in_process: bool = False
 
     def check(self) -> None:
         """Refuse values that no evaluation can be run with.
@@ -95,6 +102,13 @@ class Settings:
         return ",".join(f"{name}={value:.15g}" for name, value in self.weights.model_dump().items())
 
     @property
+    def options_of_target(self) -> dict[str, str]:
+        """The target's settings, with those of the processes of a function where they were chosen."""
+        chosen = {"workers": str(self.workers) if self.workers != 1 else "", "memory": self.target_memory}
+        chosen["in_process"] = "true" if self.in_process else ""
+        return {name: value for name, value in chosen.items() if value} | dict(self.target_options)
+
+    @property
     def redact_digest(self) -> str:
         """How many patterns there are, and a digest that tells them from others: they may name what is secret."""
         digest = sha256(json.dumps(self.redact).encode()).hexdigest()[:16]
@@ -107,6 +121,8 @@ class Settings:
         for setting in fields(self):
             value = getattr(self, setting.name)
             if setting.name in ("weights", "model") or value is None or value == "":
+                continue
+            if setting.name in PROCESSES and value == setting.default:
                 continue
             if setting.name == "rubric_weights":
                 if self.rubric == "reasoning":

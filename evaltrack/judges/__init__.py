@@ -44,10 +44,11 @@ def open_judge(
     concurrency: int,
     call_timeout: float = CALL_SECONDS,
     cache: VerdictCache | None,
+    in_process: bool = False,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
-    An LLM is waited for `call_timeout` seconds at each call.
+    An LLM is waited for `call_timeout` seconds at each call. A function runs in a process of its own, or `in_process`.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
@@ -67,8 +68,8 @@ def open_judge(
 
         return RecordedJudge(Path(rest))
     if (rest and "." in kind) or (rest and kind.isidentifier()):
-        from evaltrack.judges.function import FunctionJudge
+        from evaltrack.judges.function import FunctionJudge, ProcessJudge
 
-        return FunctionJudge(name)
+        return FunctionJudge(name) if in_process else ProcessJudge(name)
     known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
     raise UsageError(f"unknown judge `{name}`; write {known}")

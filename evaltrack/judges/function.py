@@ -1,12 +1,13 @@
 """`package.module:function`: your own judge, sync or async.
 
-It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields.
+It is called as ``judge(question: Question, response: Response)`` and returns a `Verdict` or a mapping of its fields. It
+runs in a process of its own, as a function that is a target does (see `evaltrack.targets.python`).
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,8 +16,10 @@ from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Question, Response, Verdict
+from evaltrack.records.base import Record
 from evaltrack.scoring.measure import lacking
-from evaltrack.targets.python import import_function, in_thread, is_async
+from evaltrack.targets.python import import_function, is_async
+from evaltrack.targets.threads import in_thread
 
 
 class FunctionJudge:
@@ -62,3 +65,67 @@ class FunctionJudge:
             return read_verdict({"reasoning": "", **folded(fields), "judge": self.name})
         except ValidationError as error:
             raise ValueError(f"what the judge returned is no verdict: {findings(error)}") from None
+
+
+class Call(Record):
+    """What a process is asked."""
+
+    question: Question
+    response: Response
+
+
+class ProcessJudge:
+    """Calls a user's function for each verdict, in a process of its own.
+
+    Raises:
+        UsageError: it cannot be imported, or does not take a question and a response.
+    """
+
+    digest = ""
+
+    def __init__(self, name: str) -> None:
+        from evaltrack.targets.child.pool import Pool
+        from evaltrack.targets.child.process import Order
+
+        self.name = name
+        self._pool = Pool(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`")
+
+    @property
+    def notes(self) -> list[str]:
+        """How often its process ended."""
+        return self._pool.notes
+
+    async def __call__(self, question: Question, response: Response, /) -> Verdict:
+        """The function's verdict.
+
+        Raises:
+            RaisedElsewhereError: the function raised, or returned no verdict.
+            ProcessEndedError: its process ended.
+            ValueError: the process sent no verdict.
+        """
+        call = Call.model_construct(question=question, response=response)
+        verdict = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
+
+    async def aclose(self) -> None:
+        """Let the process end."""
+        await self._pool.aclose()
+
+    def close(self) -> None:
+        """End a process that was never called."""
+        self._pool.close()
+
+
+def answering(name: str) -> Callable[[bytes], Awaitable[bytes]]:
+    """The judge called `name` as a child process serves it: from the JSON of a `Call` to that of a `Verdict`.
+
+    Raises:
+        UsageError: it cannot be imported, or does not take a question and a response.
+    """
+    judge = FunctionJudge(name)
+
+    async def answer(payload: bytes) -> bytes:
+        call = Call.model_validate_json(payload)
+        return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
+
+    return answer

@@ -29,7 +29,8 @@ class Target(Protocol):
     """A system under test: an async callable from a question and k to a `Response`.
 
     It may return more than k sources (scores cut at k, causes may look further). Whatever it raises becomes a
-    `Failure` in the question's row.
+    `Failure` in the question's row. It may have `model` (the name of its model), `notes` (what is worth knowing of it
+    after a run), `ready` (awaited before a question's time begins), `aclose` and `close` (called at the end).
     """
 
     def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:

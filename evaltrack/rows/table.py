@@ -28,6 +28,12 @@ GROUP_BYTES = 1 << 24
 WINDOW = 5000
 """Finished rows held back at most so that the file keeps the order of the golden set."""
 
+WINDOW_BYTES = 1 << 27
+"""Characters of rows held back at most: a slow question must not gather gigabytes of others' answers."""
+
+SOURCE_SIZE = 500
+"""What a source takes besides its texts, in characters."""
+
 SOURCE_TEXT_LIMIT = 4000
 """Characters kept of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
 
@@ -182,8 +188,8 @@ def schema() -> pa.Schema:
 class TableWriter:
     """Streams rows into a Parquet file, in the order of the golden set, `trials` rows for each question.
 
-    A row that finished before its predecessors waits for them, up to `WINDOW` rows; past that the order is given up
-    rather than memory, and `position` still tells it.
+    A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`; past that the
+    order is given up rather than memory, and `position` still tells it.
     """
 
     def __init__(self, path: Path, k: int, trials: int = 1) -> None:
@@ -193,7 +199,8 @@ class TableWriter:
         self._writer = pq.ParquetWriter(path, own, compression="zstd")
         self._k, self._trials = k, trials
         self._next = self._added = 0
-        self._waiting: list[tuple[int, int, FlatRow]] = []
+        self._waiting: list[tuple[int, int, int, FlatRow]] = []
+        self._held = 0
         self._batch: list[FlatRow] = []
         self._characters = 0
         self.rows = 0
@@ -202,9 +209,16 @@ class TableWriter:
         """Take one row; it reaches the file with its batch."""
         self._added += 1
         place = row.position * self._trials + (row.trial or 1) - 1
-        heapq.heappush(self._waiting, (place, self._added, flatten(row, self._k)))
-        while self._waiting and (self._waiting[0][0] <= self._next or len(self._waiting) > WINDOW):
+        flat = flatten(row, self._k)
+        size = _characters(flat)
+        heapq.heappush(self._waiting, (place, self._added, size, flat))
+        self._held += size
+        while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
+
+    @property
+    def _full(self) -> bool:
+        return len(self._waiting) > WINDOW or self._held > WINDOW_BYTES
 
     def close(self) -> None:
         """Write what waits, and close the file."""
@@ -214,10 +228,11 @@ class TableWriter:
         self._writer.close()
 
     def _release(self) -> None:
-        place, _, flat = heapq.heappop(self._waiting)
+        place, _, size, flat = heapq.heappop(self._waiting)
+        self._held -= size
         self._next = place + 1
         self._batch.append(flat)
-        self._characters += _characters(flat)
+        self._characters += size
         if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
             self._flush()
 
@@ -234,5 +249,5 @@ def _characters(flat: FlatRow) -> int:
     """Of the texts of a row, roughly."""
     sources, verdicts = flat["sources"] or (), flat["verdicts"] or ()
     own = sum(len(value) for value in flat.values() if isinstance(value, str))
-    own += sum(len(source["text"] or "") + len(source["title"] or "") for source in sources)
+    own += sum(SOURCE_SIZE + len(source["text"] or "") + len(source["title"] or "") for source in sources)
     return own + sum(len(verdict["reasoning"]) + len(verdict["observed"] or "") for verdict in verdicts)

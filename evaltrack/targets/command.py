@@ -27,6 +27,7 @@ from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
 
 T = TypeVar("T")
@@ -109,7 +110,7 @@ class CommandTarget:
         if heard.too_long:
             raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")
         if heard.code:
-            raise CommandTargetError(f"{_ending(heard.code)}; {heard.last_words()}")
+            raise CommandTargetError(f"{ending(heard.code)}; {heard.last_words()}")
         return self._reader.from_json(bytes(heard.output))
 
 
@@ -202,12 +203,3 @@ async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> N
             await listener.exited.wait()
             await listener.drained.wait()
     transport.close()
-
-
-def _ending(code: int) -> str:
-    if code > 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"

@@ -1,39 +1,150 @@
 """`python:package.module:function`: your own function as the target, sync or async.
 
 The function is called with the question's text and k: ``def ask(question: str, k: int)``. One that takes a single
-argument is called without k; one whose first parameter is annotated `Question` gets the whole record. It may return a
-`Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any other target,
-of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
+argument is called without k; one whose first parameter is annotated `Question` gets a copy of the whole record. It may
+return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any other
+target, of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
+
+It runs in a process of its own, or in several. Where one ends, whatever the reason, the questions in flight in it have
+failed, and another takes its place. What it prints goes to stderr.
+
+| setting | meaning |
+| --- | --- |
+| `workers` | how many processes; 1 by default |
+| `memory` | how much each may take, such as `2GB`; as much as there is by default |
+| `in_process` | `true` calls the function in this process: for debuggers, and where it must share its state |
 """
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import inspect
 import os
-import queue
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.threads import in_own_loop, in_thread
+
+if TYPE_CHECKING:
+    from evaltrack.targets.child.pool import Pool
+
+MAX_WORKERS = 256
+LEAST_MEMORY = 64 << 20
+"""Bytes without which a process does not even start."""
 
 
 def open_python(place: str, settings: dict[str, str]) -> Target:
-    """Import the function named `package.module:function`; the working directory is searched first.
+    """The function named `package.module:function`, ready to be called; the working directory is searched first.
+
+    Raises:
+        UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
+    """
+    workers = _workers(settings.pop("workers", "1"))
+    memory = _bytes(settings.pop("memory", ""))
+    in_process = settings.pop("in_process", "false")
+    no_more_settings("python", settings, "workers, memory, in_process")
+    if in_process not in ("true", "false"):
+        raise UsageError(f"python target: in_process is `{in_process}`; write true or false")
+    if in_process == "true":
+        if workers > 1 or memory:
+            raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
+        return function_target(import_function(place))
+    from evaltrack.targets.child.pool import Pool
+    from evaltrack.targets.child.process import Order
+
+    what = f"python target `{place}`"
+    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory), what, workers))
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
+        raise UsageError(f"python target: workers is `{text}`; write a whole number from 1 to {MAX_WORKERS}")
+    return int(text)
+
+
+def _bytes(text: str) -> int | None:
+    """An amount of memory in bytes; None for none."""
+    if not text:
+        return None
+    try:
+        size = int(TypeAdapter(ByteSize).validate_python(text))
+    except ValidationError:
+        size = 0
+    if not LEAST_MEMORY <= size < 1 << 62:
+        raise UsageError(f"python target: memory is `{text}`; write an amount from 64MiB on, such as 512MB or 2GB")
+    return size
+
+
+class Call(Record):
+    """What a process is asked."""
+
+    question: Question
+    k: int
+
+
+class ProcessTarget:
+    """A function in processes of its own."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @property
+    def notes(self) -> list[str]:
+        """How often a process ended."""
+        return self._pool.notes
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        """What the function returns.
+
+        Raises:
+            InvalidResponseError: it is no response.
+            RaisedElsewhereError: the function raised.
+            ProcessEndedError: its process ended.
+        """
+        call = Call.model_construct(question=question, k=k)
+        returned = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        try:
+            return _small_enough(Response.model_validate_json(returned))
+        except ValidationError as error:
+            raise InvalidResponseError(f"is no response: {error.error_count()} of its fields are wrong") from None
+
+    async def ready(self) -> None:
+        """Wait for a process: what starting one takes is no part of an answer."""
+        await self._pool.ready()
+
+    async def aclose(self) -> None:
+        """Let the processes end."""
+        await self._pool.aclose()
+
+    def close(self) -> None:
+        """End processes that were never called."""
+        self._pool.close()
+
+
+def answering(place: str) -> Callable[[bytes], Awaitable[bytes]]:
+    """The function called `place` as a child process serves it: from the JSON of a `Call` to that of a `Response`.
 
     Raises:
         UsageError: it cannot be imported, or is no function of one or two arguments.
     """
-    no_more_settings("python", settings)
-    return function_target(import_function(place))
+    target = function_target(import_function(place), own_loop=False)
+
+    async def answer(payload: bytes) -> bytes:
+        call = Call.model_validate_json(payload)
+        response = await target(call.question, call.k)
+        return response.model_dump_json(exclude_defaults=True).encode()
+
+    return answer
 
 
 def import_function(place: str, what: str = "python target") -> Callable[..., Any]:
@@ -62,21 +173,33 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
     return function
 
 
-def function_target(function: Callable[..., Any]) -> Target:
-    """A `Target` that calls `function`; a sync one runs in threads, so that a slow call stops nobody else.
+def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
+    """A `Target` that calls `function`: a sync one in threads, an async one in an event loop of its own, or in ours.
 
     Raises:
         UsageError: the function does not take one or two arguments.
     """
     whole_record, takes_k = _shape(function)
-    call = function if is_async(function) else in_thread(function)
+    run = in_own_loop if own_loop else _as_it_is
+    call = run(function) if is_async(function) else in_thread(function)
+    finish = run(_awaited)
 
     async def ask(question: Question, k: int, /) -> Response:
-        first = question if whole_record else question.question
+        first = question.model_copy(deep=True) if whole_record else question.question
         returned = await (call(first, k) if takes_k else call(first))
-        return _small_enough(as_response(bounded(await returned if inspect.isawaitable(returned) else returned)))
+        if inspect.isawaitable(returned):
+            returned = await finish(returned)
+        return _small_enough(as_response(bounded(returned)))
 
     return ask
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+async def _awaited(returned: Awaitable[Any]) -> Any:
+    return await returned
 
 
 def _small_enough(response: Response) -> Response:
@@ -114,48 +237,3 @@ def _is_question(annotation: object) -> bool:
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether it is a coroutine function, or an object whose call is one."""
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
-
-
-def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a sync function in daemon threads, as many as are asked at once.
-
-    Daemons, because the pools of the standard library wait at exit for a call that hangs for ever.
-    """
-    jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], tuple[Any, ...]]] = (
-        queue.SimpleQueue()
-    )
-    idle = threading.Semaphore(0)
-
-    def work() -> None:
-        while True:
-            loop, future, arguments = jobs.get()
-            try:
-                outcome, failure = function(*arguments), None
-            except BaseException as error:
-                outcome, failure = None, error
-            try:
-                loop.call_soon_threadsafe(_settle, future, outcome, failure)
-            except RuntimeError:  # the loop was closed while a call past its deadline went on
-                return
-            idle.release()
-
-    async def call(*arguments: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        if not idle.acquire(blocking=False):
-            threading.Thread(target=work, daemon=True, name="evaltrack-target").start()
-        jobs.put((loop, future, arguments))
-        return await future
-
-    return call
-
-
-def _settle(future: asyncio.Future[Any], outcome: Any, failure: BaseException | None) -> None:
-    if future.done():  # cancelled by its deadline
-        return
-    if failure is None:
-        future.set_result(outcome)
-    elif isinstance(failure, Exception) and not isinstance(failure, StopIteration):
-        future.set_exception(failure)
-    else:  # a future refuses StopIteration, and SystemExit must not end the run
-        future.set_exception(RuntimeError(f"{type(failure).__name__}: {failure}"))

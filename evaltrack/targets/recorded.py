@@ -20,6 +20,7 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError, listed
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import InvalidResponseError, as_response
 
 MAX_LINE_BYTES = 16 << 20
@@ -93,7 +94,7 @@ def _recorded_response(raw: bytes) -> tuple[str, Response]:
     key = value.pop("id", None)
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise InvalidResponseError("`id` is missing; name the question that was answered")
-    return str(key), as_response(value)
+    return str(key), as_response(bounded(value))
 
 
 @dataclass(frozen=True)

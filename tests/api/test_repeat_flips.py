@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -56,7 +55,15 @@ def found_run(uri: str, folder: Path, ids: str = IDS, **settings: Any) -> RunRes
     golden, _ = golden_set(folder, dict.fromkeys(ids), expected_chunks=["x"])
     return run_eval(
         golden,
-        **{"target": TARGET, "judge": "none", "tracking_uri": uri, "traces": "off", "concurrency": 1, **settings},
+        **{
+            "target": TARGET,
+            "judge": "none",
+            "tracking_uri": uri,
+            "traces": "off",
+            "concurrency": 1,
+            "in_process": True,
+            **settings,
+        },
     )
 
 
@@ -408,12 +415,13 @@ def test_another_target_is_refused(store_uri: str, tmp_path: Path) -> None:
 
 def test_a_target_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> None:
     """It says what could not be opened."""
-    Path("passing_target.py").write_text("def ask(question):\n    return [question[8]]\n")
+    module = Path("passing_target.py")
+    module.write_text("def ask(question):\n    return [question[8]]\n")
     golden, _ = golden_set(tmp_path, {"a": None}, expected_chunks=["a"])
     before = run_eval(golden, target="python:passing_target:ask", judge="none", tracking_uri=store_uri, traces="off")
-    sys.modules["passing_target"].ask = lambda question: ["b"]  # type: ignore[attr-defined]
+    module.write_text("def ask(question):\n    return ['another']\n")
     after = run_eval(golden, target="python:passing_target:ask", judge="none", tracking_uri=store_uri, traces="off")
-    del sys.modules["passing_target"].ask
+    module.unlink()
     with pytest.raises(UsageError, match="python target `passing_target:ask`: cannot be imported"):
         compared((after, before), store_uri)
 

@@ -44,7 +44,7 @@ def evaluated(uri: str, folder: Path, trials: str, expected: tuple[str, ...] = (
     asked.clear()
     golden, _ = golden_set(folder, {"q": None}, expected_chunks=list(expected))
     settings: dict[str, Any] = {"judge": "none", "tracking_uri": uri, "traces": "off", "concurrency": 1}
-    return run_eval(golden, target=TARGET, trials=len(script), **settings)
+    return run_eval(golden, target=TARGET, in_process=True, trials=len(script), **settings)
 
 
 def compared(uri: str, folder: Path, was: str, now: str, **options: Any) -> Comparison:

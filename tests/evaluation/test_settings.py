@@ -78,6 +78,9 @@ def test_every_setting_is_logged() -> None:
         redact=(r"CUST-\d+", "acme"),
         prices=Prices(0.15, 0.6),
         judge_prices=Prices(2.5, 10),
+        workers=4,
+        target_memory="2GB",
+        in_process=True,
     )
     default = Settings()
     assert all(getattr(made, field.name) != getattr(default, field.name) for field in fields(made))
@@ -104,6 +107,9 @@ def test_every_setting_is_logged() -> None:
         "require": "minimum,mrr>0.5",
         "prices": "0.15/0.6 USD per million",
         "judge_prices": "2.5/10 USD per million",
+        "workers": "4",
+        "target_memory": "2GB",
+        "in_process": "True",
     }
 
 

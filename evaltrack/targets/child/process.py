@@ -1,0 +1,159 @@
+"""One child process: started, listened to, and ended together with all that it started."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from codecs import getincrementaldecoder
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from evaltrack.errors import UsageError
+from evaltrack.targets.child.frames import CALL, READY, BrokenFrameError, Frame, FrameReader, frame
+from evaltrack.targets.failures import ending
+
+BOOTSTRAP = (
+    "import sys; arguments = sys.argv; sys.argv = ['evaltrack']; sys.path[:] = arguments[3:]; "
+    "from evaltrack.targets.child.server import main; main(int(arguments[1]), int(arguments[2]))"
+)
+"""It searches the same folders for modules as the parent does."""
+
+PIECE = 1 << 16
+LAST_WORDS = 500
+"""Characters shown of the end of what a process wrote."""
+
+DRAIN_SECONDS = 1.0
+"""How long the output of a process that ended is waited for, which another may hold open."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a child process serves: the user's function `place`, made to answer calls by `opener`.
+
+    Both are written ``package.module:name``. `memory` is in bytes.
+    """
+
+    place: str
+    opener: str
+    memory: int | None = None
+
+
+class Process:
+    """A process that was started. Its output is passed on to this program's stderr.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self.socket, theirs = socket.socketpair()
+        life, lifeline = os.pipe()
+        self._output, output = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", BOOTSTRAP, str(theirs.fileno()), str(life), *map(str, sys.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(theirs.fileno(), life),
+                start_new_session=True,  # Ctrl-C is for the parent, which lets questions in flight finish
+            )
+        except BaseException:
+            os.close(lifeline)
+            os.close(self._output)
+            self.socket.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(life)
+            os.close(output)
+        self.code: int | None = None
+        self.ended = threading.Event()
+        self._lock, self._callbacks = threading.Lock(), list[Callable[[], object]]()
+        self._lifeline, self._tail = lifeline, ""
+        self._relay = threading.Thread(target=self._pass_on, daemon=True, name="evaltrack-output")
+        self._relay.start()
+        threading.Thread(target=self._wait, daemon=True, name="evaltrack-child").start()
+        self.socket.sendall(frame(CALL, 0, json.dumps(asdict(order)).encode()))
+
+    def wait_until_ready(self, what: str, seconds: float | None = None) -> None:
+        """Wait until the function is imported, for at most so many seconds; `what` names it in errors.
+
+        Raises:
+            UsageError: it cannot be, or the process ended meanwhile.
+        """
+        try:
+            self.socket.settimeout(seconds)
+            answer = self._first_message()
+            if answer is None:
+                if not self.ended.wait(seconds and DRAIN_SECONDS):
+                    raise UsageError(f"{what}: its process was not ready within {seconds:g} s")
+                raise UsageError(f"{what}: its process {self.ending}; see what it wrote above")
+            if answer.kind != READY:
+                raise UsageError(json.loads(answer.payload)["text"])
+        except BaseException:
+            self.kill()
+            raise
+
+    def _first_message(self) -> Frame | None:
+        """What the process sends first; None where it ends before."""
+        reader = FrameReader()
+        with suppress(OSError, BrokenFrameError):
+            while data := self.socket.recv(PIECE):
+                for message in reader.feed(data):
+                    return message
+        return None
+
+    @property
+    def ending(self) -> str:
+        """How it ended, with the end of what it wrote where it gave an exit code: a signal leaves no words."""
+        code = self.code or 0
+        words = " ".join(self._tail.split())[-LAST_WORDS:] if code > 0 else ""
+        return ending(code) + (f"; its output ends with `{words}`" if words else "")
+
+    def kill(self) -> None:
+        """End it now, and with it the processes of its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self, seconds: float) -> None:
+        """Wait for at most so many seconds until it has ended by itself, and kill what is left."""
+        self.ended.wait(seconds)
+        self.kill()
+        self.ended.wait(2 * DRAIN_SECONDS)
+
+    def when_ended(self, callback: Callable[[], object]) -> None:
+        """Call `callback`, from any thread, once it has ended; at once where it has."""
+        with self._lock:
+            if not self.ended.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def _wait(self) -> None:
+        self.code = self._process.wait()
+        self.kill()  # the processes that it left behind
+        self._relay.join(DRAIN_SECONDS)
+        os.close(self._lifeline)
+        with self._lock:
+            self.ended.set()
+        for callback in self._callbacks:
+            callback()
+
+    def _pass_on(self) -> None:
+        """Write what the process writes to stderr, whole characters at a time, whatever stderr is by then."""
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with io.FileIO(self._output) as output:
+            while data := output.read(PIECE):
+                text = decode(data)
+                self._tail = (self._tail + text)[-PIECE:]
+                with suppress(Exception):  # nobody may read it any more
+                    sys.stderr.write(text)
+                    sys.stderr.flush()

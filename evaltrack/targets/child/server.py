@@ -1,0 +1,147 @@
+"""Inside a child process: import a user's function, answer the calls that come over a socket, and end with the parent.
+
+What the function does to this process stays here: it may end it, stop its event loop, cancel its tasks or patch the
+standard library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any
+
+from evaltrack.errors import EvaltrackError
+from evaltrack.targets.child.frames import (
+    CALL,
+    CANCEL,
+    HEARD,
+    INVALID,
+    MAX_FRAME,
+    RAISED,
+    READY,
+    RESULT,
+    BrokenFrameError,
+    Frame,
+    FrameReader,
+    frame,
+)
+from evaltrack.targets.failures import READ_LIMIT, described, usage_of
+from evaltrack.targets.responses import InvalidResponseError
+
+Answer = Callable[[bytes], Awaitable[bytes]]
+"""From the JSON of a call to the JSON of its result."""
+
+PIECE = 1 << 18
+"""Bytes read at once."""
+
+
+def main(connection: int, lifeline: int) -> None:
+    """Serve the calls that come over the socket `connection` until it is closed.
+
+    `lifeline` is the end of a pipe whose other end only the parent has: once it is closed the parent is gone.
+    """
+    threading.Thread(target=_end_with_parent, args=[lifeline], daemon=True, name="evaltrack-lifeline").start()
+    faulthandler.enable()
+    with socket.socket(fileno=connection) as parent:
+        reader = FrameReader()
+        order = json.loads(_first(parent, reader).payload)
+        try:
+            answer = _opened(order)
+        except EvaltrackError as error:
+            parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
+            return
+        parent.sendall(frame(READY, 0))
+        _Server(parent, reader, answer).run()
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Wait for the end of the parent, also where the event loop is held up for ever."""
+    while os.read(lifeline, 1):
+        pass
+    os._exit(1)
+
+
+def _first(parent: socket.socket, reader: FrameReader) -> Frame:
+    while True:
+        for each in reader.feed(parent.recv(PIECE) or sys.exit(0)):
+            return each
+
+
+def _opened(order: dict[str, Any]) -> Answer:
+    """The function that the order names, behind the opener that it names, within the memory that it allows."""
+    if order["memory"]:
+        limit_memory(order["memory"])
+    module, _, name = order["opener"].partition(":")
+    answer: Answer = getattr(import_module(module), name)(order["place"])
+    return answer
+
+
+def limit_memory(size: int) -> None:
+    """Refuse this process more than `size` bytes of its own: what asks for more gets a MemoryError."""
+    import resource
+
+    # on Linux the files that a process maps, such as libraries, are not counted
+    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    resource.setrlimit(kind, (size, size))
+
+
+class _Server:
+    """Answers each call in a task of its own."""
+
+    def __init__(self, parent: socket.socket, reader: FrameReader, answer: Answer) -> None:
+        self._parent, self._reader, self._answer = parent, reader, answer
+        self._loop = asyncio.new_event_loop()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._closed = False
+
+    def run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.add_reader(self._parent, self._readable)
+        while not self._closed:  # the function may stop the loop
+            self._loop.run_forever()
+
+    def _readable(self) -> None:
+        data = self._parent.recv(PIECE)
+        if not data:
+            self._closed = True
+            self._loop.stop()
+            return
+        try:
+            for each in self._reader.feed(data):
+                self._take(each)
+        except BrokenFrameError:
+            os._exit(1)
+
+    def _take(self, message: Frame) -> None:
+        if message.kind == CALL:
+            self._tasks[message.number] = self._loop.create_task(self._serve(message.number, message.payload))
+        elif message.kind == CANCEL:
+            self._parent.sendall(frame(HEARD, message.number))
+            if task := self._tasks.get(message.number):
+                task.cancel()
+
+    async def _serve(self, number: int, payload: bytes) -> None:
+        try:
+            kind, result = RESULT, await self._answer(payload)
+        except InvalidResponseError as error:
+            kind, result = INVALID, str(error)[:READ_LIMIT].encode("utf-8", "replace")
+        except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
+            kind, result = RAISED, _described(error)
+        finally:
+            self._tasks.pop(number, None)
+        if len(result) > MAX_FRAME:
+            kind, result = INVALID, f"is {len(result):,} bytes long; return at most {MAX_FRAME:,}".encode()
+        self._parent.sendall(frame(kind, number, result))
+
+
+def _described(error: BaseException) -> bytes:
+    """An error as JSON: its type and text, and the usage that it names."""
+    usage = usage_of(error)
+    return json.dumps({"text": described(error), "usage": usage and usage.model_dump(exclude_none=True)}).encode()

@@ -1,0 +1,142 @@
+"""Answers of any size, and output without end: each is bounded in memory, and an error row that names the bound."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.records import Question, Response, Row, Source
+from evaltrack.rows import table
+from evaltrack.rows.reader import read_table
+from evaltrack.rows.table import TableWriter
+from evaltrack.targets import open_target
+
+QUESTION = Question(id="1", question="Why?", domain="d", expected_chunks=("a",))
+TOO_LONG = {"answer": "x" * 50_000_000}
+TOO_MANY = {"sources": [f"c{number}" for number in range(100_000)]}
+
+MOST_MEGABYTES = 400
+"""By which the peak of memory may grow where a target sends without end."""
+
+
+def row_of(name: str) -> Row:
+    async def gather() -> Row:
+        target = open_target(name)
+        (row,) = [row async for row in evaluate([QUESTION], target, timeout=60)]
+        if close := getattr(target, "aclose", None):
+            await close()
+        return row
+
+    return asyncio.run(gather())
+
+
+@contextmanager
+def serving(body: bytes) -> Iterator[str]:
+    """A server that answers so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def named(kind: str, returned: object, folder: Path) -> Iterator[str]:
+    """A target of this kind that gives this response."""
+    saved = folder / "response.jsonl"
+    saved.write_text(json.dumps({"id": "1", **returned} if kind == "recorded" else returned))  # type: ignore[dict-item]
+    if kind == "http":
+        with serving(saved.read_bytes()) as url:
+            yield url
+    elif kind == "command":
+        yield f"command:sh -c 'cat {saved}' {{id}}"
+    else:
+        yield f"recorded:{saved}"
+
+
+@pytest.mark.parametrize("kind", ["http", "command", "recorded"])
+@pytest.mark.parametrize(
+    ("returned", "bound"), [(TOO_LONG, "16,777,216"), (TOO_MANY, "10,000")], ids=["50 MB", "100,000 sources"]
+)
+def test_a_response_is_bounded(kind: str, returned: object, bound: str, tmp_path: Path) -> None:
+    """However a response comes, the error of one that is too long names the bound."""
+    with named(kind, returned, tmp_path) as name:
+        if kind == "recorded":  # found when the file is read, before anything runs
+            with pytest.raises(UsageError, match=rf"response\.jsonl:1: .*{bound}"):
+                row_of(name)
+            return
+        row = row_of(name)
+    assert row.failure is not None
+    assert bound in row.failure.message
+    assert len(row.failure.message) < 500
+
+
+def megabytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def test_output_beside_the_answer_is_bounded(tmp_path: Path) -> None:
+    """A program that floods its standard error is answered by its output, and takes no memory of ours."""
+    before = megabytes()
+    flood = "head -c 300000000 /dev/zero >&2; echo '[\"a\"]'"
+    row = row_of(f"command:sh -c {shlex.quote(flood)} {{id}}")
+    assert row.scores["hit"] == 1.0
+    assert megabytes() - before < MOST_MEGABYTES
+
+
+def test_what_a_function_prints_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A function that floods its output is answered all the same."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flooding.py").write_text(
+        "import os\n\ndef ask(question):\n    for _ in range(100):\n        os.write(1, b'x' * 1_000_000)\n"
+        "    return ['a']\n"
+    )
+    before = megabytes()
+    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: PTH123, SIM115
+    row = row_of("python:flooding:ask")
+    assert row.scores["hit"] == 1.0
+    assert megabytes() - before < MOST_MEGABYTES
+
+
+def test_long_rows_do_not_wait_for_a_slow_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows held back for the order of the golden set are bounded in size, not only in number."""
+    monkeypatch.setattr(table, "WINDOW_BYTES", 10_000_000)
+    monkeypatch.setattr(table, "GROUP_BYTES", 1_000_000)
+    path = tmp_path / "rows.parquet"
+    writer = TableWriter(path, 5)
+    response = Response(answer="x" * 1_000_000, sources=(Source(chunk_id="a"),))
+    for position in range(1, 40):
+        question = QUESTION.model_copy(update={"id": str(position)})
+        writer.add(Row(position=position, question=question, response=response, trial=1, started_at=0.0, seconds=0.0))
+    assert writer.rows >= 28
+    writer.add(Row(position=0, question=QUESTION.model_copy(update={"id": "0"}), trial=1, started_at=0.0, seconds=0.0))
+    writer.close()
+    assert sorted(int(row["id"]) for row in read_table(path)) == list(range(40))

@@ -1,0 +1,529 @@
+"""Functions of a user that end, alter, patch or hold up what they run in: the evaluation goes on, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.judges import open_judge
+from evaltrack.records import Question, Row, Target
+from evaltrack.targets import open_target
+
+Write = Callable[[str], str]
+
+GOOD = """
+def good(question):
+    return {"answer": question, "sources": ["a"]}
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes a module into the working directory, and gives its name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"misbehaving_{abs(hash(str(tmp_path)))}"
+
+    def write(code: str) -> str:
+        (tmp_path / f"{name}.py").write_text(GOOD + dedent(code))
+        return name
+
+    yield write
+    sys.modules.pop(name, None)
+
+
+def questions(count: int, bad: str = "bad") -> list[Question]:
+    """The second of them is the bad one."""
+    texts = [bad if number == 1 else f"good {number}" for number in range(count)]
+    return [
+        Question(id=str(n), question=text, domain="d", expected_chunks=("a",), expected_answer="secret")
+        for n, text in enumerate(texts)
+    ]
+
+
+def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout: float = 20) -> list[Row]:
+    """The rows of these questions in their order; the target is closed at the end."""
+
+    async def gather() -> list[Row]:
+        try:
+            loop = evaluate(asked, target, concurrency=concurrency, timeout=timeout)
+            return [row async for row in loop]
+        finally:
+            await target.aclose()  # type: ignore[attr-defined]
+
+    return sorted(asyncio.run(gather()), key=lambda row: row.position)
+
+
+def failures(found: list[Row]) -> list[str | None]:
+    return [str(row.failure) if row.failure else None for row in found]
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("os._exit(0)", "ended with exit code 0"),
+        ("os._exit(7)", "ended with exit code 7"),
+        ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        ("os.abort()", "was ended by SIGABRT"),
+        ("ctypes.string_at(0)", "was ended by SIGSEGV"),
+        ("threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
+        ("os.closerange(3, 256); time.sleep(30)", ""),
+    ],
+)
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, written: Write) -> None:
+    """However a function ends its process, its question has failed, another process answers the others."""
+    module = written(
+        f"""
+        import asyncio, ctypes, os, threading, time
+
+        {kind} ask(question):
+            if question == "bad":
+                {end}
+            return good(question)
+        """
+    )
+    target = open_target(f"python:{module}:ask")
+    found = rows(target, questions(4))
+    said = failures(found)
+    assert said[0] is said[2] is said[3] is None
+    assert said[1] is not None
+    assert said[1].startswith(f"target_error: ProcessEndedError: its process {how}")
+    assert [row.scores.get("hit") for row in found] == [1.0, None, 1.0, 1.0]
+    assert target.notes[0].startswith(f"the process of python target `{module}:ask` ended 1 time: {how}")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "asyncio.get_running_loop().stop()",
+        "asyncio.get_running_loop()._ready.clear()",
+        "asyncio.get_running_loop().close()",
+        "[task.cancel() for task in asyncio.all_tasks() if task is not asyncio.current_task()]",
+        "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
+        "json.loads = json.dumps = builtins.open = time.time = time.monotonic = None",
+        "sys.setrecursionlimit(60)",
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
+        "os.setuid(65534)",
+        "os.chdir('/'); os.umask(0o777)",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.alarm(1)",
+        "sys.stdout.close(); sys.stderr.close()",
+        "sys.path.clear(); sys.modules.clear()",
+        "threading.excepthook = sys.excepthook = None",
+        "gc.disable(); sys.settrace(lambda *_: 1 / 0)",
+    ],
+)
+def test_what_a_function_does_to_its_process_stays_there(deed: str, written: Write, tmp_path: Path) -> None:
+    """Patches, limits and rights of the function's process change nothing here; every question has its row."""
+    if deed == "os.setuid(65534)" and os.geteuid() != 0:
+        pytest.skip("only root may change its user")
+    module = written(
+        f"""
+        import asyncio, builtins, gc, json, os, resource, signal, sys, threading, time
+
+        async def ask(question):
+            if question == "bad":
+                {deed}
+            return good(question)
+        """
+    )
+    before = (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
+    found = rows(open_target(f"python:{module}:ask"), questions(4), timeout=2)
+    assert [row.question.id for row in found] == ["0", "1", "2", "3"]
+    assert found[0].scores["hit"] == 1.0
+    assert all(row.failure is not None or row.scores["hit"] == 1.0 for row in found)
+    assert before == (Path.cwd(), sys.getrecursionlimit(), json.loads, time.time, os.geteuid())
+
+
+def test_a_function_cannot_alter_what_is_expected(written: Write) -> None:
+    """A function gets a copy of the question: what it alters there is no expectation of ours."""
+    module = written(
+        """
+        from evaltrack.records import Question
+
+        def ask(question: Question):
+            question.__dict__["expected_chunks"] = ("mine",)
+            question.metadata["x"] = "mine"
+            return {"answer": question.expected_answer, "sources": ["mine"]}
+        """
+    )
+    for in_process in ("true", "false"):
+        asked = questions(1)
+        target = open_target(f"python:{module}:ask", {"in_process": in_process})
+        loop = evaluate(asked, target)
+        (row,) = asyncio.run(_all(loop, target))
+        assert row.scores["recall_at_k"] == 0.0
+        assert row.question.expected_chunks == ("a",)
+        assert row.question.metadata == {}
+
+
+async def _all(loop: AsyncGenerator[Row], target: Target) -> list[Row]:
+    found = [row async for row in loop]
+    if close := getattr(target, "aclose", None):
+        await close()
+    return found
+
+
+def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -> None:
+    """A coroutine that cannot be cancelled is left behind at its deadline, and ends with its process."""
+    module = written(
+        """
+        import asyncio
+
+        async def ask(question):
+            while question == "bad":
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    pass
+            return good(question)
+        """
+    )
+    start = time.monotonic()
+    found = rows(open_target(f"python:{module}:ask"), questions(3), timeout=0.5)
+    assert failures(found) == [None, "target_timeout: no response within 0.5 s", None]
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "[task.cancel() for task in asyncio.all_tasks()]; await asyncio.sleep(60)",
+        "asyncio.current_task().cancel(); await asyncio.sleep(60)",
+        "asyncio.get_running_loop().stop()",
+        "raise SystemExit(0)",
+        "raise KeyboardInterrupt",
+        "asyncio.get_running_loop().set_task_factory(lambda loop, work: 1 / 0)",
+        "time.sleep(2)",
+        """while True:
+                    try:
+                        await asyncio.sleep(60)
+                    except asyncio.CancelledError:
+                        pass""",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # tasks that it leaves behind
+def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Write) -> None:
+    """What it does to its event loop and the tasks in it, or to its own cancellation, ends no evaluation."""
+    module = written(
+        f"""
+        import asyncio, time
+
+        async def ask(question):
+            if question == "bad":
+                {deed}
+            return good(question)
+        """
+    )
+    target = open_target(f"python:{module}:ask", {"in_process": "true"})
+    found = asyncio.run(_all(evaluate(questions(3), target, concurrency=1, timeout=1), target))
+    assert sorted(row.question.id for row in found) == ["0", "1", "2"]
+    assert failures(sorted(found, key=lambda row: row.position))[0] is None
+    del target
+    gc.collect()
+
+
+def test_an_event_loop_that_is_held_up_is_ended(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A coroutine that blocks its event loop is late, and its process is killed: the next question has another."""
+    monkeypatch.setattr("evaltrack.targets.child.calls.UNHEARD_SECONDS", 0.2)
+    module = written(
+        """
+        import time
+
+        async def ask(question):
+            if question == "bad":
+                time.sleep(600)
+            return good(question)
+        """
+    )
+    target = open_target(f"python:{module}:ask")
+    found = rows(target, questions(12), timeout=0.5)
+    said = failures(found)
+    assert said[0] is None
+    assert said[1] == "target_timeout: no response within 0.5 s"
+    assert said[-1] is None
+    assert target.notes == [  # type: ignore[attr-defined]
+        f"the process of python target `{module}:ask` ended 1 time: was held up, and was killed (1x)"
+    ]
+
+
+def test_threads_that_hang_are_left_behind_with_their_process(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sync function that hangs again and again does not fill its process with threads: another takes its place."""
+    monkeypatch.setattr("evaltrack.targets.child.pool.MOST_CANCELLED", 3)
+    module = written(
+        """
+        import os, threading
+
+        def ask(question):
+            if "hang" in question:
+                threading.Event().wait()
+            return {"answer": f"{os.getpid()} {threading.active_count()}", "sources": ["a"]}
+        """
+    )
+    texts = ["first", *(f"hang {n}" for n in range(3)), "last"]
+    asked = [Question(id=text, question=text, domain="d", expected_chunks=("a",)) for text in texts]
+    found = rows(open_target(f"python:{module}:ask"), asked, timeout=0.2)
+    first, *_, last = [row.response.answer or "" if row.response else "" for row in found]
+    assert first.split()[0] != last.split()[0]
+    assert int(last.split()[1]) <= int(first.split()[1])
+
+
+def test_memory_is_bounded(written: Write) -> None:
+    """What takes more memory than a process may have is an error of its question."""
+    module = written(
+        """
+        def ask(question):
+            if question == "bad":
+                return "x" * len(bytearray(4 << 30))
+            return good(question)
+        """
+    )
+    found = rows(open_target(f"python:{module}:ask?memory=1GiB"), questions(3))
+    assert failures(found) == [None, "target_error: MemoryError: ", None]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("'x' * 50_000_000", "is 50,000,000 characters long; return at most 16,777,216"),
+        ("['a'] * 100_000", "sources: has 100,000 items; return at most 10,000"),
+        ("{'tool_calls': [{'name': 't', 'arguments': {'x': 'y' * 150_000_000}}]}", "return at most 134,217,728"),
+    ],
+)
+def test_what_it_returns_is_bounded(returned: str, message: str, written: Write) -> None:
+    """A response that is too long is refused in the process of the function: its row names the bound."""
+    module = written(f"def ask(question):\n    return {returned} if question == 'bad' else good(question)")
+    found = rows(open_target(f"python:{module}:ask"), questions(3))
+    assert failures(found)[0] is failures(found)[2] is None
+    said = failures(found)[1] or ""
+    assert said.startswith("target_invalid: what the target returned ")
+    assert said.endswith(message)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "b'x' * 100",
+        "b'R' + bytes(8) + b'\\xff' * 4",
+        "b'R' + b'\\1' * 8 + b'\\0\\0\\1\\0'",
+        "b'R' + (2).to_bytes(8, 'big') + (2).to_bytes(4, 'big') + b'{]'",
+        "b'E' + (2).to_bytes(8, 'big') + (2).to_bytes(4, 'big') + b'{]'",
+    ],
+)
+def test_garbage_on_the_socket_ends_no_evaluation(garbage: str, written: Write) -> None:
+    """A function that writes into every open socket has its questions fail, or finds no reader, and nothing else."""
+    module = written(
+        f"""
+        import os, stat
+
+        def ask(question):
+            for number in range(3, 64) if question == "bad" else ():
+                try:
+                    if stat.S_ISSOCK(os.fstat(number).st_mode):
+                        os.write(number, {garbage})
+                except OSError:
+                    pass
+            return good(question)
+        """
+    )
+    found = rows(open_target(f"python:{module}:ask"), questions(4), timeout=5)
+    assert [row.question.id for row in found] == ["0", "1", "2", "3"]
+    assert failures(found)[0] is None
+    assert failures(found)[3] is None
+
+
+def test_after_many_ends_in_vain_none_is_started(written: Write) -> None:
+    """A function that ends its process at every question does not cost the start of a process at each."""
+    module = written("import os\n\ndef ask(question):\n    os._exit(5)")
+    found = rows(open_target(f"python:{module}:ask"), questions(14))
+    said = [text or "" for text in failures(found)]
+    assert all("its process ended with exit code 5" in text for text in said)
+    assert said[-1].endswith("its process ended with exit code 5, 10 times in a row without an answer")
+
+
+def test_processes_that_it_leaves_behind_are_ended(written: Write, tmp_path: Path) -> None:
+    """What a function started ends with its process, also where that was killed."""
+    module = written(
+        """
+        import os, pathlib, subprocess
+
+        def ask(question):
+            child = subprocess.Popen(["sleep", "600"])
+            pathlib.Path(f"{question}.pid").write_text(str(child.pid))
+            if question == "bad":
+                os._exit(1)
+            return good(question)
+        """
+    )
+    rows(open_target(f"python:{module}:ask"), questions(3))
+    for text in ("good 0", "bad", "good 2"):
+        assert not _runs(int((tmp_path / f"{text}.pid").read_text()))
+
+
+def _runs(process: int) -> bool:
+    """Whether a process runs, given a second to end."""
+    for _ in range(20):
+        with suppress(OSError):
+            if "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]:
+                time.sleep(0.05)
+                continue
+        return False
+    return True
+
+
+def test_a_forked_copy_that_lives_on_holds_up_nobody(written: Write) -> None:
+    """Where a forked copy holds the socket open, the end of the function's process is seen all the same."""
+    module = written(
+        """
+        import os, time
+
+        def ask(question):
+            if question == "bad":
+                if os.fork() == 0:
+                    os.setsid()
+                    time.sleep(20)
+                    os._exit(0)
+                os._exit(9)
+            return good(question)
+        """
+    )
+    start = time.monotonic()
+    said = failures(rows(open_target(f"python:{module}:ask"), questions(3)))
+    assert said[0] is said[2] is None
+    assert (said[1] or "").startswith("target_error: ProcessEndedError: its process ended with exit code 9")
+    assert time.monotonic() - start < 15
+
+
+def test_its_processes_end_with_the_evaluation(written: Write, tmp_path: Path) -> None:
+    """A program that is killed leaves no process of its function behind, not even one that is held up for ever."""
+    module = written(
+        """
+        import os, pathlib, time
+
+        async def ask(question):
+            pathlib.Path("pid").write_text(str(os.getpid()))
+            time.sleep(600)
+        """
+    )
+    code = f"""
+import asyncio
+from evaltrack.records import Question
+from evaltrack.targets import open_target
+asyncio.run(open_target("python:{module}:ask")(Question(id=1, question="Why?", domain="d"), 5))
+"""
+    root = str(Path(__file__).parent.parent.parent)
+    program = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": f"{root}:{tmp_path}"})
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text()):
+        assert program.poll() is None
+        time.sleep(0.05)
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    assert not _runs(int(pid.read_text()))
+
+
+def test_workers_share_the_questions(written: Write) -> None:
+    """Several processes answer side by side, and the end of one leaves the others alone."""
+    module = written(
+        """
+        import os, time
+
+        def ask(question):
+            time.sleep(0.05)
+            if question == "bad":
+                os._exit(1)
+            return {"answer": str(os.getpid()), "sources": ["a"]}
+        """
+    )
+    found = rows(open_target(f"python:{module}:ask", {"workers": "3"}), questions(12), concurrency=3)
+    assert sum(row.failure is not None for row in found) == 1
+    assert len({row.response.answer for row in found if row.response}) >= 2
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import os\nos._exit(0)", "its process ended with exit code 0"),
+        ("import ctypes\nctypes.string_at(0)", "its process was ended by SIGSEGV"),
+        ("raise SystemExit(0)", "cannot be imported: SystemExit: 0"),
+        ("def ask(): pass", "must take (question, k) or (question)"),
+    ],
+)
+def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str, message: str, written: Write) -> None:
+    """A module that ends its process when it is imported is an error of usage."""
+    module = written(code)
+    with pytest.raises(UsageError) as caught:
+        open_target(f"python:{module}:ask")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("python target")
+
+
+def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> None:
+    """A judge's function has a process of its own, too."""
+    module = written(
+        """
+        import os
+
+        def judge(question, response):
+            if question.question == "bad":
+                os._exit(0)
+            return {"overall_score": 1.0, "reasoning": "good"}
+        """
+    )
+
+    async def gather() -> list[Row]:
+        judge = open_judge(f"{module}:judge", concurrency=1, cache=None)
+        target = open_target(f"python:{module}:good")
+        try:
+            return [row async for row in evaluate(questions(3), target, judges=[judge], concurrency=1)]
+        finally:
+            await target.aclose()  # type: ignore[attr-defined]
+            await judge.aclose()  # type: ignore[attr-defined]
+
+    found = sorted(asyncio.run(gather()), key=lambda row: row.position)
+    assert failures(found) == [None, "judge_error: ProcessEndedError: its process ended with exit code 0", None]
+    assert [len(row.verdicts) for row in found] == [1, 0, 1]
+
+
+def test_a_run_whose_function_exits_is_finished_and_counts_the_error(
+    written: Write, tmp_path: Path, store_uri: str
+) -> None:
+    """The run of a function that calls `os._exit(0)` ends FINISHED with the error, not RUNNING with exit code 0."""
+    import mlflow
+
+    module = written(
+        """
+        import os
+
+        def ask(question):
+            if question == "bad":
+                os._exit(0)
+            return good(question)
+        """
+    )
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text("\n".join(q.model_dump_json(exclude={"domain"}, exclude_none=True) for q in questions(3)))
+    options: dict[str, Any] = {"judge": "none", "tracking_uri": store_uri, "traces": "off", "workers": 2}
+    result = run_eval(golden, target=f"python:{module}:ask", **options, target_memory="2GB")
+    run = mlflow.MlflowClient(store_uri).get_run(result.run_id)
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics["num_errors"] >= 1
+    assert run.data.params["workers"] == "2"
+    assert run.data.params["target_memory"] == "2GB"
+    assert any("ended 1 time: ended with exit code 0 (1x)" in note for note in result.notes)
