@@ -117,6 +117,11 @@ def test_the_server_stays_small(
             assert page.status in (200, 404, 409)
             assert "fault of evaltrack" not in page.text
     assert peak_mb(group) < 1.3 * before
+    client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, bombs / "wide_texts.parquet", None)[ROWS_TAG])
+    client.set_terminated(run.run_id, end_time=10)
+    changed = browser.get("run", **query)
+    assert changed.status == 404
+    assert f"per_question.parquet of run {run.run_id} was changed after the run" in changed.text
 
 
 SPOILT: list[dict[str, object]] = [
