@@ -10,6 +10,7 @@
     │   └── ServerRefusesError  2   a model's server refuses key, access or model
     └── InconclusiveError       3   the work cannot be finished or trusted
         ├── TrackingError       3   the MLflow store is out of reach, or lost rows
+        │   └── RowsError       3   a file of rows is damaged, changed, or of a newer version
         ├── NothingMeasuredError 3  no question could be measured
         ├── NotComparableError  3   two runs measured different things
         ├── AccessLostError     3   a model's server refuses what it gave before

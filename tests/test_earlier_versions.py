@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
-from evaltrack.api.compare_sides import side_of_file, side_of_table
+from evaltrack.api.compare_sides import side_of_table
+from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.engine import compare
 from evaltrack.report.run.stored_summary import read_summary
 

@@ -29,7 +29,7 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
     store = connect(tracking_uri)
     run = named_evaluation(store, run_id)
     columns = ["id", "passed", "tier", "hard_fails"]
-    row = next((row for row in read_rows(store, run.run_id, columns) if row["id"] == question_id), None)
+    row = next((row for row in read_rows(store, run, columns) if row["id"] == question_id), None)
     if row is None:
         raise UsageError(f"run {run_id} has no question `{question_id}`")
     if row["passed"] is None:

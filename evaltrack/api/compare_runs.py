@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from evaltrack.api.compare_context import judge_known
-from evaltrack.api.compare_sides import choose_runs, side_of_file, side_of_run
+from evaltrack.api.compare_sides import choose_runs, side_of_run
 from evaltrack.api.local_commands import Named
 from evaltrack.api.question_records import no_records, question_records
 from evaltrack.api.repeat_flips import RepeatFlips, asking_again
+from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import AskAgain, compare
 from evaltrack.compare.gate import Gate, GateKind, parse_drops

@@ -1,41 +1,35 @@
-"""The two sides of a comparison, from MLflow or from a saved file, and the choice of which runs they are."""
+"""The two sides of a comparison, as MLflow holds them, and the choice of which runs they are."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.records import Signature
-from evaltrack.records.base import Count
-from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
-from evaltrack.rows.reader import count_rows, read_columns, read_groups, read_table
+from evaltrack.rows.reader import check_rows, read_columns, read_groups, read_table
+from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.table import FlatRow, schema, without_texts
 from evaltrack.scoring.metrics import BY_METRIC
-from evaltrack.tracking.baselines import get_baseline, list_baselines
+from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines
+from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import (
     EvaluationRun,
     fetch_rows,
     fetch_trials,
-    find_evaluation,
     named_evaluation,
     newest_broken,
     newest_evaluation,
 )
-from evaltrack.tracking.store import Store, choose_experiment
+from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +59,7 @@ def choose_runs(
     if run_id:
         candidate: EvaluationRun | None = named_evaluation(store, run_id)
     else:
-        where = named.experiment_id if named else choose_experiment(store, experiment).experiment_id
+        where = named.experiment_id if named else experiment_to_read(store, experiment).experiment_id
         if not (named or golden or baseline_is_file):
             _check_one_set(store, where)
         golden, but = (named.signature.golden, named.run_id) if named else (golden, "")
@@ -119,7 +113,7 @@ def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
     if found is None:
         cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
-    return find_evaluation(store, found.run_id)
+    return baseline_run(store, found)
 
 
 def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
@@ -130,15 +124,17 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
     """
     local = folder / run.run_id
     local.mkdir(exist_ok=True)
-    side = side_of_table(info_of_run(store, run), fetch_rows(store, run.run_id, local))
-    return replace(side, trials=partial(_trials, store, run.run_id, local))
+    side = side_of_table(info_of_run(store, run), fetch_rows(store, run, local))
+    return replace(side, trials=partial(_trials, store, run, local))
 
 
-def _trials(store: Store, run_id: str, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
+def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
     """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
     found: dict[str, list[FlatRow]] = {}
     with suppress(TrackingError):
-        for row in read_table(fetch_trials(store, run_id, folder), ids=ids):
+        path = fetch_trials(store, run, folder)
+        check_rows(path, by_trial=True)
+        for row in read_table(path, ids=ids):
             found.setdefault(row["id"], []).append(without_texts(row))
         return found
     return {}
@@ -155,6 +151,7 @@ def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
         num_errors=run.num_errors,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
+        means={name: value for name, value in run.means.items() if name in GROUP_METRICS},
     )
 
 
@@ -164,19 +161,39 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     Raises:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
     """
-    held = count_rows(path)
-    if info.num_questions and held != info.num_questions:
-        told = f"holds {held:,} rows, and the run says that it asked {info.num_questions:,} questions"
-        raise TrackingError(f"{path.name} of run {info.run_id} is damaged: it {told}; evaluate again")
+    whose = partial(rows_of_run, info.run_id)
 
     def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
-        return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
+        with whose():
+            return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
 
     def slim(ids: Collection[str]) -> Mapping[str, FlatRow]:
-        return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
+        with whose():
+            return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
 
-    frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
-    return Side(info, frame, rows, slim, partial(_brief, path))
+    def brief(ids: Collection[str]) -> Iterator[FlatRow]:
+        with whose():
+            yield from _brief(path, ids)
+
+    with whose():
+        check_rows(path, info.num_questions)
+        frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+        if name := other_mean(frame, info.means):
+            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
+    return Side(info, frame, rows, slim, brief)
+
+
+SAME_MEAN = 1e-6
+"""Means of the same values that differ by less are the same."""
+
+
+def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
+    """The first of these metrics that is not the mean of its column; None where all are."""
+    for name, value in means.items():
+        column = BY_METRIC[name].name
+        if column not in frame or not abs(frame[column].mean() - value) <= SAME_MEAN:
+            return name
+    return None
 
 
 BRIEF_COLUMNS = [
@@ -191,78 +208,12 @@ def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
     return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
 
 
-SAME_MEAN = 1e-6
-"""Means of the same values that differ by less are the same."""
-
-
-class _Totals(BaseModel):
-    """What a saved run says of its questions, as far as it is shown."""
-
-    model_config = ConfigDict(strict=True)
-
-    num_questions: Count | None = None
-    num_errors: Count = 0
-
-
-def side_of_file(path: Path) -> Side:
-    """A saved `evaltrack run --output json` as one side.
-
-    Raises:
-        UsageError: it cannot be read, or is no such file.
-    """
-    import pyarrow as pa
-
-    try:
-        saved = _saved(path)
-        signature = Signature.model_validate(saved["signature"])
-        rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
-        asked = len(rows) if totals.num_questions is None else totals.num_questions
-        info = RunInfo(None, path.name, signature, None, asked, totals.num_errors)
-        _check_saved(path, saved, info, rows)
-        return side_of_rows(info, [_packed(row) for row in rows])
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except RecursionError:
-        raise UsageError(f"{path}: is damaged: it is nested too deep") from None
-    except (ValueError, KeyError, TypeError, OverflowError, ValidationError, pa.ArrowException) as error:
-        raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
-
-
-def _saved(path: Path) -> dict[str, Any]:
-    """The object in a file that `evaltrack run` wrote."""
-    try:
-        saved: Any = json.loads(path.read_bytes())
-    except ValueError:
-        saved = None
-    if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > baseline.json")
-    return saved
-
-
-def _check_saved(path: Path, saved: Mapping[str, Any], info: RunInfo, rows: Sequence[FlatRow]) -> None:
-    """Refuse a saved run whose rows are not those that it says it holds, or do not give its means."""
-    if len(rows) != info.num_questions:
-        said = f"it holds {len(rows):,} rows, and says that it asked {info.num_questions:,} questions"
-        raise UsageError(f"{path}: is damaged: {said}; save it again")
-    for name in saved.get("metrics", {}).keys() & set(GROUP_METRICS):
-        values = [value for row in rows if (value := row.get(BY_METRIC[name].name)) is not None]
-        mean = fsum(values) / len(values) if values else None
-        if mean is None or abs(mean - saved["metrics"][name]) > SAME_MEAN:
-            raise UsageError(f"{path}: is damaged: the mean of its rows is not its {name}; save it again")
-
-
-def _list_of_objects(rows: object) -> list[dict[str, Any]]:
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
-        raise TypeError("`rows` is no list of objects with an `id`")
-    return rows
-
-
-def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
-    """Rows held in memory as one side."""
+def side_of_rows(info: RunInfo, rows: list[FlatRow], table: pa.Table | None = None) -> Side:
+    """Rows held in memory as one side; `table` holds the same, where there is one."""
     import pyarrow as pa
 
     held = {row["id"]: row for row in rows}
-    table = pa.Table.from_pylist(rows, schema=schema())
+    table = table or pa.Table.from_pylist(rows, schema=schema())
     return Side(
         info,
         _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
@@ -270,12 +221,6 @@ def side_of_rows(info: RunInfo, rows: list[FlatRow]) -> Side:
         slim=lambda ids: {key: without_texts(held[key]) for key in ids if key in held},
         brief=lambda ids: [without_texts(row) for row in rows if row["id"] in ids],
     )
-
-
-def _packed(row: dict[str, Any]) -> FlatRow:
-    """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
-    reasons = row.get("unmeasured")
-    return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}
 
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:

@@ -33,7 +33,7 @@ from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.reader import read_rows
+from evaltrack.tracking.reader import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect, impatient
 from evaltrack.tracking.writer import RunWriter
@@ -219,7 +219,7 @@ class _Evaluation:
             missed=tuple(kept.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
-            read_rows=partial(read_rows, self.store, run.run_id),
+            read_rows=partial(read_rows_of, self.store, run.run_id),
         )
         others = filter(None, (*found, left_out_words(made, held=run.held)))
         return replace(made, notes=(*made.notes, *others))

@@ -226,7 +226,7 @@ def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
     run = named_evaluation(store, run_id)
-    rows = read_rows(store, run.run_id, ["id", "digest", "answer", "error", "verdicts"])
+    rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
     found = {row["id"]: row for row in rows if row["verdicts"] and not row["error"]}
     if not found:
         raise UsageError(f"run {run_id} holds no verdict; evaluate with --judge first")

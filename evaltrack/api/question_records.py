@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from evaltrack.compare.scatter import Record
 from evaltrack.errors import TrackingError
-from evaltrack.rows.reader import read_table
 from evaltrack.rows.table import FlatRow
-from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, fetch_rows
+from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
 EARLIER_RUNS = 20
@@ -32,13 +29,13 @@ def question_records(store: Store, baseline: EvaluationRun, ids: Sequence[str]) 
     """
     digests: dict[str, str] = {}
     failed, times = Counter[str](), Counter[str]()
-    for row in _rows(store, baseline, ids):
+    for row in read_rows(store, baseline, COLUMNS, set(ids)):
         digests[row["id"]] = row["digest"]
         if row["trials"]:
             _count(row, failed, times)
     for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
         with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
-            for row in _rows(store, run, ids):
+            for row in read_rows(store, run, COLUMNS, set(ids)):
                 if digests.get(row["id"]) == row["digest"]:
                     _count(row, failed, times)
     return {key: Record(failed[key], times[key]) for key in ids if times[key]}
@@ -51,11 +48,6 @@ def _count(row: FlatRow, failed: Counter[str], times: Counter[str]) -> None:
     elif row["passed"] is not None:
         times[row["id"]] += 1
         failed[row["id"]] += not row["passed"]
-
-
-def _rows(store: Store, run: EvaluationRun, ids: Sequence[str]) -> Iterator[FlatRow]:
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        yield from read_table(fetch_rows(store, run.run_id, Path(folder)), COLUMNS, set(ids))
 
 
 def no_records(_ids: Sequence[str]) -> Mapping[str, Record]:

@@ -64,7 +64,7 @@ def replay_judge(
     named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
     settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
-    rows = {row["id"]: row for row in read_rows(store, run.run_id)}
+    rows = {row["id"]: row for row in read_rows(store, run)}
     judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")

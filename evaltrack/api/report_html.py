@@ -19,7 +19,8 @@ from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import SHARES, Around, run_html
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
-from evaltrack.rows.reader import count_rows, read_table
+from evaltrack.rows.reader import check_rows, count_rows, read_table
+from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.table import FlatRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.history import run_history
@@ -72,7 +73,7 @@ def report_html(
     run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-        rows = fetch_rows(store, run.run_id, Path(folder))
+        rows = fetch_rows(store, run, Path(folder))
         return run_page(info_of_run(store, run), stored, rows, around_run(store, run))
 
 
@@ -97,8 +98,10 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     Raises:
         TrackingError: the rows are damaged.
     """
-    result = _result(stored, run.run_id or "", run.link, None, partial(read_table, rows))
-    return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
+    with rows_of_run(run.run_id):
+        check_rows(rows, run.num_questions)
+        result = _result(stored, run.run_id or "", run.link, None, partial(read_table, rows))
+        return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
 def stored_result(store: Store, run: EvaluationRun) -> RunResult:
@@ -109,7 +112,7 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     """
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
-    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run.run_id)
+    link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run)
     return _result(stored, run.run_id, link, store.serve_command, rows)
 
 

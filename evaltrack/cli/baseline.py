@@ -51,10 +51,10 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
 @EXPERIMENT
 @OUTPUT
 def show(golden: str, experiment: str, output: str) -> None:
-    """Show the baseline of the golden set GOLDEN (its name, as travel)."""
+    """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 where its run is gone."""
     from evaltrack.errors import UsageError
     from evaltrack.golden.reader import golden_name
-    from evaltrack.tracking.baselines import get_baseline
+    from evaltrack.tracking.baselines import baseline_run, get_baseline
 
     store, experiment_id = _where(experiment)
     golden = golden_name(golden)
@@ -62,6 +62,7 @@ def show(golden: str, experiment: str, output: str) -> None:
     if found is None:
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
     _print([found], output)
+    baseline_run(store, found)
 
 
 @baseline.command("list")
@@ -100,10 +101,11 @@ def clear(golden: str, experiment: str) -> None:
 
 
 def _where(experiment: str) -> tuple[Store, str]:
-    from evaltrack.tracking.store import choose_experiment, connect
+    from evaltrack.tracking.naming import experiment_to_read
+    from evaltrack.tracking.store import connect
 
     store = connect()
-    return store, choose_experiment(store, experiment or None).experiment_id
+    return store, experiment_to_read(store, experiment or None).experiment_id
 
 
 def _print(found: list[Baseline], output: str) -> None:

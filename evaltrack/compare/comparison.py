@@ -49,7 +49,8 @@ Verdict = Literal["ok", "regression", "unknown"]
 class RunInfo:
     """One side of a comparison. `run_id` is None for a saved file.
 
-    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there.
+    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there. `means` are those that
+    the run logged, which its rows must give.
     """
 
     run_id: str | None
@@ -60,6 +61,7 @@ class RunInfo:
     num_errors: int = 0
     traces: Traced = "off"
     trace_link: str | None = None
+    means: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

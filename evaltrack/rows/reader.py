@@ -8,13 +8,14 @@ becomes Python.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.errors import TrackingError
+from evaltrack.rows.columns import check_columns, check_types, check_version, paths_of, text_paths
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
+from evaltrack.rows.rows_error import RowsError, damaged
 from evaltrack.rows.table import GROUP_BYTES, FlatRow, schema
+from evaltrack.rows.values import LARGEST, UNBOUNDED, check_ids, check_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,11 +34,6 @@ LIMIT = 8 * GROUP_BYTES
 TEXT_LIMIT = 200_000
 """Characters kept of any one text."""
 
-LARGEST = 1e15
-"""Above this no score of evaltrack can be."""
-
-NEVER_EMPTY = ("id", "question", "domain", "digest")
-
 AT_ONCE = 200
 """Rows that become Python together."""
 
@@ -51,11 +47,32 @@ def count_rows(path: Path) -> int:
     return sum(group.rows for group in _claimed(path))
 
 
+def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None:
+    """Check what holds of a file as a whole: its version, columns and types, how many rows, none of them twice.
+
+    The values are checked as they are read. `num_rows` is how many questions the run says that it asked, 0 if it does
+    not say; `by_trial`: there is one row for each trial of a question.
+
+    Raises:
+        TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
+    """
+    columns = ["id", "trial"] if by_trial else ["id"]
+    with _Table(path) as table:
+        held = sum(group.rows for group in table.groups)
+        try:
+            check_columns(table.paths)
+            if num_rows and held != num_rows:
+                raise DamagedError(f"it holds {held:,} rows, and the run says that it asked {num_rows:,} questions")
+            check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
+        except DamagedError as error:
+            raise _damaged(path, str(error)) from None
+
+
 def read_table(path: Path, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
     """The rows of a Parquet file as dicts, streamed; with `ids` those rows alone, which costs little for the others.
 
-    A column that the file lacks, as one of an older version does, is null in every row; numbers that are not finite
-    are null, and texts longer than `TEXT_LIMIT` are cut.
+    A column that the file lacks, as one of an older version does, is null in every row; texts longer than `TEXT_LIMIT`
+    are cut.
 
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
@@ -149,19 +166,24 @@ class _Table:
         import pyarrow.parquet as pq
 
         try:
-            return pq.ParquetFile(self._path, read_dictionary=[p for p in _text_paths() if p in self._columns])
+            return pq.ParquetFile(self._path, read_dictionary=[p for p in text_paths() if p in self._columns])
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise _damaged(self._path, type(error).__name__) from None
 
     def _check_types(self) -> None:
         there = self._file.schema_arrow
-        if len(set(there.names)) < len(there.names):
-            raise _damaged(self._path, "two of its columns have one name")
-        if self._file.num_row_groups != len(self.groups) or "id" not in there.names:
-            raise _damaged(self._path, "it has no column `id`")
-        for field in there:
-            if field.name in schema().names and not _same_type(field.type, schema().field(field.name).type):
-                raise _damaged(self._path, f"column `{field.name[:80]}` is of another type: {field.type!s:.80}")
+        check_version(self._path.name, there.metadata)
+        try:
+            check_types(there)
+        except DamagedError as error:
+            raise _damaged(self._path, str(error)) from None
+        if self._file.num_row_groups != len(self.groups):
+            raise _damaged(self._path, "its footer claims other parts than it has")
+
+    @property
+    def paths(self) -> set[str]:
+        """The columns and the fields of their objects."""
+        return set(paths_of(self._file.schema_arrow))
 
     @property
     def names(self) -> set[str]:
@@ -169,9 +191,8 @@ class _Table:
         return set(self._file.schema_arrow.names)
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
-        """One row group, measured, with plain texts and finite numbers."""
+        """One row group, measured, with plain texts and values that an evaluation can hold."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         there = self._file.schema_arrow.names
         wanted = [name for name in columns or schema().names if name.partition(".")[0] in there]
@@ -181,11 +202,11 @@ class _Table:
             size = sum(_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise _damaged(self._path, f"{table.num_rows:,} of its rows hold {size:,} bytes")
-            sound = pa.table({name: _sound(table[name]) for name in table.column_names})
+            sound = pa.table({name: _sound(name, table[name]) for name in table.column_names})
             sound.validate(full=True)  # texts that are no UTF-8
-            for name in set(NEVER_EMPTY).intersection(sound.column_names):
-                if sound[name].null_count or pc.any(pc.equal(sound[name], "")).as_py():
-                    raise _damaged(self._path, f"column `{name}` is empty in some rows")
+            check_values(sound)
+        except DamagedError as error:
+            raise _damaged(self._path, str(error)) from None
         except (OSError, ValueError, pa.ArrowException) as error:
             raise _damaged(self._path, type(error).__name__) from None
         return sound
@@ -207,44 +228,6 @@ class _Table:
             raise _damaged(self._path, f"{group.rows:,} of its rows claim {size:,} bytes")
 
 
-@cache
-def _text_paths() -> list[str]:
-    """The columns of texts, inside of lists too, by their paths in a Parquet file."""
-    import pyarrow as pa
-
-    paths = []
-
-    def look(path: str, kind: pa.DataType) -> None:
-        if pa.types.is_string(kind):
-            paths.append(path)
-        elif pa.types.is_list(kind):
-            look(f"{path}.list.element", kind.value_type)
-        elif pa.types.is_struct(kind):
-            for index in range(kind.num_fields):
-                look(f"{path}.{kind.field(index).name}", kind.field(index).type)
-
-    for field in schema():
-        look(field.name, field.type)
-    return paths
-
-
-def _same_type(there: pa.DataType, expected: pa.DataType) -> bool:
-    """Whether a column is of its type; texts are read as dictionaries, and a struct of before may lack a field."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(there):
-        there = there.value_type
-    if pa.types.is_list(expected):
-        return pa.types.is_list(there) and _same_type(there.value_type, expected.value_type)
-    if pa.types.is_struct(expected):
-        if not pa.types.is_struct(there):
-            return False
-        fields = {field.name: field.type for field in map(expected.field, range(expected.num_fields))}
-        others = map(there.field, range(there.num_fields))
-        return all(_same_type(field.type, fields[field.name]) for field in others if field.name in fields)
-    return bool(there == expected)
-
-
 def _size(array: pa.Array) -> int:
     """Bytes of an array once each text stands in it, cut."""
     import pyarrow as pa
@@ -261,15 +244,15 @@ def _size(array: pa.Array) -> int:
     return int(array.nbytes)
 
 
-def _sound(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _sound(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
-    chunks = [_plain(chunk) for chunk in column.chunks]
+    chunks = [_plain(name, chunk) for chunk in column.chunks]
     return pa.chunked_array(chunks, type=chunks[0].type if chunks else column.type)
 
 
-def _plain(array: pa.Array) -> Any:
-    """The array with plain texts of at most `TEXT_LIMIT` characters, and null for numbers that none of ours can be."""
+def _plain(name: str, array: pa.Array) -> Any:
+    """The array with plain texts of at most `TEXT_LIMIT` characters, and null for numbers that tell nothing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -280,17 +263,16 @@ def _plain(array: pa.Array) -> Any:
             texts = pc.utf8_slice_codeunits(texts, 0, TEXT_LIMIT)
         return texts.take(array.indices)
     if pa.types.is_list(array.type):
-        if array.flatten().null_count:
-            raise ValueError("a list holds nothing where something belongs")
-        return pa.ListArray.from_arrays(array.offsets, _plain(array.values), mask=array.is_null())
+        return pa.ListArray.from_arrays(array.offsets, _plain(name, array.values), mask=array.is_null())
     if pa.types.is_struct(array.type):
-        fields = [_plain(array.field(index)) for index in range(array.type.num_fields)]
         names = [array.type.field(index).name for index in range(array.type.num_fields)]
+        fields = [_plain(f"{name}.{each}", array.field(index)) for index, each in enumerate(names)]
         return pa.StructArray.from_arrays(fields, names, mask=array.is_null())
-    if pa.types.is_floating(array.type):
-        return pc.if_else(pc.less_equal(pc.abs(array), LARGEST), array, None)
+    if name in UNBOUNDED:
+        large = pc.and_(pc.greater(pc.abs(array), LARGEST), pc.is_finite(array))
+        return pc.if_else(large, None, array)
     return array
 
 
-def _damaged(path: Path, what: str) -> TrackingError:
-    return TrackingError(f"{path.name} is damaged, or was not written by evaltrack: {what}; evaluate again")
+def _damaged(path: Path, what: str) -> RowsError:
+    return damaged(path.name, what)

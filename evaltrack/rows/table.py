@@ -37,6 +37,12 @@ SOURCE_SIZE = 500
 SOURCE_TEXT_LIMIT = 4000
 """Characters kept of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
 
+ROWS_VERSION = 1
+"""Raised by one when a column changes its meaning or goes; one more column is no other version."""
+
+VERSION_KEY = "evaltrack.rows"
+"""Key of the version in a file's metadata; files of before have none."""
+
 FlatRow = dict[str, Any]
 
 
@@ -189,7 +195,8 @@ class TableWriter:
     def __init__(self, path: Path, k: int, trials: int = 1) -> None:
         import pyarrow.parquet as pq
 
-        self._writer = pq.ParquetWriter(path, schema(), compression="zstd")
+        own = schema().with_metadata({VERSION_KEY: str(ROWS_VERSION)})
+        self._writer = pq.ParquetWriter(path, own, compression="zstd")
         self._k, self._trials = k, trials
         self._next = self._added = 0
         self._waiting: list[tuple[int, int, int, FlatRow]] = []

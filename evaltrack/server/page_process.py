@@ -110,7 +110,11 @@ def _made(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
     return output.read_bytes()
 
 
-_KINDS: dict[str, type[EvaltrackError]] = {"TrackingError": TrackingError, "UsageError": UsageError}
+_KINDS: dict[str, type[EvaltrackError]] = {
+    "TrackingError": TrackingError,
+    "RowsError": TrackingError,
+    "UsageError": UsageError,
+}
 _CURE = "the pages that were logged with the run are among its artifacts in MLflow"
 
 

@@ -128,7 +128,7 @@ class _Views:
         )
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return tuple(fetch_rows(store, run.run_id, _subfolder(folder, run)) for run in (was, now))
+            return tuple(fetch_rows(store, run, _subfolder(folder, run)) for run in (was, now))
 
         return make_response(made_page(job, (was.ended_at, now.ended_at), fetch))
 
@@ -141,13 +141,14 @@ class _Views:
         job = RunJob(info_of_run(store, found), around_run(store, found), _back(found))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found.run_id, folder)
+            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found, folder)
 
         try:
             return make_response(made_page(job, (found.ended_at,), fetch))
-        except TrackingError:
+        except TrackingError as error:
             _log.info("no page of run %s", found.run_id, exc_info=True)
-            abort(404, f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow")
+            lacking = f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow"
+            abort(404, error.message if error.__cause__ is None else lacking)
 
     def baseline(self) -> Any:
         """Make a run the baseline, then show its golden set."""

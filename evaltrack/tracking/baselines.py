@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records.base import Record
-from evaltrack.tracking.reader import EvaluationRun, quoted
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.reader import EvaluationRun, find_evaluation, quoted
+from evaltrack.tracking.store import Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag, user_name
 
 PREFIX = "evaltrack.baseline."
@@ -76,6 +76,25 @@ def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | No
         TrackingError: the store does not answer.
     """
     return next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
+
+
+def baseline_run(store: Store, baseline: Baseline) -> EvaluationRun:
+    """The run that a baseline names.
+
+    Raises:
+        TrackingError: the store does not answer, or the run is deleted or not in it.
+        UsageError: the run is not an evaluation of evaltrack.
+    """
+    try:
+        return find_evaluation(store, baseline.run_id)
+    except TrackingError as error:
+        if not is_missing(error):
+            raise
+        whose, cure = f"baseline of golden set `{baseline.golden}`", "or set another: evaltrack baseline set RUN"
+        if error.__cause__ is None:  # it is there, and deleted: the message says how to restore it
+            raise TrackingError(f"{whose}: {error.message}; {cure}") from None
+        gone = f"run {baseline.run_id} is not in {store.shown}; was it deleted for good, or made in another store?"
+        raise TrackingError(f"{whose}: {gone} Set another: evaltrack baseline set RUN") from None
 
 
 def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:

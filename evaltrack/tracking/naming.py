@@ -1,21 +1,43 @@
-"""Which run a person means: its id, the beginning of its id, or its name."""
+"""Which run a person means: its id, the beginning of its id, or its name; and which experiment."""
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.tracking.store import Store, is_missing, tracking_errors
+from evaltrack.tracking.store import Store, choose_experiment, is_missing, tracking_errors
 from evaltrack.tracking.tags import sound_moment
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Experiment, Run
 
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 LISTED = 10
-"""Runs that a message names at most."""
+"""Runs or experiments that a message names at most."""
+
+
+def experiment_to_read(store: Store, name: str | None) -> Experiment:
+    """The experiment called `name`, or the one MLflow's own settings choose; none is created, as `run` does.
+
+    Raises:
+        UsageError: there is none of that name; the message lists some that there are.
+        TrackingError: it is deleted, or the store does not answer.
+    """
+    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
+    if name is not None:
+        with tracking_errors(f"looking for experiment {name}"):
+            found = store.client.get_experiment_by_name(name)
+            others = [] if found else store.client.search_experiments(max_results=LISTED + 1)
+        if found is None:
+            listed = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
+            more = ", ..." if len(others) > LISTED else ""
+            holds = f"was it renamed? There are {listed}{more}" if others else "it holds none"
+            raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {holds}")
+    return choose_experiment(store, name)
 
 
 def resolve_run(store: Store, named: str) -> str:
@@ -25,7 +47,7 @@ def resolve_run(store: Store, named: str) -> str:
         UsageError: there is none, or several; the message lists those it may be.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    if re.fullmatch(r"[0-9a-f]{32}", named):
+    if RUN_ID.fullmatch(named):
         exact = _with_id(store, named)
         if exact is not None:
             return exact
@@ -39,7 +61,8 @@ def resolve_run(store: Store, named: str) -> str:
         )
     newest = _newest(store)
     cure = f"the newest evaluations are:{_listed(newest)}" if newest else "this store holds no evaluation"
-    raise UsageError(f"there is no MLflow run `{shown_text(named)}` in {store.shown}; {cure}")
+    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(named) else ""
+    raise UsageError(f"there is no MLflow run `{shown_text(named)}` in {store.shown}; {elsewhere}{cure}")
 
 
 def _with_id(store: Store, run_id: str) -> str | None:

@@ -172,13 +172,18 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     with tracking_errors(f"choosing the experiment {name or ''}".strip()):
         if name is None:
-            return store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
-        found = store.client.get_experiment_by_name(name)
-        if found is None:
-            return store.client.get_experiment(store.client.create_experiment(name))
-    if found.lifecycle_stage != "active":
-        raise TrackingError(f"MLflow experiment `{name}` is deleted; restore it or choose another with --experiment")
+            found = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
+        else:
+            there = store.client.get_experiment_by_name(name)
+            found = there or store.client.get_experiment(store.client.create_experiment(name))
+    _check_active(found, ", or choose another with --experiment")
     return found
+
+
+def _check_active(experiment: Experiment, or_else: str = "") -> None:
+    if experiment.lifecycle_stage != "active":
+        cure = f"restore it: mlflow experiments restore --experiment-id {experiment.experiment_id}{or_else}"
+        raise TrackingError(f"MLflow experiment `{experiment.name}` is deleted; {cure}")
 
 
 def find_run(store: Store, run_id: str) -> Run:
@@ -190,6 +195,9 @@ def find_run(store: Store, run_id: str) -> Run:
     with tracking_errors(f"finding run {run_id}"):
         run = store.client.get_run(run_id)
     if run.info.lifecycle_stage != "active":
+        with tracking_errors(f"finding the experiment of run {run_id}"):
+            experiment = store.client.get_experiment(run.info.experiment_id)
+        _check_active(experiment)  # with it its runs are deleted and restored
         raise TrackingError(f"MLflow run {run_id} is deleted; restore it first: mlflow runs restore --run-id {run_id}")
     return run
 

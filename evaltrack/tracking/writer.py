@@ -22,10 +22,9 @@ from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
 
-ROWS = "per_question.parquet"
-TRIALS = "trials.parquet"
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
 REPORT = "report.html"
@@ -117,7 +116,9 @@ class RunWriter:
         now = int(time.time() * 1000)
         entities = [Metric(metric_name(name), value, now, self._run.step) for name, value in metrics.items()]
         with tracking_errors("logging the metrics"):
-            described = run_tags({**tags, "mlflow.note.content": note})
+            trials = self._file.with_name(TRIALS) if self._trials is not None else None
+            logged = rows_tag(self._table.rows, self._file, trials)
+            described = run_tags({**tags, **logged, "mlflow.note.content": note})
             self._store.client.log_batch(self._run_id, metrics=entities, tags=described, params=run_params(params))
             self._store.client.log_dict(self._run_id, summary, SUMMARY)
 

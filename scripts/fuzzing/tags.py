@@ -28,7 +28,8 @@ from evaltrack.tracking.history import past_run, past_runs, recent_golden_sets, 
 from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNoise, judge_notes
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store
-from evaltrack.tracking.writer import ROWS, SUMMARY
+from evaltrack.tracking.stored_rows import ROWS
+from evaltrack.tracking.writer import SUMMARY
 from scripts.fuzzing.reader import OWN, Reader, writable
 from scripts.fuzzing.seeds import SIGNATURE, good_table
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from evaltrack.api.compare_sides import side_of_file
+from evaltrack.api.saved_side import side_of_file
 from evaltrack.cli import COMMANDS, cli, main
 from evaltrack.cli.settings import check_settings, in_lists, read_settings
 from evaltrack.compare.engine import compare

@@ -146,6 +146,7 @@ def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, tmp_path: P
     runs = two_runs(tmp_path, store_uri)
     runs.client.update_run(like(runs, status="FAILED"), status="FAILED")
     assert "second: 3 questions of small" in written(tracking_uri=store_uri).words
+    runs.client.create_experiment("empty")
     with pytest.raises(UsageError, match="no finished run"):
         report_html(experiment="empty", tracking_uri=store_uri)
 
@@ -453,7 +454,7 @@ def test_compare_writes_the_same_page(here: Kept) -> None:
         (["nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
         (["--baseline-run", "nothing", "-o", "x.html"], 2, "there is no MLflow run `nothing`"),
         (["--baseline", "missing.json", "-o", "x.html"], 2, "missing.json: cannot be read: No such file"),
-        (["--experiment", "nothing", "-o", "x.html"], 2, "no finished run"),
+        (["--experiment", "nothing", "-o", "x.html"], 2, "there is no MLflow experiment `nothing`"),
         (["RUNNING", "-o", "x.html"], 3, "is still RUNNING"),
         (["DAMAGED", "-o", "x.html"], 3, "is damaged or of another version: schema"),
     ],

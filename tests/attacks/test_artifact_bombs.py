@@ -20,6 +20,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.report.html.run_page import LISTED
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
+from evaltrack.tracking.stored_rows import ROWS_TAG, rows_tag
 from tests.attacks.bombs import BOMBS
 from tests.mlflow_server import MlflowServer, copied_store
 from tests.server.test_pages import Browser
@@ -107,6 +108,7 @@ def test_the_server_stays_small(
         planted.parent.mkdir()
         shutil.copy(bombs / f"{name}.parquet", planted)
         client.log_artifact(run.run_id, str(planted))
+        client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, planted, None)[ROWS_TAG])
         client.set_terminated(run.run_id, end_time=number + 1)  # another page than the one made before
         for page in (
             browser.get("run", **query),
@@ -115,6 +117,11 @@ def test_the_server_stays_small(
             assert page.status in (200, 404, 409)
             assert "fault of evaltrack" not in page.text
     assert peak_mb(group) < 1.3 * before
+    client.set_tag(run.run_id, ROWS_TAG, rows_tag(12, bombs / "wide_texts.parquet", None)[ROWS_TAG])
+    client.set_terminated(run.run_id, end_time=10)
+    changed = browser.get("run", **query)
+    assert changed.status == 404
+    assert f"per_question.parquet of run {run.run_id} was changed after the run" in changed.text
 
 
 SPOILT: list[dict[str, object]] = [

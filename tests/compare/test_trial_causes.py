@@ -12,7 +12,7 @@ import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
 from evaltrack.records import Question
-from evaltrack.tracking.writer import TRIALS
+from evaltrack.tracking.stored_rows import TRIALS
 from tests.judging import golden_set
 
 TARGET = f"python:{__name__}:ask"

@@ -14,8 +14,8 @@ from evaltrack import run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.records import Question, Row
-from evaltrack.tracking.reader import read_rows
+from evaltrack.records import Question, Row, Signature
+from evaltrack.tracking.reader import EvaluationRun, read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
 from evaltrack.tracking.traces import count_traces
@@ -113,7 +113,7 @@ def test_an_experiment_that_was_deleted_is_named(store_uri: str) -> None:
     store = connect(store_uri)
     store.client.delete_experiment(store.client.create_experiment("old"))
 
-    with pytest.raises(TrackingError, match="experiment `old` is deleted; restore it or choose another"):
+    with pytest.raises(TrackingError, match=r"experiment `old` is deleted; restore it: mlflow experiments restore --"):
         choose_experiment(store, "old")
 
 
@@ -132,8 +132,11 @@ def test_a_run_without_rows_is_said_to_be_none_of_ours(store_uri: str) -> None:
     """Reading the rows of a foreign run names the artifact that is missing."""
     store = connect(store_uri)
 
-    with pytest.raises(TrackingError, match=r"reading per_question.parquet of run"):
-        list(read_rows(store, opened(store).run_id))
+    run_id = opened(store).run_id
+    signature = Signature(golden="g", golden_digest="0", k=5, target="t")
+    run = EvaluationRun(run_id, "0", "n", "RUNNING", signature, 0, 0)
+    with pytest.raises(TrackingError, match=f"per_question.parquet of run {run_id} is gone, its other artifacts are"):
+        list(read_rows(store, run))
 
 
 @pytest.mark.parametrize(

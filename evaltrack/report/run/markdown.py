@@ -28,7 +28,8 @@ from evaltrack.report.words import (
 )
 from evaltrack.report.worst import worst_domains
 from evaltrack.scoring.aggregate import LEVELS
-from evaltrack.tracking.writer import ROWS, TABLE, TABLE_ROWS
+from evaltrack.tracking.stored_rows import ROWS
+from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
 SHOWN = 10
 """Questions of a kind, and domains."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.api.compare_sides import side_of_file
+from evaltrack.api.saved_side import side_of_file
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.report.run.json_form import RUN_SCHEMA, machine_row
@@ -86,6 +86,7 @@ def test_a_saved_run_whose_rows_are_others_is_refused(tmp_path: Path, changes: d
         saved(totals={"num_errors": [1]}),
         saved(totals={"num_errors": -1}),
         saved(signature=[]),
+        saved(metrics=[]),
     ],
     ids=lambda content: str(content)[:40],
 )

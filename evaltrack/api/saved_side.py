@@ -1,0 +1,114 @@
+"""A saved `evaltrack run --output json` as one side of a comparison, checked as the rows of a run are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from evaltrack.api.compare_sides import other_mean, side_of_rows
+from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.deltas import GROUP_METRICS
+from evaltrack.compare.pairing import Side
+from evaltrack.errors import UsageError
+from evaltrack.records import Signature
+from evaltrack.records.base import Count
+from evaltrack.report.run.json_form import RUN_SCHEMA
+from evaltrack.rows.columns import check_columns, every_path
+from evaltrack.rows.parquet_claims import DamagedError
+from evaltrack.rows.table import FlatRow, schema
+from evaltrack.rows.values import check_ids, check_values
+
+
+class _Totals(BaseModel):
+    """What a saved run says of its questions, as far as it is shown."""
+
+    model_config = ConfigDict(strict=True)
+
+    num_questions: Count | None = None
+    num_errors: Count = 0
+
+
+def side_of_file(path: Path) -> Side:
+    """A saved `evaltrack run --output json` as one side.
+
+    Raises:
+        UsageError: it cannot be read, or is no such file.
+    """
+    import pyarrow as pa
+
+    try:
+        return _side(path.name, _saved(path))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except DamagedError as error:
+        raise UsageError(f"{path}: is damaged: {error}; save it again") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is damaged: it is nested too deep") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as error:
+        raise UsageError(f"{path}: is damaged or of another version: {type(error).__name__}: {error}") from None
+
+
+def _side(name: str, saved: Mapping[str, Any]) -> Side:
+    """A saved run whose rows are those that it says it holds, and give its means."""
+    import pyarrow as pa
+
+    signature = Signature.model_validate(saved["signature"])
+    rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
+    asked = len(rows) if totals.num_questions is None else totals.num_questions
+    if len(rows) != asked:
+        raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {asked:,} questions")
+    check_columns(set(_paths(rows)))
+    packed = [_packed(row) for row in rows]
+    table = pa.Table.from_pylist(packed, schema=schema())
+    check_ids(lambda: [table.select(["id"])])
+    check_values(table)
+    side = side_of_rows(RunInfo(None, name, signature, None, asked, totals.num_errors), packed, table)
+    means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
+    if metric := other_mean(side.columns, means):
+        raise DamagedError(f"the mean of its rows is not its {metric}")
+    return side
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """The object in a file that `evaltrack run` wrote."""
+    try:
+        saved: Any = json.loads(path.read_bytes())
+    except ValueError:
+        saved = None
+    if isinstance(saved, dict) and _is_newer(saved.get("schema")):
+        raise UsageError(f"{path}: was saved by a newer version of evaltrack; upgrade evaltrack, or save it again")
+    if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > baseline.json")
+    return saved
+
+
+def _is_newer(name: object) -> bool:
+    kind, _, version = RUN_SCHEMA.partition("/")
+    found = re.fullmatch(rf"{re.escape(kind)}/([0-9]{{1,9}})", name) if isinstance(name, str) else None
+    return found is not None and int(found[1]) > int(version)
+
+
+def _list_of_objects(rows: object) -> list[dict[str, Any]]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in rows):
+        raise TypeError("`rows` is no list of objects with an `id`")
+    return rows
+
+
+def _paths(rows: Sequence[FlatRow]) -> Iterator[str]:
+    """The columns that any row has, and the fields that all objects in one have."""
+    names = set[str]().union(*rows)
+    for path in every_path():
+        name, _, field = path.partition(".")
+        if name in names and (not field or all(field in each for row in rows for each in row.get(name) or ())):
+            yield path
+
+
+def _packed(row: dict[str, Any]) -> FlatRow:
+    """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
+    reasons = row.get("unmeasured")
+    return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}

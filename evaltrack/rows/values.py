@@ -1,0 +1,151 @@
+"""Which values the columns of a file of rows may hold: each on its scale, nothing missing, no row twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from evaltrack.records.question import Difficulty
+from evaltrack.records.verdict import Mode
+from evaltrack.rows.parquet_claims import DamagedError
+from evaltrack.scoring.metrics import SCORES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NEVER_EMPTY = ("id", "question", "domain", "digest")
+NEVER_NULL = (*NEVER_EMPTY, "position", "by_title", "duplicates", "seconds", "started_at")
+
+LARGEST = 1e15
+"""Above this no score that means something can be."""
+
+UNBOUNDED = frozenset({"combined_score", "sources.score"})
+"""Numbers that may lie above `LARGEST` in a sound row, and are read as null there."""
+
+MOST = 1 << 60
+COUNTED = (0, MOST)
+UNIT = (0, 1)
+ROUNDING = 1e-9
+"""How far a computed score may lie beside its scale."""
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    **{score.name: (0, score.span) for score in SCORES if score.span is not None},
+    **{f"verdicts.{name}": UNIT for name in ("accuracy", "completeness", "relevance", "overall_score")},
+    **{"sources.score": (-MOST, MOST), "started_at": (-MOST, MOST)},
+    **{"tier": (0, 3), "claimed_band": (1, 4), "earned_band": (0, 4)},
+}
+"""Least and largest value of a number; one that is not named here is a count or a duration."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "difficulty": get_args(Difficulty),
+    "mode": get_args(Mode),
+    "tokens_known": ("reported", "counted", "estimated"),
+}
+"""Texts of which there are few."""
+
+FACTOR = 6364136223846793005
+SHOWN = 3
+"""Rows that a message names."""
+
+
+def row_keys(table: pa.Table) -> Any:
+    """A number for each row, by its `id`, and its `trial` where the table has that: a hash, so that it is small."""
+    import numpy as np
+    import pandas as pd
+
+    keys = pd.util.hash_array(table["id"].to_numpy(), categorize=False)
+    if "trial" in table.column_names:
+        trials = table["trial"].fill_null(0).to_numpy().astype(np.uint64)
+        keys = keys * np.uint64(FACTOR) + trials
+    return keys
+
+
+def check_ids(groups: Callable[[], Iterable[pa.Table]]) -> None:
+    """Refuse rows that stand twice in a file, which is read again, part by part, where two have one key.
+
+    Raises:
+        DamagedError: some do; the first ids are named.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    keys = [row_keys(table) for table in groups()]
+    unique, counts = np.unique(np.concatenate(keys or [np.empty(0, np.uint64)]), return_counts=True)
+    if len(unique) == counts.sum():
+        return
+    alike = unique[counts > 1]
+    found = pa.concat_tables([table.filter(np.isin(row_keys(table), alike)) for table in groups()])
+    rows = Counter(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+    doubled = [key[0] for key, times in rows.items() if times > 1]
+    if doubled:
+        raise DamagedError(f"several rows have one id: {_named(doubled)}")
+
+
+def check_values(table: pa.Table) -> None:
+    """Refuse values that no evaluation can hold, in the columns that were read.
+
+    Raises:
+        DamagedError: a value is missing, not finite, off its scale, or none of a list.
+    """
+    import pyarrow.compute as pc
+
+    for name in table.column_names:
+        for array in table[name].chunks:
+            if name in NEVER_NULL and (
+                array.null_count or (name in NEVER_EMPTY and pc.any(pc.equal(array, "")).as_py())
+            ):
+                raise DamagedError(f"column `{name}` is empty in some rows")
+            _check_array(name, array, table)
+    if "unmeasured" in table.column_names:
+        _check_reasons(table["unmeasured"])
+
+
+def _check_array(name: str, array: Any, table: pa.Table) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(array.type):
+        if array.flatten().null_count:
+            raise DamagedError(f"a list in column `{name}` holds nothing where something belongs")
+        _check_array(name, array.flatten(), table)
+    elif pa.types.is_struct(array.type):
+        for index, child in enumerate(array.flatten()):
+            _check_array(f"{name}.{array.type.field(index).name}", child, table)
+    elif pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
+        low, high = BOUNDS.get(name, COUNTED)
+        if pa.types.is_floating(array.type):
+            low, high = low - ROUNDING, high + ROUNDING
+        _check_all(name, array, pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high)), table)
+    elif name in CHOICES:
+        _check_all(name, array, pc.or_(pc.is_null(array), pc.is_in(array, pa.array(CHOICES[name]))), table)
+
+
+def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:
+    import pyarrow.compute as pc
+
+    if pc.all(sound).as_py() is not False:
+        return
+    wrong = pc.fill_null(pc.invert(sound), False)
+    value = array.filter(wrong)[0].as_py()
+    shown = f"{value:g}" if isinstance(value, int | float) else f"`{value:.40}`"
+    in_rows = "id" in table.column_names and len(wrong) == table.num_rows
+    place = f" in row {_named(table['id'].filter(wrong).to_pylist())}" if in_rows else ""
+    raise DamagedError(f"column `{name}` holds {shown}{place}")
+
+
+def _check_reasons(column: pa.ChunkedArray) -> None:
+    """Each is an object in JSON; a run has few of them."""
+    for text in column.unique().drop_null().to_pylist():
+        try:
+            sound = isinstance(json.loads(text), dict)
+        except (ValueError, RecursionError):
+            sound = False
+        if not sound:
+            raise DamagedError("column `unmeasured` holds a text that is no object in JSON")
+
+
+def _named(ids: Sequence[str]) -> str:
+    texts = (text if text.isprintable() else repr(text) for text in ids[:SHOWN])
+    return ", ".join(f"`{text:.40}`" for text in texts) + (", ..." if len(ids) > SHOWN else "")
