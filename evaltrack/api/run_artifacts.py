@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.clock import milliseconds_now
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.pictures import run_pictures
 from evaltrack.report.run.evaluation_json import evaluation_json
@@ -57,7 +57,7 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: R
     now = PastRun(
         run_id=run.run_id,
         name=run.name,
-        started_at=int(time.time() * 1000),
+        started_at=milliseconds_now(),
         status=result.status,
         user="",
         metrics=result.metrics,

@@ -16,8 +16,9 @@ from typing import Any
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.output import commandless_output
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
+from evaltrack.cli.early_exit import no_early_success
+from evaltrack.cli.output import code_after_output, commandless_output
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError, UsageError
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
@@ -79,6 +80,7 @@ def cli(ctx: click.Context, config: str) -> None:
     """
     from evaltrack.cli.settings import check_settings, in_lists, read_settings
 
+    check_working_folder()
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
     name = ctx.invoked_subcommand or ""
     command = cli.get_command(ctx, name)
@@ -87,10 +89,22 @@ def cli(ctx: click.Context, config: str) -> None:
         settings[name] = in_lists(settings.get(name, {}), command)
 
 
+def check_working_folder() -> None:
+    """Raise where the folder that the command is called in was deleted.
+
+    Raises:
+        UsageError: it is gone.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working folder cannot be found: {error.strerror}; change to another folder") from None
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
-    with commandless_output():
-        code = _run(arguments)
+    with commandless_output(), no_early_success():
+        code = code_after_output(_run(arguments))
     sys.exit(code)
 
 
