@@ -19,6 +19,7 @@ from evaltrack import __version__
 from evaltrack.cli.early_exit import no_early_success
 from evaltrack.cli.output import code_after_output, commandless_output
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError, UsageError
+from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
@@ -103,9 +104,23 @@ def check_working_folder() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
+    _keep_own_rights()
     with commandless_output(), no_early_success():
         code = code_after_output(_run(arguments))
     sys.exit(code)
+
+
+def _keep_own_rights() -> None:
+    """Under a umask such as 777 the user could not read the user's own new files."""
+    mask = os.umask(0o077)
+    os.umask(mask & 0o077)
+
+
+def _ignore_more_signals() -> None:
+    """An impatient second Ctrl-C, or the next alarm of a timer, must not change the exit code."""
+    for name in ("SIGINT", *OTHERS):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -123,7 +138,7 @@ def _run(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not change the exit code
+        _ignore_more_signals()
         click.echo(f"Interrupted: {error.__cause__ or error}".removesuffix(": "), err=True)
         return EXIT_INTERRUPTED
     except Exception as error:
