@@ -1,4 +1,4 @@
-"""Stdout and stderr that are closed, full or closed by a judge; code that ends the process: the exit code stays true."""
+"""Stdout and stderr that are closed or full, and code that ends the process: the exit code stays true."""
 
 from __future__ import annotations
 

@@ -1,0 +1,287 @@
+"""Signals, wrong clocks, folders that are deleted, swept or full: a run ends with its verdict, or says why."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import Question, Response, run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.evaluation.progress import Silent
+from evaltrack.evaluation.signals import stop_signals
+from evaltrack.records import Row
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import count_traces
+from tests import warm
+from tests.api.test_evaluate import golden
+from tests.attacks.test_outputs import ended
+from tests.tracking.test_baselines import good
+from tests.warm import WarmProcess
+
+SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    time.sleep(0.05)\n    return ['a']\n"
+TARGET = ("-t", "python:tests.tracking.test_baselines:good", "--traces", "off")
+SIXTY_YEARS = 60 * 365.25 * 86_400
+NEEDED = 3
+"""Questions that have been answered when the surroundings change."""
+
+
+def status(uri: str) -> str:
+    """How the only run of a store ended."""
+    (run,) = mlflow.MlflowClient(uri).search_runs(["0"])
+    found: str = run.info.status
+    return found
+
+
+def many(folder: Path, number: int = 12) -> Path:
+    """A golden set of questions that are all alike."""
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(number)]
+    path = folder / "many.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]:
+    """A target that changes its surroundings once, when some questions are answered."""
+    asked: list[str] = []
+
+    def ask(question: Question, k: int) -> Response:
+        asked.append(question.id)
+        if len(asked) == NEEDED + 1:
+            act()
+        return good(question, k)
+
+    return ask
+
+
+@pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1"])
+def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp_path: Path, name: str) -> None:
+    """What the scheduler of a cluster sends before it kills: exit code 130, the run KILLED with its rows."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2")
+    asked, deadline = tmp_path / "asked", time.monotonic() + 60
+    with WarmProcess(("-m", "evaltrack", *words), tmp_path, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as run:
+        while (not asked.exists() or asked.stat().st_size < NEEDED) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(getattr(signal, name))
+        _, errors = run.communicate(60)
+    assert (run.returncode, status(store_uri)) == (130, "KILLED")
+    assert "go on with: evaltrack resume" in errors
+
+
+def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:
+    """The run is open from the moment that MLflow has made it."""
+    early = (
+        "import signal\nfrom evaltrack.api import evaluate\nsave = evaluate.save_command\n"
+        "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"
+        "evaluate.save_command = saved\n"
+    )
+    process = ended(Path.cwd(), early, "run", golden(tmp_path), *TARGET)
+    assert (process.returncode, status(store_uri)) == (130, "KILLED")
+
+
+def test_signals_that_are_handled_or_ignored_stay_so() -> None:
+    """`nohup` ignores SIGHUP; a program that calls `run_eval` may have a use of its own for SIGUSR1."""
+    assert {"SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU"} <= {
+        number.name for number in stop_signals()
+    }
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGUSR1)}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, lambda *_: None)
+        assert not {signal.SIGHUP, signal.SIGUSR1} & set(stop_signals())
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(("years", "speed"), [(-60, 1), (60, 1), (0, 0), (0, 1000), (-60, -1)])
+def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, years: int, speed: float) -> None:
+    """Before 1970, far ahead, standing still, too fast, backwards."""
+    real, begun = time.time, time.time()
+
+    def wrong() -> float:
+        return begun + years * 365.25 * 86_400 + (real() - begun) * speed
+
+    monkeypatch.setattr(time, "time", wrong)
+    monkeypatch.setattr(time, "time_ns", lambda: int(wrong() * 1e9))
+    result = run_eval(golden(tmp_path), target=good, tracking_uri=store_uri)
+    assert (result.status, status(store_uri)) == ("FINISHED", "FINISHED")
+    assert count_traces(connect(store_uri), "0", result.run_id) == 3
+    assert all(row["started_at"] >= 0 for row in result.rows)
+
+
+def test_a_clock_that_jumps_back(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By sixty years, while questions are asked."""
+    real, jump = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() - jump[0])
+    target = after_some(lambda: jump.insert(0, SIXTY_YEARS))
+    result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, concurrency=1)
+    assert result.status == "FINISHED"
+    assert all(0 <= row["seconds"] < 60 for row in result.rows)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def swept(folder: Path) -> None:
+    """Remove what is in a folder, as systemd-tmpfiles does."""
+    for each in folder.iterdir():
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("sweep", [swept, shutil.rmtree], ids=["swept", "removed"])
+def test_temporary_files_come_back(
+    store_uri: str, tmp_path: Path, temporary: Path, sweep: Callable[[Path], None], trials: int
+) -> None:
+    """A run of many days outlives the files of its beginning; all rows are in MLflow, and nothing is left behind."""
+    target = after_some(lambda: sweep(temporary))
+    result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, trials=trials, concurrency=1)
+    assert (result.status, len(list(result.rows))) == ("FINISHED", 12)
+    names = {each.path for each in mlflow.MlflowClient(store_uri).list_artifacts(result.run_id)}
+    assert ("trials.parquet" in names) == (trials > 1)
+    assert not temporary.exists() or not list(temporary.glob("evaltrack-*"))
+
+
+def fill(folder: Path) -> None:
+    """Leave no room on a disk."""
+    subprocess.run(["dd", "if=/dev/zero", f"of={folder / 'filler'}", "bs=512"], capture_output=True)
+
+
+def test_a_full_temporary_folder_loses_no_row(
+    store_uri: str, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the folder and its cure; with room again the run goes on."""
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off"}
+    with pytest.raises(
+        TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
+    ) as raised:
+        run_eval(
+            many(tmp_path), target="python:tests.tracking.test_baselines:good", **common, progress=Filling(small_disk)
+        )
+    assert "no finished row is lost, go on with: evaltrack resume" in str(raised.value)
+    del raised
+    gc.collect()  # what the error holds has a file on the disk open
+    assert status(store_uri) == "FAILED"
+    (small_disk / "filler").unlink()
+    resumed = run_eval(many(tmp_path), target="python:tests.tracking.test_baselines:good", **common, resume="auto")
+    assert resumed.status == "FINISHED"
+    assert "resumed: 12 of 12 kept rows used again" in resumed.notes
+
+
+class Filling(Silent):
+    """Fills a disk once some questions are answered."""
+
+    def __init__(self, disk: Path) -> None:
+        self._disk, self._answered = disk, 0
+
+    def advance(self, row: Row) -> None:
+        """Count the questions."""
+        self._answered += 1
+        if self._answered == NEEDED:
+            fill(self._disk)
+
+
+class Heard(Silent):
+    """Keeps how many questions had been answered when a warning came."""
+
+    def __init__(self) -> None:
+        self.answered, self.warnings = 0, list[tuple[int, str]]()
+
+    def advance(self, row: Row) -> None:
+        """Count the questions."""
+        self.answered += 1
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self.warnings.append((self.answered, text))
+
+
+@pytest.mark.parametrize(("act", "reason"), [(fill, "database or disk is full"), (swept, "the file was removed")])
+def test_a_journal_that_is_lost_is_said_at_once(
+    store_uri: str,
+    tmp_path: Path,
+    small_disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[Path], None],
+    reason: str,
+) -> None:
+    """While there is time to make room, and once: not first among the notes at the end."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(small_disk))
+    heard, target = Heard(), after_some(lambda: act(small_disk))
+    result = run_eval(many(tmp_path, 40), target=target, tracking_uri=store_uri, concurrency=1, progress=heard)
+    ((answered, text),) = heard.warnings
+    assert NEEDED <= answered < 40
+    assert f"{reason}; set EVALTRACK_STATE_DIR to another folder" in text
+    assert (result.status, text in result.notes) == ("FINISHED", True)
+
+
+def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there is no home."""
+    monkeypatch.delenv("EVALTRACK_STATE_DIR")
+    monkeypatch.setenv("HOME", "/proc/nothing")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    heard = Heard()
+    assert run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, progress=heard).status == "FINISHED"
+    ((answered, text),) = heard.warnings
+    assert answered == 0
+    assert text.startswith("nothing can be resumed after a kill: /proc/nothing/")
+
+
+def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> None:
+    """Under 777 the user could not read what the user has just written."""
+    process = ended(Path.cwd(), "os.umask(0o777)\n", "run", golden(tmp_path), *TARGET)
+    assert (process.returncode, status(store_uri)) == (0, "FINISHED")
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    made = [*Path(run.info.artifact_uri).glob("**/*"), *(tmp_path / "state").glob("**/*")]
+    assert len(made) > 5
+    assert all(stat.S_IMODE(each.stat().st_mode) in (0o700, 0o600) for each in made)
+
+
+def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
+    """At the start it is wrong usage; under way nothing needs it."""
+    (tmp_path / "gone").mkdir()
+    env = {**os.environ, "MLFLOW_TRACKING_URI": store_uri}
+    program = "import os\nos.rmdir(os.getcwd())\nfrom evaltrack.cli import main\nmain(['golden', 'lint', 'x.jsonl'])"
+    before = warm.run(("-c", program), tmp_path / "gone", env)
+    assert (before.returncode, before.stderr[:44]) == (2, "Error: the working folder cannot be found: N")
+
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "leaving.py").write_text(
+        f"import shutil\ndef ask(question):\n    shutil.rmtree({str(folder)!r}, True)\n    return ['a']\n"
+    )
+    during = warm.run(("-m", "evaltrack", "run", str(many(folder)), "-t", "python:leaving:ask"), folder, env)
+    assert (during.returncode, status(store_uri)) == (0, "FINISHED")
+
+
+def test_ten_processes_begin_at_once_in_an_empty_folder(tmp_path: Path) -> None:
+    """One of them makes MLflow's tables, the others wait."""
+    program = "from evaltrack.tracking.store import connect\nconnect()"
+    env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    started = [WarmProcess(("-c", program), tmp_path, env) for _ in range(10)]
+    outputs = [process.communicate(120)[1] for process in started]
+    assert [process.wait() for process in started] == [0] * 10, outputs
+    for process in started:
+        process.close()
