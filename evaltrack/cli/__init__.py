@@ -82,6 +82,8 @@ def cli(ctx: click.Context, config: str) -> None:
     from evaltrack.cli.settings import check_settings, in_lists, read_settings
 
     check_working_folder()
+    if not os.environ.get("EVALTRACK_DEBUG"):
+        _hide_tracebacks()
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
     name = ctx.invoked_subcommand or ""
     command = cli.get_command(ctx, name)
@@ -100,6 +102,13 @@ def check_working_folder() -> None:
         Path.cwd()
     except OSError as error:
         raise UsageError(f"the working folder cannot be found: {error.strerror}; change to another folder") from None
+
+
+def _hide_tracebacks() -> None:
+    """MLflow logs each error of its database with a traceback before it raises it."""
+    import logging
+
+    logging.getLogger("mlflow.store.db.utils").addFilter(lambda record: record.levelno < logging.ERROR)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -259,6 +259,28 @@ def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> 
     assert all(stat.S_IMODE(each.stat().st_mode) in (0o700, 0o600) for each in made)
 
 
+def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path) -> None:
+    """The message names it, and where its content is; whoever waits for the file hears of no success."""
+    fill(small_disk)
+    file = small_disk / "evaluation.json"
+    process = ended(Path.cwd(), "", "run", golden(tmp_path), *TARGET, "--evaluation-json", file)
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    where = f"it is in MLflow run {run.info.run_id}, as the artifact evaluation.json"
+    assert process.returncode == 3
+    assert process.stderr.endswith(f"Error: {file}: cannot be written: No space left on device; {where}\n")
+
+
+def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:
+    """As on a full disk: a line says so, without the traceback that MLflow logs, and no run counts as FINISHED."""
+    size = (tmp_path / "store/mlflow.db").stat().st_size
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+    process = ended(Path.cwd(), limit, "run", many(tmp_path, 200), *TARGET[:2])
+    assert process.returncode == 3
+    assert process.stderr.splitlines()[-1].startswith("Error: MLflow: ")
+    assert "Traceback" not in process.stderr
+    assert "FINISHED" not in [run.info.status for run in mlflow.MlflowClient(store_uri).search_runs(["0"])]
+
+
 def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
     """At the start it is wrong usage; under way nothing needs it."""
     (tmp_path / "gone").mkdir()
