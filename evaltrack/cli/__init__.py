@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.early_exit import no_early_success
 from evaltrack.cli.output import code_after_output, commandless_output
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError, UsageError
 from evaltrack.evaluation.signals import OTHERS
@@ -114,7 +113,7 @@ def _hide_tracebacks() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
     _keep_own_rights()
-    with commandless_output(), no_early_success():
+    with commandless_output():
         code = code_after_output(_run(arguments))
     sys.exit(code)
 

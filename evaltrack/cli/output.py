@@ -74,10 +74,6 @@ class CommandlessStream:
         with self._written_or_nowhere():
             self.stream.flush()
 
-    def close(self) -> None:
-        """Only flush: a target or judge that closes stdout closes it for itself."""
-        self.flush()
-
     @contextmanager
     def _written_or_nowhere(self) -> Iterator[None]:
         try:

@@ -26,12 +26,11 @@ from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import count_traces
 from tests import warm
 from tests.api.test_evaluate import golden
-from tests.attacks.test_outputs import ended
+from tests.attacks.test_outputs import ended, recorded
 from tests.tracking.test_baselines import good
 from tests.warm import WarmProcess
 
 SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    time.sleep(0.05)\n    return ['a']\n"
-TARGET = ("-t", "python:tests.tracking.test_baselines:good", "--traces", "off")
 SIXTY_YEARS = 60 * 365.25 * 86_400
 NEEDED = 3
 """Questions that have been answered when the surroundings change."""
@@ -50,6 +49,11 @@ def many(folder: Path, number: int = 12) -> Path:
     path = folder / "many.jsonl"
     path.write_text("\n".join(lines))
     return path
+
+
+def found(folder: Path) -> tuple[str, ...]:
+    """The options of a target that answers at once."""
+    return "-t", recorded(folder, "a"), "--traces", "off"
 
 
 def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]:
@@ -87,7 +91,7 @@ def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str
         "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"
         "evaluate.save_command = saved\n"
     )
-    process = ended(Path.cwd(), early, "run", golden(tmp_path), *TARGET)
+    process = ended(Path.cwd(), early, "run", golden(tmp_path), *found(tmp_path))
     assert (process.returncode, status(store_uri)) == (130, "KILLED")
 
 
@@ -175,15 +179,13 @@ def test_a_full_temporary_folder_loses_no_row(
     with pytest.raises(
         TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
     ) as raised:
-        run_eval(
-            many(tmp_path), target="python:tests.tracking.test_baselines:good", **common, progress=Filling(small_disk)
-        )
+        run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, progress=Filling(small_disk))
     assert "no finished row is lost, go on with: evaltrack resume" in str(raised.value)
     del raised
     gc.collect()  # what the error holds has a file on the disk open
     assert status(store_uri) == "FAILED"
     (small_disk / "filler").unlink()
-    resumed = run_eval(many(tmp_path), target="python:tests.tracking.test_baselines:good", **common, resume="auto")
+    resumed = run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, resume="auto")
     assert resumed.status == "FINISHED"
     assert "resumed: 12 of 12 kept rows used again" in resumed.notes
 
@@ -251,7 +253,7 @@ def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
 
 def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> None:
     """Under 777 the user could not read what the user has just written."""
-    process = ended(Path.cwd(), "os.umask(0o777)\n", "run", golden(tmp_path), *TARGET)
+    process = ended(Path.cwd(), "os.umask(0o777)\n", "run", golden(tmp_path), *found(tmp_path))
     assert (process.returncode, status(store_uri)) == (0, "FINISHED")
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     made = [*Path(run.info.artifact_uri).glob("**/*"), *(tmp_path / "state").glob("**/*")]
@@ -263,7 +265,18 @@ def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path)
     """The message names it, and where its content is; whoever waits for the file hears of no success."""
     fill(small_disk)
     file = small_disk / "evaluation.json"
-    process = ended(Path.cwd(), "", "run", golden(tmp_path), *TARGET, "--evaluation-json", file)
+    process = ended(
+        Path.cwd(),
+        "",
+        "run",
+        golden(tmp_path),
+        "-t",
+        recorded(tmp_path, "a"),
+        "--traces",
+        "off",
+        "--evaluation-json",
+        file,
+    )
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     where = f"it is in MLflow run {run.info.run_id}, as the artifact evaluation.json"
     assert process.returncode == 3
@@ -274,7 +287,7 @@ def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:
     """As on a full disk: a line says so, without the traceback that MLflow logs, and no run counts as FINISHED."""
     size = (tmp_path / "store/mlflow.db").stat().st_size
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
-    process = ended(Path.cwd(), limit, "run", many(tmp_path, 200), *TARGET[:2])
+    process = ended(Path.cwd(), limit, "run", many(tmp_path, 200), "-t", recorded(tmp_path, "a"))
     assert process.returncode == 3
     assert process.stderr.splitlines()[-1].startswith("Error: MLflow: ")
     assert "Traceback" not in process.stderr
