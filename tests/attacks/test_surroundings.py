@@ -1,4 +1,4 @@
-"""Signals, wrong clocks, folders that are deleted, swept or full: a run ends with its verdict, or says why."""
+"""Wrong clocks, folders that are deleted, swept or full: a run ends with its verdict, or says why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import tempfile
@@ -20,7 +19,6 @@ import pytest
 from evaltrack import Question, Response, run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.progress import Silent
-from evaltrack.evaluation.signals import stop_signals
 from evaltrack.records import Row
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.traces import count_traces
@@ -30,7 +28,6 @@ from tests.attacks.test_outputs import ended, recorded
 from tests.tracking.test_baselines import good
 from tests.warm import WarmProcess
 
-SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    time.sleep(0.05)\n    return ['a']\n"
 SIXTY_YEARS = 60 * 365.25 * 86_400
 NEEDED = 3
 """Questions that have been answered when the surroundings change."""
@@ -67,47 +64,6 @@ def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]
         return good(question, k)
 
     return ask
-
-
-@pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1"])
-def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp_path: Path, name: str) -> None:
-    """What the scheduler of a cluster sends before it kills: exit code 130, the run KILLED with its rows."""
-    (tmp_path / "slow.py").write_text(SLOW)
-    words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2")
-    asked, deadline = tmp_path / "asked", time.monotonic() + 60
-    with WarmProcess(("-m", "evaltrack", *words), tmp_path, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as run:
-        while (not asked.exists() or asked.stat().st_size < NEEDED) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        run.send_signal(getattr(signal, name))
-        _, errors = run.communicate(60)
-    assert (run.returncode, status(store_uri)) == (130, "KILLED")
-    assert "go on with: evaltrack resume" in errors
-
-
-def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:
-    """The run is open from the moment that MLflow has made it."""
-    early = (
-        "import signal\nfrom evaltrack.api import evaluate\nsave = evaluate.save_command\n"
-        "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"
-        "evaluate.save_command = saved\n"
-    )
-    process = ended(Path.cwd(), early, "run", golden(tmp_path), *found(tmp_path))
-    assert (process.returncode, status(store_uri)) == (130, "KILLED")
-
-
-def test_signals_that_are_handled_or_ignored_stay_so() -> None:
-    """`nohup` ignores SIGHUP; a program that calls `run_eval` may have a use of its own for SIGUSR1."""
-    assert {"SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU"} <= {
-        number.name for number in stop_signals()
-    }
-    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGUSR1)}
-    try:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR1, lambda *_: None)
-        assert not {signal.SIGHUP, signal.SIGUSR1} & set(stop_signals())
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(("years", "speed"), [(-60, 1), (60, 1), (0, 0), (0, 1000), (-60, -1)])
