@@ -161,9 +161,13 @@ def _code_of(work: Callable[[], object]) -> int:
 def _end(code: int) -> None:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the program closed it
+        try:
             stream.flush()
+        except OSError:
+            code = 120
+        except ValueError:
+            pass
     os._exit(code & 0xFF)
 
 

@@ -68,12 +68,12 @@ def evaluate_golden(
         store = connect(tracking_uri, ui_url)
         kept = kept_of(plan, store)
         choice = choose_run(resume, kept, store, retry_errors=retry_errors)
-        journal = Journal(choice.journal, kept, retry_errors=retry_errors)
+        progress, stop = progress or Silent(), Stop()
+        journal = Journal(choice.journal, kept, retry_errors=retry_errors, warn=progress.warn)
         try:
-            run = _open(plan, store, choice, journal)
-            journal.belongs_to(run.run_id)
-            hints = (choice.hint, save_command(run.run_id, plan.command), _registered(plan, store, run))
-            return _Evaluation(plan, store, run, journal, progress or Silent(), hints).fill()
+            with stop.handled():
+                run = _open(plan, store, choice, journal)
+                return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
         finally:
             journal.close()
 
@@ -125,27 +125,32 @@ class _Evaluation:
     run: OpenRun
     journal: Journal
     progress: Progress
-    hints: tuple[str | None, ...]
+    hints: list[str | None]
 
-    def fill(self) -> RunResult:
+    def fill(self, stop: Stop) -> RunResult:
         """Ask all questions, log everything and end the run."""
-        stop = Stop()
-        with stop.handled():
-            try:
-                result, stopped = self._ask_and_log(stop)
-                if stopped is None and stop.asked:
-                    stopped = KeyboardInterrupt()
-                killed = isinstance(stopped, KeyboardInterrupt)
-                close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
-            except BaseException as error:
-                self._give_up(error, stop)
-                if (told := self._resumable(error)) is not error:
-                    raise told from error
-                raise
+        try:
+            self._begin()
+            result, stopped = self._ask_and_log(stop)
+            if stopped is None and stop.asked:
+                stopped = KeyboardInterrupt()
+            killed = isinstance(stopped, KeyboardInterrupt)
+            close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
+        except BaseException as error:
+            self._give_up(error, stop)
+            if (told := self._resumable(error)) is not error:
+                raise told from error
+            raise
         if stopped is not None:
             raise self._resumable(stopped)
         self.journal.finish(errors=result.totals["num_errors"] + result.totals["trial_errors"])
         return result
+
+    def _begin(self) -> None:
+        """Keep what goes on with this run, and name its golden set in MLflow; hints where that fails."""
+        self.journal.belongs_to(self.run.run_id)
+        self.hints.append(save_command(self.run.run_id, self.plan.command))
+        self.hints.append(_registered(self.plan, self.store, self.run))
 
     def _give_up(self, error: BaseException, stop: Stop) -> None:
         """End the run if the store still answers."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterable
 from pathlib import Path
 
+from evaltrack.errors import InconclusiveError
 from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
+from evaltrack.records.clock import milliseconds_now
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.pictures import run_pictures
 from evaltrack.report.run.evaluation_json import evaluation_json
@@ -25,6 +27,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
 
     Raises:
         TrackingError: the store refused.
+        InconclusiveError: the user's own copy of `evaluation.json` cannot be written.
     """
     golden_path = str(plan.golden.path)
     writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
@@ -37,10 +40,18 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
-        path = Path(plan.settings.evaluation_json)
+        _write(Path(plan.settings.evaluation_json), evaluation_json(result, golden_path, writer.rows()), run)
+
+
+def _write(path: Path, pieces: Iterable[str], run: OpenRun) -> None:
+    """Write the user's own copy of `evaluation.json`."""
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(evaluation_json(result, golden_path, writer.rows()))
+            file.writelines(pieces)
+    except OSError as error:
+        where = f"it is in MLflow run {run.run_id}, as the artifact evaluation.json"
+        raise InconclusiveError(f"{path}: cannot be written: {error.strerror or error}; {where}") from error
 
 
 def _log_verdicts(plan: Plan, writer: RunWriter) -> None:
@@ -57,7 +68,7 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: R
     now = PastRun(
         run_id=run.run_id,
         name=run.name,
-        started_at=int(time.time() * 1000),
+        started_at=milliseconds_now(),
         status=result.status,
         user="",
         metrics=result.metrics,

@@ -16,8 +16,9 @@ from typing import Any
 import click
 
 from evaltrack import __version__
-from evaltrack.cli.output import commandless_output
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError
+from evaltrack.cli.output import code_after_output, commandless_output
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EvaltrackError, UsageError
+from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
@@ -79,6 +80,9 @@ def cli(ctx: click.Context, config: str) -> None:
     """
     from evaltrack.cli.settings import check_settings, in_lists, read_settings
 
+    check_working_folder()
+    if not os.environ.get("EVALTRACK_DEBUG"):
+        _hide_tracebacks()
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
     name = ctx.invoked_subcommand or ""
     command = cli.get_command(ctx, name)
@@ -87,11 +91,44 @@ def cli(ctx: click.Context, config: str) -> None:
         settings[name] = in_lists(settings.get(name, {}), command)
 
 
+def check_working_folder() -> None:
+    """Raise where the folder that the command is called in was deleted.
+
+    Raises:
+        UsageError: it is gone.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working folder cannot be found: {error.strerror}; change to another folder") from None
+
+
+def _hide_tracebacks() -> None:
+    """MLflow logs each error of its database with a traceback before it raises it."""
+    import logging
+
+    logging.getLogger("mlflow.store.db.utils").addFilter(lambda record: record.levelno < logging.ERROR)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
+    _keep_own_rights()
     with commandless_output():
-        code = _run(arguments)
+        code = code_after_output(_run(arguments))
     sys.exit(code)
+
+
+def _keep_own_rights() -> None:
+    """Under a umask such as 777 the user could not read the user's own new files."""
+    mask = os.umask(0o077)
+    os.umask(mask & 0o077)
+
+
+def _ignore_more_signals() -> None:
+    """An impatient second Ctrl-C, or the next alarm of a timer, must not change the exit code."""
+    for name in ("SIGINT", *OTHERS):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -109,7 +146,7 @@ def _run(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C must not change the exit code
+        _ignore_more_signals()
         click.echo(f"Interrupted: {error.__cause__ or error}".removesuffix(": "), err=True)
         return EXIT_INTERRUPTED
     except Exception as error:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evaltrack.cli.options import settings_of_target, target_options, ui_option
-from evaltrack.cli.output import output_option, print_command, print_json_text
+from evaltrack.cli.output import output_option, print_command, print_json_text, result_is_in
 
 EXAMPLES = """\b
 Examples:
@@ -122,6 +122,7 @@ def compare(
     options["target_options"] = settings_of_target(options["target_options"])
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
         made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options)
+    result_is_in(f"MLflow run {made.candidate.run_id}" if options["log"] else "the exit code")
     for name in files:
         write_comparison(made, Path(name))
     if output == "json":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.output import output_option, print_json
+from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import GoldenError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
             click.secho(f"{name}: warning: {warning}", err=True, fg="yellow")
     if problems:
         raise GoldenError(problems)
+    result_is_in("the exit code")
     click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
     return 1 if strict and warned else 0
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, TextIO, cast
 
 import click
 
+from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
 
 
@@ -46,11 +47,15 @@ def _is_file(stream: TextIO) -> bool:
 class CommandlessStream:
     """A text stream on which no line is a command of a CI runner, whoever writes it.
 
-    Once nobody reads it any more (`| head`) the rest goes nowhere: what is printed decides nothing.
+    Once it cannot be written any more (`| head`, a full disk, a closed descriptor) the rest goes nowhere: what is
+    printed decides nothing. `problem` says why, but not of a pipe that nobody reads any more.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
+    def __init__(self, stream: TextIO | None) -> None:
+        self.problem = ""
+        self.is_closed = stream is None
+        self.result_place = ""
+        self.stream = _nowhere() if stream is None else stream
 
     def write(self, text: str) -> int:
         """Write the text; each call counts as the beginning of a line."""
@@ -59,29 +64,50 @@ class CommandlessStream:
 
     def write_as_it_is(self, text: str) -> None:
         """Write what a CI runner is meant to read."""
-        with self._unread():
+        if self.is_closed:
+            self.problem = "it is closed"
+        with self._written_or_nowhere():
             self.stream.write(text)
 
     def flush(self) -> None:
         """Pass on what was written."""
-        with self._unread():
+        with self._written_or_nowhere():
             self.stream.flush()
 
     @contextmanager
-    def _unread(self) -> Iterator[None]:
+    def _written_or_nowhere(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:
-            with Path(os.devnull).open("wb") as nothing:
-                os.dup2(nothing.fileno(), self.stream.fileno())
+        except OSError as error:
+            self._give_up(error)
+        except ValueError as error:
+            if not self.stream.closed:
+                raise
+            self._give_up(error)
+
+    def _give_up(self, error: OSError | ValueError) -> None:
+        if not isinstance(error, BrokenPipeError):
+            self.problem = self.problem or getattr(error, "strerror", None) or str(error)
+        try:
+            descriptor = self.stream.fileno()
+        except (OSError, ValueError):  # closed, or none of the system's
+            self.stream = _nowhere()
+            return
+        with Path(os.devnull).open("wb") as nothing:
+            os.dup2(nothing.fileno(), descriptor)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
 
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
 @contextmanager
 def commandless_output() -> Iterator[None]:
     """Meanwhile stdout and stderr hold no commands of CI runners but those of `print_command`."""
+    _open_closed_descriptors()
     before = sys.stdout, sys.stderr
     for stream in before:
         _replace_what_cannot_be_written(stream)
@@ -94,7 +120,36 @@ def commandless_output() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def _replace_what_cannot_be_written(stream: TextIO) -> None:
+def _open_closed_descriptors() -> None:
+    """Open stdin, stdout and stderr where the caller closed them: the next file to be opened would take their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
+
+
+def result_is_in(place: str) -> None:
+    """Say where the result of a command is besides on stdout, which then decides nothing of the exit code."""
+    if isinstance(sys.stdout, CommandlessStream):
+        sys.stdout.result_place = place
+
+
+def code_after_output(code: int) -> int:
+    """The exit code of a command, once what it printed is written; a result that is lost is no success.
+
+    Where stdout cannot be written, stderr says so and where the result is.
+    """
+    sys.stdout.flush()
+    if not isinstance(sys.stdout, CommandlessStream) or not sys.stdout.problem:
+        return code
+    place = sys.stdout.result_place
+    where = f"the result is in {place}" if place else "what is missing is lost"
+    click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
+    return code if place or code or sys.stdout.is_closed else EXIT_INCONCLUSIVE
+
+
+def _replace_what_cannot_be_written(stream: TextIO | None) -> None:
     """An output that is not UTF-8 shows `?` for the characters that it lacks."""
     if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
         stream.reconfigure(errors="replace")

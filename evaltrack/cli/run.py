@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
-from evaltrack.cli.output import output_option, print_json_text, wants_json
+from evaltrack.cli.output import output_option, print_json_text, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
@@ -123,6 +123,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
+    result_is_in(f"MLflow run {result.run_id}")
     if wants_json(output):
         from evaltrack.report.run.json_form import run_json
 

@@ -115,14 +115,14 @@ def _check_free(host: str, port: int) -> None:
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
     """Run the server in a group of its own until it ends or we are told to; nothing of it stays behind."""
     from evaltrack.errors import TrackingError
-    from evaltrack.evaluation.signals import SIGNALS
+    from evaltrack.evaluation.signals import stop_signals
 
     asked: list[float] = []
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         asked.append(time.monotonic())
 
-    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    before = {number: signal.signal(number, stop) for number in stop_signals()}
     process = subprocess.Popen(command, env=env, stdout=2, start_new_session=True)  # noqa: S603
     try:
         while not asked and process.poll() is None:

@@ -24,6 +24,7 @@ from evaltrack.records import (
     Verdict,
     together,
 )
+from evaltrack.records.clock import seconds_now
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.responses import InvalidResponseError
@@ -63,7 +64,7 @@ class Asking:
         """Ask, judge and score one question, in one of its trials."""
         if ready := getattr(self.target, "ready", None):
             await ready()
-        started_at, start = time.time(), time.perf_counter()
+        started_at, start = seconds_now(), time.perf_counter()
         outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
         asked = Row(
             position=position,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +66,25 @@ class Journal:
     """The rows of one evaluation. It belongs to one process at a time, and is released when that one dies.
 
     A new one that cannot be written leaves the evaluation without a journal, not the user without an evaluation:
-    `problem` then says why. One that holds rows and cannot be written to any more still gives them.
+    `problem` then says why, and `warn` hears it at once. One that holds rows and cannot be written to any more still
+    gives them.
 
     Raises:
         UsageError: another process has it open, or what it holds cannot be read, so that it would be paid for again;
             or others may write to it.
     """
 
-    def __init__(self, path: Path, command: Mapping[str, Any], *, retry_errors: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        command: Mapping[str, Any],
+        *,
+        retry_errors: bool = False,
+        warn: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self.path = path
         self.problem: str | None = None
+        self._warn = warn
         self._retry_errors = retry_errors
         self._lock = threading.Lock()
         self._command: dict[str, Any] = {}
@@ -88,12 +97,12 @@ class Journal:
         except NotPrivateError as error:
             if used:
                 raise
-            self.problem = f"nothing can be resumed after a kill: {error}"
+            self._give_up(f"nothing can be resumed after a kill: {error}")
         except (OSError, sqlite3.Error) as error:
             self.close()
             if used or _is(error, sqlite3.SQLITE_BUSY):
                 raise _unusable(path, error) from None
-            self.problem = _no_journal(path, error)
+            self._give_up(_no_journal(path, error))
         else:
             self._say(command)
 
@@ -149,7 +158,7 @@ class Journal:
             with self._lock:
                 found = self._database.execute(select, [question.id, trial]).fetchall()
         except sqlite3.Error as error:  # the disk went bad meanwhile
-            self.problem = f"{self.path}: cannot be read any more: {error}; what it held is asked again"
+            self._give_up(f"{self.path}: cannot be read any more: {error}; what it held is asked again")
             return None
         for digest, text, checksum in found:
             if digest == question.digest.encode() and (row := _read(text, checksum, question, trial)) is not None:
@@ -162,12 +171,21 @@ class Journal:
         if self.problem:
             return
         lines = [_line(row) for row in rows]
+        if not self.path.exists():
+            self._give_up(_no_journal(self.path, "the file was removed"))
+            return
         try:
             with self._lock, self._database:  # commits, or takes all of it back
                 self._database.execute("begin")
                 self._database.executemany(INSERT, lines)
         except sqlite3.Error as error:
-            self.problem = f"{_no_journal(self.path, error)}; what follows is not kept"
+            self._give_up(f"{_no_journal(self.path, error)}; what follows is not kept")
+
+    def _give_up(self, problem: str) -> None:
+        """Work without a journal from now on, and say so at once."""
+        if problem != self.problem:
+            self.problem = problem
+            self._warn(problem)
 
     def _say(self, more: Mapping[str, Any]) -> None:
         self._command |= more
@@ -177,7 +195,7 @@ class Journal:
             with self._lock:
                 self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
         except sqlite3.Error as error:
-            self.problem = f"{_no_journal(self.path, error)}; what follows is not kept"
+            self._give_up(f"{_no_journal(self.path, error)}; what follows is not kept")
 
     def close(self) -> None:
         """Release the file."""
@@ -270,5 +288,5 @@ def _unusable(path: Path, error: Exception) -> UsageError:
     return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
 
 
-def _no_journal(path: Path, error: Exception) -> str:
+def _no_journal(path: Path, error: Exception | str) -> str:
     return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"

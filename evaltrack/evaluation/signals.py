@@ -1,9 +1,9 @@
-"""Ctrl-C, SIGTERM and a closed terminal, so that a stopped run always ends as KILLED with what was done.
+"""Ctrl-C, SIGTERM, a closed terminal and what else ends a process, so that a stopped run ends as KILLED with its rows.
 
 The first signal asks: the questions in flight are finished and no other is begun. A second one while they are raises
 `KeyboardInterrupt`; what follows the first within `ONE_STOP` seconds is the same stop (`mlflow run` passes Ctrl-C on as
 a second signal). While results are being logged a signal never raises: a database can stay locked where a transaction
-is broken off.
+is broken off. SIGQUIT and what cannot be handled end the process at once.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 ONE_STOP = 2.0
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
+OTHERS = ("SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM", "SIGPOLL", "SIGPWR")
+"""Signals that end a process by default; a program that handles or ignores one itself keeps doing so."""
 
 
 class Stop:
@@ -34,12 +36,12 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._take) for number in SIGNALS}
+        before = {number: signal.signal(number, self._take) for number in stop_signals()}
         try:
             yield
         finally:
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not Python's
 
     def log_from_now_on(self) -> None:
         """From now on a signal only sets `asked`."""
@@ -54,4 +56,12 @@ class Stop:
         if again and not self._logging:
             raise KeyboardInterrupt
         what = "what was done is logged" if self._logging else "questions in flight are finished; Ctrl-C again: now"
-        print(f"Stopping: {what}", file=sys.stderr, flush=True)
+        with suppress(RuntimeError, OSError, ValueError):  # it came in the middle of a write, or nothing can be written
+            print(f"Stopping: {what}", file=sys.stderr, flush=True)
+
+
+def stop_signals() -> list[signal.Signals]:
+    """The signals that stop a run; `nohup` ignores SIGHUP, and so does the run."""
+    stops, others = ([getattr(signal, name) for name in names if hasattr(signal, name)] for names in (STOPS, OTHERS))
+    heard = [number for number in stops if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN]
+    return heard + [number for number in others if signal.getsignal(number) == signal.SIG_DFL]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
+from evaltrack.records.clock import milliseconds_now
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.runs import TAG_LIMIT, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -32,7 +32,7 @@ def log_comparison(
     """
     from mlflow.entities import Metric
 
-    now = int(time.time() * 1000)
+    now = milliseconds_now()
     metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
     noted = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
     noted += run_tags(_described(find_run(store, run_id).data.tags, note))

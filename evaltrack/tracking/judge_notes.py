@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.records.base import Record
+from evaltrack.records.clock import milliseconds_now
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -126,7 +126,7 @@ def log_child(
     """
     from mlflow.entities import Metric, Param
 
-    now = int(time.time() * 1000)
+    now = milliseconds_now()
     with tracking_errors(f"logging the {name}"):
         run = store.client.create_run(
             parent.experiment_id, run_name=name, tags={"mlflow.parentRunId": parent.run_id, "evaltrack.kind": name}

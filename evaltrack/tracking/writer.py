@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records import Reasoned, Row
+from evaltrack.records.clock import milliseconds_now
 from evaltrack.rows.reader import count_rows, read_table
 from evaltrack.rows.table import FlatRow, TableWriter
 from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
@@ -24,6 +24,7 @@ from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
 from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
+from evaltrack.tracking.working_folder import WorkingFolder
 
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
@@ -43,25 +44,40 @@ class RunWriter:
     def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 1) -> None:
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
-        self._folder = tempfile.TemporaryDirectory(prefix="evaltrack-")
-        self._file = Path(self._folder.name) / ROWS
-        self._table = TableWriter(self._file, k)
-        self._trials = TableWriter(self._file.with_name(TRIALS), k, trials) if trials > 1 else None
+        self._folder = WorkingFolder()
+        self._table = self._new_table(ROWS, k)
+        self._trials = self._new_table(TRIALS, k, trials) if trials > 1 else None
 
     def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._folder.cleanup()
+        self._folder.close()
+
+    def _new_table(self, name: str, k: int, trials: int = 1) -> TableWriter:
+        with self._folder.errors():
+            table = TableWriter(self._folder.path / name, k, trials)
+            self._folder.hold(name)
+        return table
+
+    @property
+    def _file(self) -> Path:
+        return self._folder.file(ROWS)
 
     def add(self, row: Row) -> None:
-        """Take one finished question."""
-        self._table.add(row)
+        """Take one finished question.
+
+        Raises:
+            TrackingError: the temporary folder is full.
+        """
+        with self._folder.errors():
+            self._table.add(row)
 
     def add_trial(self, row: Row) -> None:
         """Take one trial of a question, where there are several."""
         if self._trials is not None:
-            self._trials.add(row)
+            with self._folder.errors():
+                self._trials.add(row)
 
     def rows(self, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
         """The rows written, in order, or of these ids alone; after `log_rows`."""
@@ -73,12 +89,14 @@ class RunWriter:
         Raises:
             TrackingError: the store refused, or does not hold what was written.
         """
-        self._table.close()
+        with self._folder.errors():
+            self._table.close()
+            if self._trials is not None:
+                self._trials.close()
         told("logging the rows", 0, 0)
         if self._trials is not None:
-            self._trials.close()
             with tracking_errors("logging the trials"):
-                self._store.client.log_artifact(self._run_id, str(self._file.with_name(TRIALS)))
+                self._store.client.log_artifact(self._run_id, str(self._folder.file(TRIALS)))
         with tracking_errors("logging the rows"):
             self._store.client.log_artifact(self._run_id, str(self._file))
         if 0 < self._table.rows <= TABLE_ROWS:
@@ -113,7 +131,7 @@ class RunWriter:
         """
         from mlflow.entities import Metric
 
-        now = int(time.time() * 1000)
+        now = milliseconds_now()
         entities = [Metric(metric_name(name), value, now, self._run.step) for name, value in metrics.items()]
         with tracking_errors("logging the metrics"):
             trials = self._file.with_name(TRIALS) if self._trials is not None else None
@@ -128,10 +146,11 @@ class RunWriter:
         Raises:
             TrackingError: the store refused.
         """
-        local = Path(self._folder.name) / "texts" / path
-        local.parent.mkdir(parents=True, exist_ok=True)
-        with local.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
+        with self._folder.errors():
+            local = self._folder.path / "texts" / path
+            local.parent.mkdir(parents=True, exist_ok=True)
+            with local.open("w", encoding="utf-8") as file:
+                file.writelines(pieces)
         folder = path.rpartition("/")[0]
         with tracking_errors(f"logging {path}"):
             self._store.client.log_artifact(self._run_id, str(local), folder or None)

@@ -1,0 +1,103 @@
+"""Stdout and stderr that are closed or full: the exit code stays that of the verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import run_eval
+from tests import warm
+from tests.api.test_evaluate import golden
+from tests.cli.test_output import code
+from tests.tracking.test_baselines import good, worse
+
+NUMBERS = {"stdout": 1, "stderr": 2}
+CLOSED = "os.close({number}); sys.{name} = None\n"
+FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), {number})\n"
+MAIN = "from evaltrack.cli import main\nmain({words!r})\n"
+SAID = "stdout could not be written: "
+
+full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+
+
+def ended(folder: Path, around: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, once `around` has changed its surroundings."""
+    program = "import os, sys\n" + around + MAIN.format(words=list(map(str, words)))
+    return warm.run(("-c", program), folder, os.environ)
+
+
+def recorded(folder: Path, *sources: str) -> str:
+    """A target that found these sources for every question of `golden` and `many`."""
+    path = folder / "responses.jsonl"
+    ids = ("007", "b", "c", *range(200))
+    path.write_text("".join(json.dumps({"id": each, "sources": sources}) + "\n" for each in ids))
+    return f"recorded:{path}"
+
+
+def became(how: str, *names: str) -> str:
+    """A program that closes or fills streams."""
+    return "".join(how.format(number=NUMBERS[name], name=name) for name in names)
+
+
+@full
+@pytest.mark.parametrize("how", [CLOSED, FULL], ids=["closed", "full"])
+@pytest.mark.parametrize("names", [("stdout",), ("stderr",), ("stdout", "stderr")], ids="+".join)
+def test_a_run_exits_by_its_verdict_whatever_becomes_of_its_output(
+    store_uri: str, tmp_path: Path, how: str, names: tuple[str, ...]
+) -> None:
+    """1 is a requirement that was missed; where the result cannot be printed stderr says where it is."""
+    required = ("--require", "recall_at_k>=0.9", "--traces", "off")
+    target = recorded(tmp_path, "x")
+    process = ended(Path.cwd(), became(how, *names), "run", golden(tmp_path), "-t", target, *required)
+
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    assert (process.returncode, run.info.status) == (1, "FINISHED")
+    if names == ("stdout",):
+        assert SAID in process.stderr
+        assert process.stderr.rstrip().endswith(f"; the result is in MLflow run {run.info.run_id}")
+
+
+@full
+@pytest.mark.parametrize("how", [CLOSED, FULL], ids=["closed", "full"])
+def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) -> None:
+    """Neither 1, which is a regression, nor 120, with which Python ends where it cannot flush."""
+    assert ended(tmp_path, became(how, "stderr"), "run", "nothing.jsonl").returncode == 2
+    assert ended(tmp_path, became(how, "stdout", "stderr"), "run", "--unknown").returncode == 2
+
+
+@full
+def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
+    """A command whose output is its result is no success on a full disk; a caller that closed stdout wants none."""
+    lost = ended(tmp_path, became(FULL, "stdout"), "rubric")
+    assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; what is missing is lost\n")
+    assert ended(tmp_path, became(CLOSED, "stdout"), "rubric").returncode == 0
+
+
+def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:
+    """The next file that is opened would be number 1, and hold what is printed."""
+    same = "os.path.sameopenfile(1, os.open(os.devnull, os.O_RDWR))"
+    after = f"import atexit; atexit.register(lambda: print({same}, file=sys.stderr))\n"
+    assert ended(tmp_path, after + became(CLOSED, "stdout"), "--version").stderr.endswith("\nTrue\n")
+
+
+@full
+@pytest.mark.parametrize("output", ["table", "json", "markdown"])
+def test_a_verdict_holds_on_a_full_disk(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], output: str
+) -> None:
+    """Of a comparison, and of a golden set that is checked."""
+    path = golden(tmp_path)
+    was, now = (run_eval(path, target=ask, tracking_uri=store_uri, traces="off").run_id for ask in (good, worse))
+    with Path("/dev/full").open("w") as disk:
+        monkeypatch.setattr(sys, "stdout", disk)
+        assert code("compare", now, "--baseline-run", was, "--gate", "seed", "--output", output) == 1
+        assert capfd.readouterr().err.endswith(f"{SAID}No space left on device; the result is in MLflow run {now}\n")
+    with Path("/dev/full").open("w") as disk:
+        monkeypatch.setattr(sys, "stdout", disk)
+        assert code("golden", "lint", path) == 0

@@ -1,0 +1,59 @@
+"""Signals that end a process by default: a run ends as KILLED with what was done, from the moment that it is open."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from evaltrack.evaluation.signals import stop_signals
+from tests.api.test_evaluate import golden
+from tests.attacks.test_outputs import ended
+from tests.attacks.test_surroundings import NEEDED, found, many, status
+from tests.warm import WarmProcess
+
+SLOW = "import time\ndef ask(question):\n    open('asked', 'a').write('1')\n    time.sleep(0.05)\n    return ['a']\n"
+
+
+@pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1"])
+def test_a_signal_that_ends_a_process_ends_the_run_as_killed(store_uri: str, tmp_path: Path, name: str) -> None:
+    """What the scheduler of a cluster sends before it kills: exit code 130, the run KILLED with its rows."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = ("run", str(many(tmp_path, 2000)), "-t", "python:slow:ask", "--concurrency", "2")
+    asked, deadline = tmp_path / "asked", time.monotonic() + 60
+    with WarmProcess(("-m", "evaltrack", *words), tmp_path, {**os.environ, "MLFLOW_TRACKING_URI": store_uri}) as run:
+        while (not asked.exists() or asked.stat().st_size < NEEDED) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        run.send_signal(getattr(signal, name))
+        _, errors = run.communicate(60)
+    assert (run.returncode, status(store_uri)) == (130, "KILLED")
+    assert "go on with: evaltrack resume" in errors
+
+
+def test_a_signal_before_the_first_question_leaves_no_run_running(store_uri: str, tmp_path: Path) -> None:
+    """The run is open from the moment that MLflow has made it."""
+    early = (
+        "import signal\nfrom evaltrack.api import evaluate\nsave = evaluate.save_command\n"
+        "def saved(*each):\n    os.kill(os.getpid(), signal.SIGTERM)\n    return save(*each)\n"
+        "evaluate.save_command = saved\n"
+    )
+    process = ended(Path.cwd(), early, "run", golden(tmp_path), *found(tmp_path))
+    assert (process.returncode, status(store_uri)) == (130, "KILLED")
+
+
+def test_signals_that_are_handled_or_ignored_stay_so() -> None:
+    """`nohup` ignores SIGHUP; a program that calls `run_eval` may have a use of its own for SIGUSR1."""
+    assert {"SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU"} <= {
+        number.name for number in stop_signals()
+    }
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGUSR1)}
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, lambda *_: None)
+        assert not {signal.SIGHUP, signal.SIGUSR1} & set(stop_signals())
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

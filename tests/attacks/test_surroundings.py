@@ -1,0 +1,278 @@
+"""Wrong clocks, folders that are deleted, swept or full: a run ends with its verdict, or says why."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import Question, Response, run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.evaluation.progress import Silent
+from evaltrack.records import Row
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import count_traces
+from tests import warm
+from tests.api.test_evaluate import golden
+from tests.attacks.test_outputs import ended, recorded
+from tests.tracking.test_baselines import good
+from tests.warm import WarmProcess
+
+SIXTY_YEARS = 60 * 365.25 * 86_400
+NEEDED = 3
+"""Questions that have been answered when the surroundings change."""
+
+
+def status(uri: str) -> str:
+    """How the only run of a store ended."""
+    (run,) = mlflow.MlflowClient(uri).search_runs(["0"])
+    found: str = run.info.status
+    return found
+
+
+def many(folder: Path, number: int = 12) -> Path:
+    """A golden set of questions that are all alike."""
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(number)]
+    path = folder / "many.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def found(folder: Path) -> tuple[str, ...]:
+    """The options of a target that answers at once."""
+    return "-t", recorded(folder, "a"), "--traces", "off"
+
+
+def after_some(act: Callable[[], object]) -> Callable[[Question, int], Response]:
+    """A target that changes its surroundings once, when some questions are answered."""
+    asked: list[str] = []
+
+    def ask(question: Question, k: int) -> Response:
+        asked.append(question.id)
+        if len(asked) == NEEDED + 1:
+            act()
+        return good(question, k)
+
+    return ask
+
+
+@pytest.mark.parametrize(("years", "speed"), [(-60, 1), (60, 1), (0, 0), (0, 1000), (-60, -1)])
+def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, years: int, speed: float) -> None:
+    """Before 1970, far ahead, standing still, too fast, backwards."""
+    real, begun = time.time, time.time()
+
+    def wrong() -> float:
+        return begun + years * 365.25 * 86_400 + (real() - begun) * speed
+
+    monkeypatch.setattr(time, "time", wrong)
+    monkeypatch.setattr(time, "time_ns", lambda: int(wrong() * 1e9))
+    result = run_eval(golden(tmp_path), target=good, tracking_uri=store_uri)
+    assert (result.status, status(store_uri)) == ("FINISHED", "FINISHED")
+    assert count_traces(connect(store_uri), "0", result.run_id) == 3
+    assert all(row["started_at"] >= 0 for row in result.rows)
+
+
+def test_a_clock_that_jumps_back(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By sixty years, while questions are asked."""
+    real, jump = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() - jump[0])
+    target = after_some(lambda: jump.insert(0, SIXTY_YEARS))
+    result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, concurrency=1)
+    assert result.status == "FINISHED"
+    assert all(0 <= row["seconds"] < 60 for row in result.rows)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def swept(folder: Path) -> None:
+    """Remove what is in a folder, as systemd-tmpfiles does."""
+    for each in folder.iterdir():
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("sweep", [swept, shutil.rmtree], ids=["swept", "removed"])
+def test_temporary_files_come_back(
+    store_uri: str, tmp_path: Path, temporary: Path, sweep: Callable[[Path], None], trials: int
+) -> None:
+    """A run of many days outlives the files of its beginning; all rows are in MLflow, and nothing is left behind."""
+    target = after_some(lambda: sweep(temporary))
+    result = run_eval(many(tmp_path), target=target, tracking_uri=store_uri, trials=trials, concurrency=1)
+    assert (result.status, len(list(result.rows))) == ("FINISHED", 12)
+    names = {each.path for each in mlflow.MlflowClient(store_uri).list_artifacts(result.run_id)}
+    assert ("trials.parquet" in names) == (trials > 1)
+    assert not temporary.exists() or not list(temporary.glob("evaltrack-*"))
+
+
+def fill(folder: Path) -> None:
+    """Leave no room on a disk."""
+    subprocess.run(["dd", "if=/dev/zero", f"of={folder / 'filler'}", "bs=512"], capture_output=True)
+
+
+def test_a_full_temporary_folder_loses_no_row(
+    store_uri: str, tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names the folder and its cure; with room again the run goes on."""
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    common = {"tracking_uri": store_uri, "concurrency": 1, "traces": "off"}
+    with pytest.raises(
+        TrackingError, match=rf"temporary folder {small_disk}/.*: No space left .* set TMPDIR"
+    ) as raised:
+        run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, progress=Filling(small_disk))
+    assert "no finished row is lost, go on with: evaltrack resume" in str(raised.value)
+    del raised
+    gc.collect()  # what the error holds has a file on the disk open
+    assert status(store_uri) == "FAILED"
+    (small_disk / "filler").unlink()
+    resumed = run_eval(many(tmp_path), target=recorded(tmp_path, "a"), **common, resume="auto")
+    assert resumed.status == "FINISHED"
+    assert "resumed: 12 of 12 kept rows used again" in resumed.notes
+
+
+class Filling(Silent):
+    """Fills a disk once some questions are answered."""
+
+    def __init__(self, disk: Path) -> None:
+        self._disk, self._answered = disk, 0
+
+    def advance(self, row: Row) -> None:
+        """Count the questions."""
+        self._answered += 1
+        if self._answered == NEEDED:
+            fill(self._disk)
+
+
+class Heard(Silent):
+    """Keeps how many questions had been answered when a warning came."""
+
+    def __init__(self) -> None:
+        self.answered, self.warnings = 0, list[tuple[int, str]]()
+
+    def advance(self, row: Row) -> None:
+        """Count the questions."""
+        self.answered += 1
+
+    def warn(self, text: str) -> None:
+        """Keep a warning."""
+        self.warnings.append((self.answered, text))
+
+
+@pytest.mark.parametrize(("act", "reason"), [(fill, "database or disk is full"), (swept, "the file was removed")])
+def test_a_journal_that_is_lost_is_said_at_once(
+    store_uri: str,
+    tmp_path: Path,
+    small_disk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[Path], None],
+    reason: str,
+) -> None:
+    """While there is time to make room, and once: not first among the notes at the end."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(small_disk))
+    heard, target = Heard(), after_some(lambda: act(small_disk))
+    result = run_eval(many(tmp_path, 40), target=target, tracking_uri=store_uri, concurrency=1, progress=heard)
+    ((answered, text),) = heard.warnings
+    assert NEEDED <= answered < 40
+    assert f"{reason}; set EVALTRACK_STATE_DIR to another folder" in text
+    assert (result.status, text in result.notes) == ("FINISHED", True)
+
+
+def test_a_state_folder_that_cannot_be_made_is_said_before_the_first_question(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there is no home."""
+    monkeypatch.delenv("EVALTRACK_STATE_DIR")
+    monkeypatch.setenv("HOME", "/proc/nothing")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    heard = Heard()
+    assert run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, progress=heard).status == "FINISHED"
+    ((answered, text),) = heard.warnings
+    assert answered == 0
+    assert text.startswith("nothing can be resumed after a kill: /proc/nothing/")
+
+
+def test_no_umask_takes_the_users_own_rights(store_uri: str, tmp_path: Path) -> None:
+    """Under 777 the user could not read what the user has just written."""
+    process = ended(Path.cwd(), "os.umask(0o777)\n", "run", golden(tmp_path), *found(tmp_path))
+    assert (process.returncode, status(store_uri)) == (0, "FINISHED")
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    made = [*Path(run.info.artifact_uri).glob("**/*"), *(tmp_path / "state").glob("**/*")]
+    assert len(made) > 5
+    assert all(stat.S_IMODE(each.stat().st_mode) in (0o700, 0o600) for each in made)
+
+
+def test_a_file_on_a_full_disk(store_uri: str, tmp_path: Path, small_disk: Path) -> None:
+    """The message names it, and where its content is; whoever waits for the file hears of no success."""
+    fill(small_disk)
+    file = small_disk / "evaluation.json"
+    process = ended(
+        Path.cwd(),
+        "",
+        "run",
+        golden(tmp_path),
+        "-t",
+        recorded(tmp_path, "a"),
+        "--traces",
+        "off",
+        "--evaluation-json",
+        file,
+    )
+    (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
+    where = f"it is in MLflow run {run.info.run_id}, as the artifact evaluation.json"
+    assert process.returncode == 3
+    assert process.stderr.endswith(f"Error: {file}: cannot be written: No space left on device; {where}\n")
+
+
+def test_a_store_that_cannot_grow(store_uri: str, tmp_path: Path) -> None:
+    """As on a full disk: a line says so, without the traceback that MLflow logs, and no run counts as FINISHED."""
+    size = (tmp_path / "store/mlflow.db").stat().st_size
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+    process = ended(Path.cwd(), limit, "run", many(tmp_path, 200), "-t", recorded(tmp_path, "a"))
+    assert process.returncode == 3
+    assert process.stderr.splitlines()[-1].startswith("Error: MLflow: ")
+    assert "Traceback" not in process.stderr
+    assert "FINISHED" not in [run.info.status for run in mlflow.MlflowClient(store_uri).search_runs(["0"])]
+
+
+def test_a_working_folder_that_is_gone(store_uri: str, tmp_path: Path) -> None:
+    """At the start it is wrong usage; under way nothing needs it."""
+    (tmp_path / "gone").mkdir()
+    env = {**os.environ, "MLFLOW_TRACKING_URI": store_uri}
+    program = "import os\nos.rmdir(os.getcwd())\nfrom evaltrack.cli import main\nmain(['golden', 'lint', 'x.jsonl'])"
+    before = warm.run(("-c", program), tmp_path / "gone", env)
+    assert (before.returncode, before.stderr[:44]) == (2, "Error: the working folder cannot be found: N")
+
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "leaving.py").write_text(
+        f"import shutil\ndef ask(question):\n    shutil.rmtree({str(folder)!r}, True)\n    return ['a']\n"
+    )
+    during = warm.run(("-m", "evaltrack", "run", str(many(folder)), "-t", "python:leaving:ask"), folder, env)
+    assert (during.returncode, status(store_uri)) == (0, "FINISHED")
+
+
+def test_ten_processes_begin_at_once_in_an_empty_folder(tmp_path: Path) -> None:
+    """One of them makes MLflow's tables, the others wait."""
+    program = "from evaltrack.tracking.store import connect\nconnect()"
+    env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    started = [WarmProcess(("-c", program), tmp_path, env) for _ in range(10)]
+    outputs = [process.communicate(120)[1] for process in started]
+    assert [process.wait() for process in started] == [0] * 10, outputs
+    for process in started:
+        process.close()
