@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,12 +109,12 @@ def compare_runs(
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
     chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name)
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as opened:
         was = saved or side_of_run(store, other, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, chosen, Path(folder))
         known = judge_known(store, chosen, other, require_agreement)
         records = partial(question_records, store, other) if other else no_records
-        again = _asking(store, chosen, now, repeat_flips, named, records, say) if gate == "auto" else None
+        again = _asking(store, chosen, now, repeat_flips, named, records, opened, say) if gate == "auto" else None
         made = compare(was, now, rules, ignore=ignore, criteria=criteria, again=again, known=known)
     made = replace(made, compare_link=side_by_side(store, chosen, other))
     made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
@@ -137,10 +138,11 @@ def _asking(
     times: RepeatFlips,
     named: Named,
     records: Callable[[Sequence[str]], Mapping[str, Record]],
+    opened: ExitStack,
     say: Callable[[str], object],
 ) -> AskAgain:
     """Who asks again; nobody by itself where the target was evaluated once more since: it may be another by now."""
     if times == "auto" and (newer := newer_evaluation(store, run)):
         why = f"run {newer.run_id} of the same target is newer, and its code may differ; --repeat-flips N asks it"
         return AskAgain(why_not=why)
-    return asking_again(run, side, times, named, records, say)
+    return asking_again(run, side, times, named, records, opened, say)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -38,7 +40,13 @@ FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
 
 
 def asking_again(
-    run: EvaluationRun, side: Side, times: RepeatFlips, named: Named, records: FindRecords, say: Say = lambda _: None
+    run: EvaluationRun,
+    side: Side,
+    times: RepeatFlips,
+    named: Named,
+    records: FindRecords,
+    opened: ExitStack,
+    say: Say = lambda _: None,
 ) -> AskAgain:
     """Who asks the questions of a comparison again: the candidate's own target and judges.
 
@@ -52,6 +60,7 @@ def asking_again(
             possible.
         named: What the user names of the command.
         records: Gives the records of questions.
+        opened: Closes target and judges, which stay open from one time to the next.
         say: Hears what is being asked.
 
     Raises:
@@ -69,7 +78,7 @@ def asking_again(
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
-    return AskAgain(CandidateAsker(run, side, command, records, say), None if times == "auto" else times)
+    return AskAgain(CandidateAsker(run, side, command, records, opened, say), None if times == "auto" else times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -85,9 +94,11 @@ class CandidateAsker:
     side: Side
     command: Command
     find_records: FindRecords
+    opened: ExitStack
     say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _shown: dict[str, FlatRow] = field(default_factory=dict)
+    _opened: tuple[Plan, asyncio.Runner] | None = None
 
     @property
     def deterministic(self) -> bool:
@@ -121,12 +132,21 @@ class CandidateAsker:
             by_before[self._times[key]].add(key)
             self._times[key] += times
         for before, those in by_before.items():
-            with planned(self.command.golden, self.command.settings, self.command.target, repeats=True) as plan:
-                _check_same(plan, self.run)
-                asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
-                first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
-                plan.ask(take, questions=list(asked), trials=range(first, first + times))
+            plan, runner = self._open()
+            asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
+            first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
+            plan.ask(take, questions=list(asked), trials=range(first, first + times), runner=runner)
         return found
+
+    def _open(self) -> tuple[Plan, asyncio.Runner]:
+        """What is asked and where, opened once: starting a target may take longer than asking it."""
+        if self._opened is None:
+            command, runner = self.command, self.opened.enter_context(asyncio.Runner())
+            plan = self.opened.enter_context(planned(command.golden, command.settings, command.target, repeats=True))
+            _check_same(plan, self.run)
+            self.opened.callback(plan.close, runner)
+            self._opened = plan, runner
+        return self._opened
 
 
 _SAME = ("answer", "retrieval_digest", "passed", "overall_score", "reasoning_score", "error")

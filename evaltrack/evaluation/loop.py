@@ -139,9 +139,15 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
 
 
 def take_all(
-    asking: Callable[[], AsyncGenerator[Row]], take: Callable[[Row], object], opened: Iterable[object]
+    asking: Callable[[], AsyncGenerator[Row]],
+    take: Callable[[Row], object],
+    opened: Iterable[object],
+    runner: asyncio.Runner | None = None,
 ) -> None:
-    """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may."""
+    """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may.
+
+    With a `runner` they stay open, as it may ask them again.
+    """
 
     async def work() -> None:
         rows = asking()
@@ -150,25 +156,32 @@ def take_all(
                 take(row)
         finally:
             await rows.aclose()
-            for each in opened:
-                if close := getattr(each, "aclose", None):
-                    await close()
+            if runner is None:
+                await close_all(opened)
 
-    run_to_end(work)
+    run_to_end(work, runner)
 
 
-def run_to_end(work: Callable[[], Any]) -> None:
-    """`asyncio.run`, also where a loop is already running (a notebook): then in a thread of its own."""
+async def close_all(opened: Iterable[object]) -> None:
+    """Close targets and judges that have something to close."""
+    for each in opened:
+        if close := getattr(each, "aclose", None):
+            await close()
+
+
+def run_to_end(work: Callable[[], Any], runner: asyncio.Runner | None = None) -> None:
+    """`asyncio.run`, or that of a runner, also where a loop is already running (a notebook): then in another thread."""
+    run_here = runner.run if runner else asyncio.run
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        asyncio.run(work())
+        run_here(work())
         return
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            asyncio.run(work())
+            run_here(work())
         except BaseException as error:
             raised.append(error)
 

@@ -5,6 +5,7 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.loop import Memory, evaluate, take_all
+from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.judges import chosen, open_judge
@@ -112,8 +113,12 @@ class Plan:
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
         stop: Callable[[], bool] = lambda: False,
+        runner: asyncio.Runner | None = None,
     ) -> None:
-        """Ask all questions, or those given, and hand each row on; target and judges are closed at the end."""
+        """Ask all questions, or those given, and hand each row on.
+
+        Target and judges are closed at the end; with a `runner` they stay open until `close`.
+        """
         settings = self.settings
 
         def asking() -> AsyncGenerator[Row]:
@@ -132,7 +137,11 @@ class Plan:
                 judge_timeout=settings.judge_timeout,
             )
 
-        take_all(asking, take, (self.target, *self.judges))
+        take_all(asking, take, (self.target, *self.judges), runner)
+
+    def close(self, runner: asyncio.Runner) -> None:
+        """Close what was asked with this runner."""
+        run_to_end(lambda: close_all((self.target, *self.judges)), runner)
 
 
 @contextmanager
