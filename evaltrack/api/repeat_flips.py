@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Literal
 
 from evaltrack.api.local_commands import Named, command_to_repeat
+from evaltrack.compare.config import MAX_REPEATS, RepeatFlips
 from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.scatter import Again, Record
@@ -19,14 +19,11 @@ from evaltrack.records import Row
 from evaltrack.rows.table import FlatRow, flatten
 from evaltrack.tracking.reader import EvaluationRun
 
-MAX_REPEATS = 100
 LOUD = 20
 """Answers that are asked for at a time from which it is said; and at first."""
 
 REPLAYS = 100
 """Trials that `evaltrack.api.replay_judge` may have numbered before."""
-
-RepeatFlips = int | Literal["auto"]
 
 FIXED = "recorded:"
 """What begins so holds answers or verdicts given before, and cannot be asked again."""

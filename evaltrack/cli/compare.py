@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from evaltrack.cli.options import settings_of_target, target_options, ui_option
+from evaltrack.cli.options import config_options, settings_of_target, ui_option
 from evaltrack.cli.output import output_option, print_command, print_json_text, result_is_in
+from evaltrack.compare.config import ComparisonConfig
 
 EXAMPLES = """\b
 Examples:
@@ -26,35 +27,8 @@ Examples:
   evaltrack compare -o report.html -o report.md -o result.json -o junit.xml
 """
 
-REPEAT_HELP = (
-    "Ask each question that went from pass to fail up to N more times, to tell what broke from what scatters; auto: as"
-    " often as it takes, 30 times at most; 0: not at all."
-)
-GATE_HELP = (
-    "auto: rules, and evidence where the target's answers scatter; seed: rules alone; evidence: a loss must be shown by"
-    " exact tests; significant: shown, whatever its size."
-)
 
-
-class Repeats(click.ParamType[int | str]):
-    """`auto`, or a number of times."""
-
-    name = "auto|N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """The number, or `auto`."""
-        if value != "auto" and not str(value).isdecimal():
-            self.fail(f"{value!r} is neither auto nor a number from 0 to 100", param, ctx)
-        return "auto" if value == "auto" else int(value)
-
-
-GOLDEN_HELP = "Golden set of what is asked again, where the run was evaluated on another machine."
 BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
-COVERAGE_HELP = "Share of questions that must be compared.  [default: none may be lost, a tenth edited or removed]"
-AGREEMENT_HELP = (
-    "Judge scores block only if the judge's kappa with people (`evaltrack judge agree`, 20 responses or more) is this"
-    " or more, at the lower end of its interval too."
-)
 
 
 def _say(text: str) -> None:
@@ -63,34 +37,9 @@ def _say(text: str) -> None:
 
 @click.command(epilog=EXAMPLES)
 @click.argument("run", default="", metavar="[RUN|GOLDEN]")
-@click.option(
-    "--baseline-run",
-    default="",
-    help=BASELINE_HELP,
-)
+@click.option("--baseline-run", default="", help=BASELINE_HELP)
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
-@click.option("--max-drop", multiple=True, help="Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
-@click.option("--allow-flips", default=0, show_default=True, help="Questions that may go from pass to fail.")
-@click.option("--repeat-flips", default="auto", show_default=True, type=Repeats(), help=REPEAT_HELP)
-@click.option("--golden", help=GOLDEN_HELP)
-@click.option("-t", "--target", help="Target that is asked again.  [default: the one kept on this machine]")
-@target_options
-@click.option("--judge", multiple=True, help="Who judges what is asked again.  [default: as kept on this machine]")
-@click.option("--require-agreement", type=click.FloatRange(-1, 1), help=AGREEMENT_HELP)
-@click.option("--min-coverage", type=click.FloatRange(0, 1), help=COVERAGE_HELP)
-@click.option(
-    "--gate",
-    default="auto",
-    show_default=True,
-    type=click.Choice(["auto", "seed", "evidence", "significant"]),
-    help=GATE_HELP,
-)
-@click.option("--ignore", multiple=True, help="Part that may differ, e.g. judge; metrics it affects are left out.")
-@click.option(
-    "--require",
-    default="",
-    help="Show criteria for both runs: minimum, target, good, functional, or bounds; informs only.",
-)
+@config_options(ComparisonConfig)
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
 @click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")
 @click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
+from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from evaltrack.errors import UsageError
@@ -20,6 +21,18 @@ target_options = click.option(
 ui_option = click.option(
     "--ui-url", default="", help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]"
 )
+
+
+class Repeats(click.ParamType[int | str]):
+    """`auto`, or a number of times."""
+
+    name = "auto|N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """The number, or `auto`."""
+        if value != "auto" and not str(value).isdecimal():
+            self.fail(f"{value!r} is neither auto nor a number from 0 to 100", param, ctx)
+        return "auto" if value == "auto" else int(value)
 
 
 def config_options(record: type[Config]) -> Callable[[Any], Any]:
@@ -47,12 +60,15 @@ def config_option(name: str, field: FieldInfo) -> Callable[[Any], Any]:
         return click.option(option, multiple=True, default=default, show_default=",".join(default) or False, **shared)
     if get_origin(kind) is Literal:
         shared["type"] = click.Choice(get_args(kind))
+    elif name == "repeat_flips":
+        shared["type"] = Repeats()
     elif kind in (int, float, str):
         shared["type"] = kind
     else:  # a number or nothing
-        shared["type"] = float
+        bounds = {type(each): each for each in field.metadata}
+        shared["type"] = click.FloatRange(bounds[Ge].ge, bounds[Le].le)
     shown = field.default not in ("", None)
-    return click.option(option, default=field.default, show_default=shown, **shared)
+    return click.option(*filter(None, [flag, option]), default=field.default, show_default=shown, **shared)
 
 
 def settings_of_target(options: Sequence[str]) -> dict[str, str]:

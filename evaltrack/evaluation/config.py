@@ -10,16 +10,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.loop import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
-from evaltrack.records.config import Config, setting, traits
+from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
 from evaltrack.records.signature import MAX_K
 from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -34,11 +34,6 @@ MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
 MAX_WEIGHT = 10
 """With larger exponents a combined score may be too large or too small for a float."""
-
-
-Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
-OptionalText = Annotated[str, BeforeValidator(lambda value: "" if value is None else os.fspath(value))]
-Options = Annotated[Mapping[str, str], BeforeValidator(lambda value: {} if value is None else value)]
 
 
 class EvaluationConfig(Config):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Literal, NamedTuple, Self, get_args, get_origin
+import os
+from collections.abc import Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from evaltrack.errors import UsageError
@@ -15,11 +18,21 @@ Logged = Literal["always", "chosen", "never"]
 """Whether a setting is a param of the run: always, where it is not the default, or never, or in another form."""
 
 
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+"""Texts, or one."""
+
+OptionalText = Annotated[str, BeforeValidator(lambda value: "" if value is None else os.fspath(value))]
+"""A text or a path; "" and None are none."""
+
+Options = Annotated[Mapping[str, str], BeforeValidator(lambda value: {} if value is None else value)]
+"""Texts by name; None is none."""
+
+
 class Traits(NamedTuple):
     """What is known of a setting besides its type, bounds, default and help.
 
-    `shapes` is whether a row may be another with another value, so that a run cannot be resumed with it. `flag` is the
-    form of its option that says no.
+    `shapes` is whether a row may be another with another value, so that a run cannot be resumed with it. `flag` is
+    the short form of its option, such as ``-t``, or the form that says no.
     """
 
     logged: Logged = "always"
@@ -71,15 +84,20 @@ def cure(field: FieldInfo) -> str:
     if get_origin(field.annotation) is Literal:
         *others, last = map(str, get_args(field.annotation))
         return f"{', '.join(others)} or {last}"
+    if get_origin(field.annotation) in (Union, UnionType) and str in map(type, _choices(field.annotation)):
+        return f"{' or '.join(map(str, _choices(field.annotation)))} or a number of times"
     bounds = {type(each): each for each in field.metadata}
     number = "a whole number" if field.annotation is int else "a number"
     if Gt in bounds:
         return f"{number} of seconds above {bounds[Gt].gt:g}"
+    if Ge in bounds and Le in bounds:
+        return f"{number} from {bounds[Ge].ge:g} to {bounds[Le].le:.15g}"
     if Ge in bounds:
-        return (
-            f"{number} from {bounds[Ge].ge:g} to {bounds[Le].le:.15g}"
-            if Le in bounds
-            else f"{number} from {bounds[Ge].ge:g}"
-        )
+        return f"{number} of at least {bounds[Ge].ge:g}"
     kinds = {str: "a text", bool: "true or false"}
     return kinds.get(field.annotation, "texts")  # type: ignore[arg-type]
+
+
+def _choices(annotation: Any) -> list[Any]:
+    """The literal values in a union of types."""
+    return [value for each in get_args(annotation) if get_origin(each) is Literal for value in get_args(each)]
