@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records import Question
-from evaltrack.tracking.store import Store, impatient, reason
+from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.replies import reason
+from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:
     from mlflow.entities import EvaluationDataset

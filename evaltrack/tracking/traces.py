@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.rows.table import FlatRow
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.assessments import assessments_of
+from evaltrack.tracking.patience import Persistent
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
-    from mlflow.entities import Span, TraceInfo
+    from mlflow.entities import Span, Trace, TraceInfo
 
 Traced = Literal["all", "failed", "off"]
 TRACES_TAG = "evaltrack.traces"
@@ -37,6 +37,25 @@ PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
 
 
+@dataclass(frozen=True)
+class TraceCounts:
+    """How much of traces there is."""
+
+    traces: int = 0
+    spans: int = 0
+    assessments: int = 0
+
+    def __add__(self, other: TraceCounts) -> TraceCounts:
+        return TraceCounts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+
+    def gap(self, held: TraceCounts) -> str | None:
+        """Which of these numbers a store does not hold, in words; None where it holds all."""
+        for what, number in asdict(self).items():
+            if (there := getattr(held, what)) != number:
+                return f"{there:,} {what}, not {number:,}"
+        return None
+
+
 def write_traces(
     store: Store,
     experiment_id: str,
@@ -44,17 +63,15 @@ def write_traces(
     rows: Iterable[FlatRow],
     repeated: Container[str] = (),
     told: Callable[[int], object] = lambda _: None,
-) -> int:
-    """Write a trace for each row, in batches, and return how many; `told` hears it as it goes.
+) -> TraceCounts:
+    """Write a trace for each row, in batches, and return how much; `told` hears it as it goes.
 
     `repeated` holds the question texts that stand in the set more than once: their traces carry the id as well.
 
     Raises:
         TrackingError: the store refused one.
     """
-    from mlflow.tracing.client import TracingClient
-
-    client, done = TracingClient(store.uri), 0
+    client, written = _client(store), TraceCounts()
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
             spans: list[Span] = []
@@ -63,12 +80,21 @@ def write_traces(
                 inputs = {"question": row["question"]}
                 if row["question"] in repeated:
                     inputs["id"] = row["id"]
-                client.start_trace(_trace_info(row, trace_id, experiment_id, run_id, inputs))
+                info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
+                client.start_trace(info)
                 spans += _spans(row, trace_id, inputs)
+                written += TraceCounts(1, 0, len(info.assessments))
             client.log_spans(experiment_id, spans)
-            done += len(batch)
-            told(done)
-    return done
+            written += TraceCounts(0, len(spans), 0)
+            told(written.traces)
+    return written
+
+
+def _client(store: Store) -> Any:
+    from mlflow.tracing.client import TracingClient
+
+    client = TracingClient(store.uri)
+    return Persistent(client) if store.is_server else client
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
@@ -91,18 +117,50 @@ def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
 def count_traces(store: Store, experiment_id: str, run_id: str) -> int:
     """How many traces the store holds for a run."""
     with tracking_errors("counting traces"):
-        return sum(len(page) for page in _trace_ids(store, experiment_id, run_id))
+        return sum(map(len, _pages(store, experiment_id, run_id)))
+
+
+def read_counts(store: Store, experiment_id: str, run_id: str) -> TraceCounts:
+    """How many traces the store holds for a run, with how many spans and assessments.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    counts = TraceCounts()
+    with tracking_errors("reading the traces back"):
+        for page in _pages(store, experiment_id, run_id):
+            counts += TraceCounts(len(page), 0, sum(len(trace.info.assessments) for trace in page))
+        return counts + TraceCounts(0, _count_spans(store, experiment_id, run_id) if counts.traces else 0, 0)
+
+
+def _count_spans(store: Store, experiment_id: str, run_id: str) -> int:
+    """One question to the store; of one that cannot count, such as a store of files, each trace is read."""
+    from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
+    from mlflow.exceptions import MlflowException
+
+    try:
+        (counted,) = _client(store).store.query_trace_metrics(
+            experiment_ids=[experiment_id],
+            view_type=MetricViewType.SPANS,
+            metric_name="span_count",
+            aggregations=[MetricAggregation(AggregationType.COUNT)],
+            filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
+        )
+        return int(counted.values["COUNT"])
+    except (NotImplementedError, MlflowException, ValueError, KeyError):
+        whole = _pages(store, experiment_id, run_id, include_spans=True)
+        return sum(len(trace.data.spans) for page in whole for trace in page)
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
     """Delete the traces of a run that was broken off while they were written: they are written anew."""
     with tracking_errors("deleting the traces of a run that is resumed"):
-        for page in list(_trace_ids(store, experiment_id, run_id)):
-            store.client.delete_traces(experiment_id, trace_ids=page)
+        for page in list(_pages(store, experiment_id, run_id)):
+            store.client.delete_traces(experiment_id, trace_ids=[trace.info.trace_id for trace in page])
 
 
-def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[str]]:
-    """The ids of a run's traces, page by page; at most 100 a page, which is what can be deleted at once."""
+def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:
+    """The traces of a run; at most 100 a page, which is what can be deleted at once."""
     token: str | None = None
     while True:
         page = store.client.search_traces(
@@ -110,10 +168,10 @@ def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[s
             filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
             max_results=100,
             page_token=token,
-            include_spans=False,
+            include_spans=include_spans,
         )
         if page:
-            yield [trace.info.trace_id for trace in page]
+            yield page
         if not (token := page.token):
             return
 
@@ -139,7 +197,7 @@ def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, in
         },
         tags={"mlflow.traceName": "question"}
         | {f"evaltrack.{name}": _cut(value) for name, value in labels.items() if value},
-        assessments=assessments_of(row),
+        assessments=assessments_of(row, trace_id),
     )
 
 
@@ -155,7 +213,13 @@ def _spans(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
     for verdict in row["verdicts"] or ():
         said = {name: verdict[name] for name in SAID if verdict[name] is not None}
         spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
-    return [span.of(trace_id, None if span is root else root.span_id) for span in spans]
+    ids = [_span_id(trace_id, position) for position in range(len(spans))]
+    return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
+
+
+def _span_id(trace_id: str, position: int) -> str:
+    """Always the same, so that a request which arrives twice adds nothing."""
+    return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
 
 
 def _scores(row: FlatRow) -> dict[str, float]:
@@ -175,9 +239,8 @@ class _Span:
     outputs: Any
     attributes: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
-    span_id: str = field(default_factory=lambda: secrets.token_hex(8))
 
-    def of(self, trace_id: str, parent: str | None) -> Span:
+    def of(self, trace_id: str, span_id: str, parent: str | None) -> Span:
         """The span in MLflow's form."""
         from mlflow.entities import Span
 
@@ -192,7 +255,7 @@ class _Span:
             {
                 "name": self.name,
                 "trace_id": trace_id,
-                "span_id": self.span_id,
+                "span_id": span_id,
                 "parent_span_id": parent,
                 "start_time_unix_nano": int(self.start * 1e9),
                 "end_time_unix_nano": int(self.end * 1e9),

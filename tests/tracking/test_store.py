@@ -16,8 +16,9 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row
 from evaltrack.tracking.reader import read_rows
+from evaltrack.tracking.replies import reason
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import count_traces
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
@@ -71,7 +72,7 @@ def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pyt
     """A leftover MLFLOW_RUN_ID of a finished run is refused."""
     store = connect(store_uri)
     run = opened(store)
-    close_run(store, run.run_id, "FINISHED")
+    close_run(store, run, "FINISHED")
     monkeypatch.setenv("MLFLOW_RUN_ID", run.run_id)
 
     with pytest.raises(TrackingError, match=r"is FINISHED; unset the variable"):
