@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
@@ -92,13 +95,22 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
     opened = OpenRun(run.info.run_id, run.info.experiment_id, name=told.name, params=params, journal=journal)
     try:
         _describe(store, run, told)
-        with tracking_errors(f"logging {SETTINGS}"):  # before anything is asked: the store takes files
-            store.client.log_dict(run.info.run_id, dict(told.params), SETTINGS)
+        _log_settings(store, run.info.run_id, told)
     except BaseException:
         with suppress(TrackingError), impatient():  # what failed before says more
             close_run(store, opened, "FAILED")
         raise
     return opened
+
+
+def _log_settings(store: Store, run_id: str, told: Description) -> None:
+    """Log the params as an artifact; before anything is asked it is found out whether the store takes files."""
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        local = Path(folder) / SETTINGS
+        local.write_text(json.dumps(dict(told.params), indent=2), encoding="utf-8")
+        artifacts = Artifacts(store, run_id)
+        artifacts.log(local)
+        artifacts.check()
 
 
 def _new_run(store: Store, experiment_id: str, name: str, tags: dict[str, str]) -> Run:

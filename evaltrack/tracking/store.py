@@ -194,7 +194,10 @@ def _new_experiment(store: Store, name: str) -> Experiment:
     from mlflow.exceptions import MlflowException
 
     try:
-        return store.client.get_experiment(store.client.create_experiment(name))
+        experiment_id = store.client.create_experiment(name)
+        if not experiment_id:
+            raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
+        return store.client.get_experiment(experiment_id)
     except MlflowException as error:
         found = store.client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
         if found is None:
