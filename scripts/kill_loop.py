@@ -39,7 +39,7 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
 
 from evaltrack.rows.reader import read_table  # noqa: E402 - found through the path above
 from evaltrack.tracking.store import Store, connect  # noqa: E402
-from evaltrack.tracking.traces import count_traces  # noqa: E402
+from evaltrack.tracking.traces import read_counts  # noqa: E402
 from tests import warm  # noqa: E402
 from tests.openai_server import server_process  # noqa: E402
 
@@ -157,7 +157,7 @@ class Chain:
         for what, ids in self._held(store, runs[0]).items():
             if len(ids) != questions or set(ids) != expected:
                 self.problems.append(f"{what}: {len(ids)} of {len(set(ids))} questions, not {questions}")
-        traces = count_traces(store, runs[0].info.experiment_id, runs[0].info.run_id)
+        traces = read_counts(store, runs[0].info.experiment_id, runs[0].info.run_id).traces
         if traces != questions:
             self.problems.append(f"{traces} traces, not {questions}")
         if not runs[0].data.params:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
 
 TABLES_TAG = "mlflow.loggedArtifacts"
 """Where MLflow notes which artifacts are tables."""
@@ -27,7 +27,7 @@ class Artifacts:
             TrackingError: the store refused.
         """
         path = str(PurePosixPath(folder) / local.name)
-        with tracking_errors(f"logging {path}"):
+        with tracking_errors(f"logging {path}"), own_words():
             self._store.client.log_artifact(self._run_id, str(local), folder or None)
         self._sizes[path] = local.stat().st_size
 
@@ -61,7 +61,7 @@ class Artifacts:
 
     def _gap(self) -> str | None:
         held: dict[str, int | None] = {}
-        with tracking_errors("listing the artifacts"):
+        with tracking_errors("listing the artifacts"), own_words():
             for folder in {str(PurePosixPath(path).parent) for path in self._sizes}:
                 listed = self._store.client.list_artifacts(self._run_id, None if folder == "." else folder)
                 held |= {each.path: each.file_size for each in listed}

@@ -22,6 +22,7 @@ def assessments_of(row: FlatRow, trace_id: str) -> list[Assessment]:
     """
     found = _assessments(row)
     for position, each in enumerate(found):
+        each.trace_id = trace_id
         each.assessment_id = f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
     return found
 

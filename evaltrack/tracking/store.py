@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from json import JSONDecodeError
 from pathlib import Path
@@ -85,14 +85,25 @@ class Store:
         Raises:
             MlflowException: it cannot be had.
         """
-        from mlflow.exceptions import MlflowException
-
-        for pause in DOWNLOAD_PAUSES if self.is_server else ():
-            try:
-                return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
-            except (MlflowException, OSError):
+        with own_words():
+            for pause in DOWNLOAD_PAUSES if self.is_server else ():
+                with suppress(Exception):
+                    return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
                 time.sleep(pause)
-        return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+            return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+
+
+@contextmanager
+def own_words() -> Iterator[None]:
+    """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except (MlflowException, OSError, ImportError):
+        raise
+    except Exception as error:
+        raise MlflowException(f"the artifact store says: {error or type(error).__name__}") from error
 
 
 def connect(uri: str | None = None, ui_url: str | None = None) -> Store:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, field
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.rows.table import FlatRow
-from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.assessments import assessments_of
 from evaltrack.tracking.patience import Persistent
+from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ TRACES_TAG = "evaltrack.traces"
 
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
-
-SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "observed", "reasoning")
-"""What of a verdict a judge's span shows."""
 
 PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
@@ -74,6 +72,7 @@ def write_traces(
     client, written = _client(store), TraceCounts()
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
+            infos: list[TraceInfo] = []
             spans: list[Span] = []
             for row in batch:
                 trace_id = trace_id_of(run_id, row["id"])
@@ -81,13 +80,25 @@ def write_traces(
                 if row["question"] in repeated:
                     inputs["id"] = row["id"]
                 info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
-                client.start_trace(info)
-                spans += _spans(row, trace_id, inputs)
+                infos.append(client.start_trace(info))
+                spans += spans_of(row, trace_id, inputs)
                 written += TraceCounts(1, 0, len(info.assessments))
-            client.log_spans(experiment_id, spans)
+            _send_spans(client, experiment_id, infos, spans)
             written += TraceCounts(0, len(spans), 0)
             told(written.traces)
     return written
+
+
+def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:
+    """Send the spans of some traces; a store of files takes those of each trace as an artifact."""
+    from mlflow.entities import TraceData
+
+    try:
+        client.log_spans(experiment_id, spans)
+    except NotImplementedError:
+        for info in infos:
+            own = [span for span in spans if span.trace_id == info.trace_id]
+            client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
 
 
 def _client(store: Store) -> Any:
@@ -114,12 +125,6 @@ def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
         yield batch
 
 
-def count_traces(store: Store, experiment_id: str, run_id: str) -> int:
-    """How many traces the store holds for a run."""
-    with tracking_errors("counting traces"):
-        return sum(map(len, _pages(store, experiment_id, run_id)))
-
-
 def read_counts(store: Store, experiment_id: str, run_id: str) -> TraceCounts:
     """How many traces the store holds for a run, with how many spans and assessments.
 
@@ -138,18 +143,19 @@ def _count_spans(store: Store, experiment_id: str, run_id: str) -> int:
     from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
     from mlflow.exceptions import MlflowException
 
-    try:
-        (counted,) = _client(store).store.query_trace_metrics(
+    points = None
+    with suppress(MlflowException, NotImplementedError):
+        points = _client(store).store.query_trace_metrics(
             experiment_ids=[experiment_id],
             view_type=MetricViewType.SPANS,
             metric_name="span_count",
             aggregations=[MetricAggregation(AggregationType.COUNT)],
             filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
         )
-        return int(counted.values["COUNT"])
-    except (NotImplementedError, MlflowException, ValueError, KeyError):
-        whole = _pages(store, experiment_id, run_id, include_spans=True)
-        return sum(len(trace.data.spans) for page in whole for trace in page)
+    if points:
+        return sum(int(point.values["COUNT"]) for point in points)
+    whole = _pages(store, experiment_id, run_id, include_spans=True)
+    return sum(len(trace.data.spans) for page in whole for trace in page)
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
@@ -179,7 +185,7 @@ def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool
 def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
-    answer = _outcome(row)
+    answer = outcome(row)
     labels = {"id": row["id"], "domain": row["domain"], "difficulty": row["difficulty"], "category": row["category"]}
     return TraceInfo(
         trace_id=trace_id,
@@ -199,83 +205,6 @@ def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, in
         | {f"evaltrack.{name}": _cut(value) for name, value in labels.items() if value},
         assessments=assessments_of(row, trace_id),
     )
-
-
-def _spans(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
-    """The question with every score, below it what was retrieved and what each judge said."""
-    asked, done = row["started_at"], row["started_at"] + row["seconds"]
-    root = _Span("question", "CHAIN", asked, done, inputs, _outcome(row), attributes=_scores(row), error=row["error"])
-    spans = [root]
-    if row["sources"] is not None:
-        documents = [_document(source) for source in row["sources"]]
-        spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
-    judged = {**inputs, "answer": row["answer"], "expected_answer": row["expected_answer"]}
-    for verdict in row["verdicts"] or ():
-        said = {name: verdict[name] for name in SAID if verdict[name] is not None}
-        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
-    ids = [_span_id(trace_id, position) for position in range(len(spans))]
-    return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
-
-
-def _span_id(trace_id: str, position: int) -> str:
-    """Always the same, so that a request which arrives twice adds nothing."""
-    return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
-
-
-def _scores(row: FlatRow) -> dict[str, float]:
-    """Every score that was measured, as attributes of the question's span."""
-    return {score.name: row[score.name] for score in SCORES if row[score.name] is not None}
-
-
-@dataclass(frozen=True)
-class _Span:
-    """A part of a trace, from `start` to `end` in seconds since 1970; how long a judge took is not recorded."""
-
-    name: str
-    kind: str
-    start: float
-    end: float
-    inputs: Any
-    outputs: Any
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-
-    def of(self, trace_id: str, span_id: str, parent: str | None) -> Span:
-        """The span in MLflow's form."""
-        from mlflow.entities import Span
-
-        attributes = {
-            "mlflow.traceRequestId": trace_id,
-            "mlflow.spanType": self.kind,
-            "mlflow.spanInputs": self.inputs,
-            "mlflow.spanOutputs": self.outputs,
-            **{f"evaltrack.{name}": value for name, value in self.attributes.items()},
-        }
-        return Span.from_dict(
-            {
-                "name": self.name,
-                "trace_id": trace_id,
-                "span_id": span_id,
-                "parent_span_id": parent,
-                "start_time_unix_nano": int(self.start * 1e9),
-                "end_time_unix_nano": int(self.end * 1e9),
-                "status": {"code": "ERROR" if self.error else "OK", "message": self.error or ""},
-                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
-            }
-        )
-
-
-def _document(source: FlatRow) -> dict[str, Any]:
-    """A source in the form MLflow's UI shows as a retrieved document."""
-    metadata = {"doc_uri": source["url"] or source["chunk_id"], "chunk_id": source["chunk_id"]}
-    metadata |= {"title": source["title"], "score": source["score"]}
-    return {"page_content": source["text"] or source["title"] or "", "metadata": metadata}
-
-
-def _outcome(row: FlatRow) -> str:
-    """What the target said, or why it said nothing."""
-    text: str | None = row["error"] or row["answer"]
-    return text or ("(declined)" if row["abstained"] or row["sources"] == [] else "(no answer; see its sources)")
 
 
 def _cut(text: str) -> str:
