@@ -11,6 +11,13 @@ LOGIN = (
     "it answers with a web page, not with MLflow's API: is a login, or another service, in front of it? Set "
     "MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or another MLFLOW_TRACKING_URI"
 )
+NOT_UNICODE = "Incorrect string value"
+UNICODE = (
+    "the database does not take all characters; its tables need utf8mb4 (of each: ALTER TABLE ... CONVERT TO CHARACTER "
+    "SET utf8mb4; of a new database: CREATE DATABASE ... CHARACTER SET utf8mb4)"
+)
+"""What MySQL says of a character that its tables cannot hold, and what a user is told."""
+
 NO_JSON = "not in a valid JSON format"
 
 
@@ -56,4 +63,6 @@ def reason(error: BaseException) -> str:
     if is_web_page(error):
         return LOGIN
     text = str(error).strip() or type(error).__name__
+    if NOT_UNICODE in text[:10_000]:
+        return UNICODE
     return shown_text(" ".join(text.splitlines()[0][:10_000].split()))[:400]
