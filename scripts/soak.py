@@ -54,9 +54,8 @@ def report(soak: Soak, watch: Watch, met: Counter[str], faults: dict[str, int], 
     if "requests" in faults:
         print(f"requests            {faults['requests']:>9,}")
     by_kind = {name: count for name, count in faults.items() if name != "requests" and count}
-    print(
-        f"store's faults      {sum(by_kind.values()):>9,}  ({', '.join(f'{n:,} {name}' for name, n in by_kind.items())})"
-    )
+    named = ", ".join(f"{count:,} {name}" for name, count in by_kind.items())
+    print(f"store's faults      {sum(by_kind.values()):>9,}  ({named})")
     print(f"resumed             {len(soak.refusals):>9,}  ({'; '.join(text[:90] for text in soak.refusals[:3])})")
     print(f"error rows          {watch.kinds.total():>9,}  ({rows})")
     print(f"rows lost           {soak.lost:>9,}")
