@@ -16,7 +16,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
 from evaltrack.tracking.tags import user_name
 from evaltrack.tracking.traces import forget_traces
 
@@ -149,10 +149,16 @@ def find_journaled(store: Store, journal: str) -> str | None:
 
 
 def is_there(store: Store, run_id: str) -> bool:
-    """Whether a run exists and is not deleted."""
+    """Whether a run exists and is not deleted.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
     try:
         find_run(store, run_id)
-    except TrackingError:
+    except TrackingError as error:
+        if not is_missing(error):
+            raise
         return False
     return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from itertools import islice
@@ -125,21 +125,29 @@ def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
         yield batch
 
 
-def read_counts(store: Store, experiment_id: str, run_id: str) -> TraceCounts:
-    """How many traces the store holds for a run, with how many spans and assessments.
+def read_counts(store: Store, experiment_id: str, run_id: str, ids: Collection[str] | None = None) -> TraceCounts:
+    """How many traces the store holds for a run, with how many spans and assessments; of these ids alone, or of all.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    counts = TraceCounts()
+    counts, others = TraceCounts(), False
     with tracking_errors("reading the traces back"):
         for page in _pages(store, experiment_id, run_id):
-            counts += TraceCounts(len(page), 0, sum(len(trace.info.assessments) for trace in page))
-        return counts + TraceCounts(0, _count_spans(store, experiment_id, run_id) if counts.traces else 0, 0)
+            own = [trace for trace in page if ids is None or trace.info.trace_id in ids]
+            counts += TraceCounts(len(own), 0, sum(len(trace.info.assessments) for trace in own))
+            others |= len(own) < len(page)
+        if not counts.traces:
+            return counts
+        spans = None if others else _count_spans(store, experiment_id, run_id)
+        if spans is None:
+            whole = (trace for page in _pages(store, experiment_id, run_id, include_spans=True) for trace in page)
+            spans = sum(len(trace.data.spans) for trace in whole if ids is None or trace.info.trace_id in ids)
+        return counts + TraceCounts(0, spans, 0)
 
 
-def _count_spans(store: Store, experiment_id: str, run_id: str) -> int:
-    """One question to the store; of one that cannot count, such as a store of files, each trace is read."""
+def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
+    """The spans of all traces of a run, in one question; None where the store cannot tell, as one of files cannot."""
     from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
     from mlflow.exceptions import MlflowException
 
@@ -152,10 +160,7 @@ def _count_spans(store: Store, experiment_id: str, run_id: str) -> int:
             aggregations=[MetricAggregation(AggregationType.COUNT)],
             filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
         )
-    if points:
-        return sum(int(point.values["COUNT"]) for point in points)
-    whole = _pages(store, experiment_id, run_id, include_spans=True)
-    return sum(len(trace.data.spans) for page in whole for trace in page)
+    return sum(int(point.values["COUNT"]) for point in points) if points else None
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:

@@ -24,8 +24,8 @@ from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
-from evaltrack.tracking.store import Store, tracking_errors
-from evaltrack.tracking.traces import TRACES_TAG, Traced, has_trace, read_counts, write_traces
+from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.traces import TRACES_TAG, Traced, has_trace, read_counts, trace_id_of, write_traces
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric
@@ -134,7 +134,8 @@ class RunWriter:
         """
         from mlflow.entities import Metric
 
-        now, held = int(time.time() * 1000), self._run.held
+        now = int(time.time() * 1000)
+        held = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
         steps = dict.fromkeys(metrics, 0)
         with tracking_errors("reading the metrics that were logged before"):
             for name in metrics.keys() & held.keys():
@@ -191,14 +192,14 @@ class RunWriter:
         chosen = (row for row in self.rows() if has_trace(traced, row))
         rows = itertools.takewhile(lambda _: not stopped(), chosen)
         place = (self._store, self._experiment_id, self._run_id)
-        before = read_counts(*place)
-        written = before + write_traces(
+        written = write_traces(
             *place,
             rows,
             repeated,
             lambda done: told("writing traces", done, total),
         )
-        expect(self._run_id, lambda: written.gap(read_counts(*place)))
+        ids = {trace_id_of(self._run_id, row["id"]) for row in self.rows(["id"])}
+        expect(self._run_id, lambda: written.gap(read_counts(*place, ids)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
