@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
@@ -30,6 +31,9 @@ TRACES_TAG = "evaltrack.traces"
 
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
+
+VERSION_PAUSES = (0.2, 0.5, 1.0)
+"""Seconds before a server that did not say its version is asked again."""
 
 PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
@@ -93,12 +97,25 @@ def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spa
     """Send the spans of some traces; a store of files takes those of each trace as an artifact."""
     from mlflow.entities import TraceData
 
+    for pause in VERSION_PAUSES if isinstance(client, Persistent) else ():
+        with suppress(NotImplementedError):
+            client.log_spans(experiment_id, spans)
+            return
+        _forget_version()
+        time.sleep(pause)
     try:
         client.log_spans(experiment_id, spans)
     except NotImplementedError:
         for info in infos:
             own = [span for span in spans if span.trace_id == info.trace_id]
             client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
+
+
+def _forget_version() -> None:
+    """MLflow asks a server once for its version, and remembers for good that it got none."""
+    from mlflow.store.tracking.rest_store import RestStore
+
+    RestStore._get_server_version.cache_clear()  # noqa: SLF001
 
 
 def _client(store: Store) -> Any:
@@ -153,7 +170,7 @@ def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
 
     points = None
     with suppress(MlflowException, NotImplementedError):
-        points = _client(store).store.query_trace_metrics(
+        points = Persistent(_client(store).store).query_trace_metrics(
             experiment_ids=[experiment_id],
             view_type=MetricViewType.SPANS,
             metric_name="span_count",

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from evaltrack.evaluation.journal import read_command
 from evaltrack.rows.reader import read_table
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import read_counts
@@ -122,7 +123,8 @@ class Chain:
 
     def ended(self) -> bool:
         """Whether all is done and nothing is left to be resumed: a kill may come even then."""
-        if not (self.folder / "log").exists() or list((self.folder / "state").glob("*.sqlite")):
+        left = (self.folder / "state").glob("*.sqlite")
+        if not (self.folder / "log").exists() or any(map(read_command, left)):  # one without a command is of no run yet
             return False
         return any(run.info.status == "FINISHED" for run in _runs(self._store(), self.folder.name))
 
@@ -131,7 +133,10 @@ class Chain:
         store = self._store()
         runs = _runs(store, self.folder.name)
         if [run.info.status for run in runs] != ["FINISHED"]:
-            self.problems.append(f"runs: {[run.info.status for run in runs]}")
+            said = [
+                line for line in (self.folder / "log").read_text(errors="replace").splitlines() if "resumed" in line
+            ]
+            self.problems.append(f"runs: {[run.info.status for run in runs]}; {' / '.join(said)}")
             return
         self.metrics = {name: value for name, value in runs[0].data.metrics.items() if "seconds" not in name}
         names = (self.metrics.keys() | reference.keys()) - (LEDGER if self.cached else set())

@@ -23,7 +23,8 @@ from tests.faulty_proxy import Rules, proxy_thread
 CREATE, BATCH, UPDATE = "POST .*/runs/create", "POST .*/runs/log-batch", "POST .*/runs/update"
 START, SPANS, ARTIFACT = "POST .*/mlflow/traces$", "POST /v1/traces", "PUT .*/artifacts/"
 NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-inputs", "POST .*/runs/set-tag"
-WRITES = (CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
+VERSION = "GET /version"
+WRITES = (VERSION, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
 ALL = TraceCounts(traces=3, spans=6, assessments=9)
 """What is written of the three questions."""
 
@@ -143,6 +144,19 @@ def test_a_server_that_is_gone_is_an_error_soon(served: Served) -> None:
         served.run()
     assert time.monotonic() - start < 15
     assert Counter(run.info.status for run in served.runs()) == {"RUNNING": 1}
+
+
+def test_a_store_that_does_not_answer_does_not_make_a_new_run_of_an_old_one(served: Served) -> None:
+    """`--resume auto` that cannot ask for the run is an error: else all would be paid for again."""
+    served.rules.rules = [(SPANS, "empty", 1000)]
+    with suppress(TrackingError):
+        served.run()
+    served.rules.rules = [("GET .*/runs/get", "503", 1000)]
+    with pytest.raises(TrackingError, match=r"finding run .* failed"):
+        served.run("auto")
+    served.rules.rules = []
+    served.run("auto")
+    served.check_whole()
 
 
 def test_a_slow_server_is_waited_for(served: Served) -> None:
