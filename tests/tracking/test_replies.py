@@ -57,6 +57,6 @@ def test_a_database_that_lacks_characters_is_said_how_to_cure() -> None:
 
 def test_what_a_kind_of_artifact_store_raises_is_an_error_of_tracking() -> None:
     """Such as boto3's, which are no OSError."""
-    with pytest.raises(TrackingError, match=r"logging x failed: the artifact store says: the bucket is gone"):
-        with tracking_errors("logging x"), own_words():
-            raise RuntimeError("the bucket is gone")
+    said = "logging x failed: the artifact store says: the bucket is gone"
+    with pytest.raises(TrackingError, match=said), tracking_errors("logging x"), own_words():
+        raise RuntimeError("the bucket is gone")
