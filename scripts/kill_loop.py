@@ -47,6 +47,7 @@ def _chosen() -> argparse.Namespace:
     parser.add_argument("--questions", type=int, default=200, help="in each evaluation; default: 200")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills; default: 0")
     parser.add_argument("--store", choices=("sqlite", "http"), default="sqlite", help="default: sqlite")
+    parser.add_argument("--server", type=int, metavar="PORT", help="with http: a server of this machine, not its own")
     parser.add_argument("--mlflow-faults", type=float, default=0.03, help="share of requests, with http; default: 0.03")
     parser.add_argument("--full-disk", action="store_true", help="state folders fill up (as root: a disk is mounted)")
     parser.add_argument("--forked", action="store_true", help="start without imports: quicker, and few kills come then")
@@ -57,6 +58,10 @@ def _chosen() -> argparse.Namespace:
 @contextmanager
 def _place(chosen: argparse.Namespace, folder: Path) -> Iterator[Place | None]:
     """The server that all chains share, where one was chosen."""
+    if chosen.server:
+        with behind_proxy(chosen.server, chosen.mlflow_faults, chosen.seed) as place:
+            yield place
+        return
     if chosen.store == "sqlite":
         yield None
         return

@@ -1,4 +1,4 @@
-"""How long an MLflow server is waited for, and which calls are made again.
+"""How long an MLflow server, or its database, is waited for, and which calls are made again.
 
 MLflow repeats a request for four minutes where a server is gone, and not at all where a reply ends half-way. Here a
 server may be gone for as long as a restart takes; a call whose reply broke off is made again, which all that
@@ -29,6 +29,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
 
 REPLIES = 5
 """Replies of one call that may break off."""
+
+DATABASES = ("postgresql", "mysql", "mssql")
+"""Kinds of databases that are servers, as the addresses of MLflow's stores begin."""
 
 T = TypeVar("T")
 
@@ -68,10 +71,10 @@ class Persistent:
 
 
 def client_of(uri: str) -> MlflowClient:
-    """A client of the store at `uri`; of a server a persistent one."""
+    """A client of the store at `uri`; a persistent one where a wire leads there."""
     from mlflow import MlflowClient
 
-    client: Any = Persistent(MlflowClient(uri)) if is_http(uri) else MlflowClient(uri)
+    client: Any = Persistent(MlflowClient(uri)) if has_wire(uri) else MlflowClient(uri)
     made: MlflowClient = client
     return made
 
@@ -79,6 +82,11 @@ def client_of(uri: str) -> MlflowClient:
 def is_http(uri: str) -> bool:
     """Whether a store is reached through a server."""
     return uri.startswith(("http://", "https://"))
+
+
+def has_wire(uri: str) -> bool:
+    """Whether a store is another process, MLflow's server or a database, whose replies can be lost."""
+    return is_http(uri) or uri.partition(":")[0].partition("+")[0] in DATABASES
 
 
 @contextmanager

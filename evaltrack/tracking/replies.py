@@ -1,4 +1,4 @@
-"""What came back from an MLflow server: nothing, half a reply, a web page, or MLflow's own words."""
+"""What came back from a server of MLflow, or of its database: nothing, half a reply, a web page, or its own words."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ NO_JSON = "not in a valid JSON format"
 def broke_off(error: BaseException) -> bool:
     """Whether a reply ended half-way: the server may have done what was asked of it."""
     from requests.exceptions import ChunkedEncodingError, ContentDecodingError
+    from sqlalchemy.exc import DBAPIError
 
-    if isinstance(_behind(error), ChunkedEncodingError | ContentDecodingError):
+    behind = _behind(error)
+    if isinstance(behind, ChunkedEncodingError | ContentDecodingError):
+        return True
+    if isinstance(behind, DBAPIError) and behind.connection_invalidated:
         return True
     return _body(error).lstrip().startswith("{") and (NO_JSON in str(error) or isinstance(error, json.JSONDecodeError))
 
@@ -34,15 +38,18 @@ def no_reply(error: BaseException) -> bool:
     """Whether no reply came at all, or only that the server is busy or gone."""
     from requests.exceptions import ConnectionError as NoConnectionError
     from requests.exceptions import InvalidProxyURL, RetryError, SSLError, Timeout
+    from sqlalchemy.exc import OperationalError
 
     behind = _behind(error)
+    if isinstance(behind, OperationalError):
+        return getattr(error, "error_code", "") == "TEMPORARILY_UNAVAILABLE"
     return isinstance(behind, NoConnectionError | RetryError | Timeout) and not isinstance(
         behind, SSLError | InvalidProxyURL
     )
 
 
 def _behind(error: BaseException) -> BaseException | None:
-    """The error of the HTTP client, which MLflow puts into words of its own."""
+    """The error of the HTTP client or of the database, which MLflow puts into words of its own."""
     return error.__cause__ or error.__context__
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.tracking.artifacts import Artifacts
-from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
 from evaltrack.tracking.tags import user_name
@@ -255,7 +255,7 @@ def close_run(store: Store, run: OpenRun, status: Status) -> None:
     Raises:
         TrackingError: the store refused, or does not say that the run has ended so.
     """
-    if store.is_server:
+    if has_wire(store.uri):
         _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
     ended = int(time.time() * 1000)
     write_until_held(

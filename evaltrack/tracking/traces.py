@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.rows.table import FlatRow
 from evaltrack.tracking.assessments import assessments_of
-from evaltrack.tracking.patience import Persistent
+from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
 
@@ -122,7 +122,7 @@ def _client(store: Store) -> Any:
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(store.uri)
-    return Persistent(client) if store.is_server else client
+    return Persistent(client) if has_wire(store.uri) else client
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:

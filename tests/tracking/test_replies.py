@@ -6,9 +6,10 @@ import json
 
 import pytest
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import DBAPIError
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.replies import LOGIN, UNICODE, broke_off, is_web_page, reason
+from evaltrack.tracking.replies import LOGIN, UNICODE, broke_off, is_web_page, no_reply, reason
 from evaltrack.tracking.store import own_words, tracking_errors
 
 NO_JSON = "the response body was not in a valid JSON format. Response body: '{}'"
@@ -41,6 +42,16 @@ def test_half_a_reply_is_recognised(error: Exception) -> None:
     """JSON that ends too soon, where the connection's end is the reply's."""
     assert broke_off(error)
     assert not is_web_page(error)
+
+
+def test_a_connection_to_a_database_that_ended_is_recognised() -> None:
+    """As a half reply: what was asked may have been done. A database that refuses is none."""
+    ended = MlflowException("terminating connection")
+    ended.__cause__ = DBAPIError("insert", {}, Exception(), connection_invalidated=True)
+    assert broke_off(ended)
+    refused = MlflowException("duplicate key")
+    refused.__cause__ = DBAPIError("insert", {}, Exception())
+    assert (broke_off(refused), no_reply(refused)) == (False, False)
 
 
 def test_what_mlflow_says_is_no_page() -> None:
