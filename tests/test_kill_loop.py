@@ -25,8 +25,16 @@ def test_kills_at_random_moments_lose_and_double_nothing() -> None:
     assert last.endswith("chains with a problem 0")
 
 
+def test_kills_before_a_server_that_loses_replies_double_nothing(server: str) -> None:
+    """Each request that was under way at a kill may still arrive: no run is left RUNNING, nothing is there twice."""
+    words = ("--kills", "2", "--questions", "15", "--seed", "3", "--forked", "--mlflow-faults", "0.08")
+    ended = kill_loop(*words, "--server", server.rpartition(":")[2])
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.splitlines()[-1].endswith("chains with a problem 0")
+
+
 def test_what_it_is_for_is_told() -> None:
     """`--help` names the options."""
     ended = kill_loop("--help")
     assert ended.returncode == 0
-    assert all(option in ended.stdout for option in ("--kills", "--questions", "--seed"))
+    assert all(option in ended.stdout for option in ("--kills", "--questions", "--seed", "--store", "--full-disk"))

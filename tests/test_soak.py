@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from importlib.util import find_spec
+
+import pytest
 
 from . import warm
 from .conftest import REPO
@@ -23,11 +26,19 @@ def test_a_target_and_a_server_that_fail_lose_no_row(server: str) -> None:
     assert told["rows lost"] == "0"
     faults, errors = (int(told[name].split()[0]) for name in ("target's faults", "error rows"))
     assert 60 < errors <= faults < 150
-    assert int(told["MLflow's faults"].split()[0]) > 0
+    assert int(told["store's faults"].split()[0]) > 0
 
 
 def test_what_it_is_for_is_told() -> None:
     """`--help` names the options."""
     ended = soak("--help")
     assert ended.returncode == 0
-    assert all(option in ended.stdout for option in ("--questions", "--faults", "--mlflow-faults", "--seed"))
+    assert all(option in ended.stdout for option in ("--questions", "--faults", "--mlflow-faults", "--seed", "--store"))
+
+
+@pytest.mark.skipif(find_spec("boto3") is not None, reason="boto3 is there")
+def test_what_a_store_needs_is_told() -> None:
+    """The script installs nothing."""
+    ended = soak("--store", "s3", "--questions", "10")
+    assert ended.returncode == 1
+    assert ended.stderr == "the Python package boto3 is not there; pip install boto3\n"

@@ -33,9 +33,10 @@ from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.tracking.datasets import register_golden
+from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.reader import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
-from evaltrack.tracking.store import Store, connect, impatient
+from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -135,7 +136,7 @@ class _Evaluation:
             if stopped is None and stop.asked:
                 stopped = KeyboardInterrupt()
             killed = isinstance(stopped, KeyboardInterrupt)
-            close_run(self.store, self.run.run_id, "KILLED" if killed else result.status)
+            close_run(self.store, self.run, "KILLED" if killed else result.status)
         except BaseException as error:
             self._give_up(error, stop)
             if (told := self._resumable(error)) is not error:
@@ -157,7 +158,8 @@ class _Evaluation:
         stop.log_from_now_on()
         try:
             with impatient():
-                close_run(self.store, self.run.run_id, "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+                status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+                close_run(self.store, self.run, status)
         except TrackingError:
             pass  # what failed before says more
 
@@ -190,6 +192,7 @@ class _Evaluation:
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
+            writer.check_artifacts()
         return result, stopped
 
     def _result(

@@ -243,12 +243,23 @@ def read_command(path: Path) -> dict[str, Any]:
         return {}
     try:
         check_file(path, STATE_VARIABLE)
-        with closing(sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=0)) as database:
-            database.text_factory = bytes
-            made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
-            return (_command_in(database) or {}) if made else {}
+        try:
+            return _read_command(path, "ro")
+        except sqlite3.OperationalError as error:
+            if not _is(error, *NOT_WRITABLE):
+                raise
+            return _read_command(path, "rw", "pragma locking_mode=exclusive")
     except (sqlite3.Error, OSError) as error:
         raise _unusable(path, error) from None
+
+
+def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
+    """What a journal says of its run; on a full disk there is no room for the file that is read beside others."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=0)) as database:
+        database.text_factory = bytes
+        database.execute(before)
+        made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
+        return (_command_in(database) or {}) if made else {}
 
 
 def delete_journal(path: Path) -> None:

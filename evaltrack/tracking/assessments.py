@@ -4,6 +4,7 @@ expected. The question's span holds every score, each judge's span all that it s
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from evaltrack.rows.table import FlatRow
@@ -13,11 +14,20 @@ if TYPE_CHECKING:
     from mlflow.entities import Assessment
 
 
-def assessments_of(row: FlatRow) -> list[Assessment]:
+def assessments_of(row: FlatRow, trace_id: str) -> list[Assessment]:
     """Pass or fail with its reason, the judge's score and recall; of reasoning its score and the coupling gap instead.
 
-    Of a panel each member's score stands by itself, with what that member said.
+    Of a panel each member's score stands by itself, with what that member said. Each has an id of its own that is
+    always the same, so that a request which arrives twice adds nothing.
     """
+    found = _assessments(row)
+    for position, each in enumerate(found):
+        each.trace_id = trace_id
+        each.assessment_id = f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
+    return found
+
+
+def _assessments(row: FlatRow) -> list[Assessment]:
     from mlflow.entities import AssessmentSource, Expectation, Feedback
 
     code = AssessmentSource("CODE", "evaltrack")

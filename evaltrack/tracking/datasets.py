@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evaltrack.records import Question
-from evaltrack.tracking.store import Store, impatient, reason
-
-if TYPE_CHECKING:
-    from mlflow.entities import EvaluationDataset
+from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.replies import reason
+from evaltrack.tracking.store import Store
 
 REGISTERED_QUESTIONS = 1000
 """Questions up to which a golden set is registered: that many take about a second, the first time."""
@@ -41,13 +40,25 @@ def _register(
 ) -> None:
     client: Any = store.client
     quoted = named.replace("'", "_")
-    found = client.search_datasets([experiment_id], f"name = '{quoted}'", max_results=1)
-    dataset: EvaluationDataset = found[0] if found else client.create_dataset(quoted, [experiment_id], tags)
+    named_so = ([experiment_id], f"name = '{quoted}'")
+    found = list(client.search_datasets(*named_so))
+    if not found:
+        client.create_dataset(quoted, [experiment_id], tags)
+        found = list(client.search_datasets(*named_so))  # several, where the reply to the first request was lost
+    dataset = min(found, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
+    for other in found:
+        if other is not dataset and _is_half_made(other.tags or {}, tags):
+            client.delete_dataset(other.dataset_id)
     if WHOLE not in (dataset.tags or {}):
         # the public `merge_records` writes to the process's own tracking URI, whichever store the dataset is of
         inner = client._tracking_client.store  # noqa: SLF001
         inner.upsert_dataset_records(dataset.dataset_id, _records(list(questions)))
         client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
+
+
+def _is_half_made(held: dict[str, str], own: dict[str, str]) -> bool:
+    """Whether a dataset is one that evaltrack created, and that nobody has filled."""
+    return own.items() <= held.items() and WHOLE not in held
 
 
 def _records(questions: list[Question]) -> list[dict[str, Any]]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.store import Store, choose_experiment, find_run, tracking_errors
+from evaltrack.tracking.artifacts import Artifacts
+from evaltrack.tracking.patience import has_wire, impatient
+from evaltrack.tracking.read_back import Expected, write_until_held
+from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
 from evaltrack.tracking.tags import user_name
 from evaltrack.tracking.traces import forget_traces
 
@@ -31,17 +37,17 @@ Status = Literal["FINISHED", "FAILED", "KILLED"]
 class OpenRun:
     """A run that is RUNNING and waits to be filled.
 
-    Its metrics are logged at `step`, 0 but where a run that was broken off logged some before, which `held` names:
-    MLflow shows those of the last step, whatever the clock says. `params` names the params it has.
+    `held` are the metrics that a run which was broken off has logged before. `params` names the params it has,
+    `journal` is the name of the journal that it carries.
     """
 
     run_id: str
     experiment_id: str
-    step: int = 0
     resumed: bool = False
-    held: frozenset[str] = frozenset()
+    held: Mapping[str, float] = field(default_factory=dict)
     name: str = ""
     params: frozenset[str] = frozenset()
+    journal: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,16 +89,41 @@ def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun
             # in a container whose user has no name MLflow says nothing of who ran it; the journal's name is there
             # from the first moment, should we be killed
             own = {"mlflow.user": user_name(), **resolve_tags(), JOURNAL_TAG: told.tags[JOURNAL_TAG]}
-            run = store.client.create_run(chosen.experiment_id, run_name=told.name, tags=own)
+            run = _new_run(store, chosen.experiment_id, told.name, own)
+    params = frozenset({*run.data.params, *told.params})
+    journal = told.tags[JOURNAL_TAG]
+    opened = OpenRun(run.info.run_id, run.info.experiment_id, name=told.name, params=params, journal=journal)
     try:
         _describe(store, run, told)
-        with tracking_errors(f"logging {SETTINGS}"):  # before anything is asked: the store takes files
-            store.client.log_dict(run.info.run_id, dict(told.params), SETTINGS)
+        _log_settings(store, run.info.run_id, told)
     except BaseException:
-        close_run(store, run.info.run_id, "FAILED")
+        with suppress(TrackingError), impatient():  # what failed before says more
+            close_run(store, opened, "FAILED")
         raise
-    params = frozenset({*run.data.params, *told.params})
-    return OpenRun(run.info.run_id, run.info.experiment_id, name=told.name, params=params)
+    return opened
+
+
+def _log_settings(store: Store, run_id: str, told: Description) -> None:
+    """Log the params as an artifact; before anything is asked it is found out whether the store takes files."""
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        local = Path(folder) / SETTINGS
+        local.write_text(json.dumps(dict(told.params), indent=2), encoding="utf-8")
+        artifacts = Artifacts(store, run_id)
+        artifacts.log(local)
+        artifacts.check()
+
+
+def _new_run(store: Store, experiment_id: str, name: str, tags: dict[str, str]) -> Run:
+    """Create a run; where each reply was lost, none of those that may have come to be is left RUNNING."""
+    try:
+        run = store.client.create_run(experiment_id, run_name=name, tags=tags)
+    except BaseException:
+        with suppress(TrackingError), impatient():
+            _end_strays(store, experiment_id, tags[JOURNAL_TAG])
+        raise
+    if not run.info.run_id:
+        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
+    return run
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:
@@ -118,10 +149,16 @@ def find_journaled(store: Store, journal: str) -> str | None:
 
 
 def is_there(store: Store, run_id: str) -> bool:
-    """Whether a run exists and is not deleted."""
+    """Whether a run exists and is not deleted.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
     try:
         find_run(store, run_id)
-    except TrackingError:
+    except TrackingError as error:
+        if not is_missing(error):
+            raise
         return False
     return True
 
@@ -141,17 +178,15 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
         named = run.inputs.dataset_inputs if run.inputs else ()
         if not any(each.dataset.digest == told.data.digest[:36] for each in named):
             _log_dataset(store, run_id, told.data)
-        earlier = store.client.get_metric_history(run_id, "num_questions")
     forget_traces(store, info.experiment_id, run_id)
-    step = 1 + max((metric.step for metric in earlier), default=-1)
     return OpenRun(
         run_id,
         info.experiment_id,
-        step,
         resumed=True,
-        held=frozenset(logged.metrics),
+        held=logged.metrics,
         name=info.run_name or told.name,
         params=frozenset({*logged.params, *told.params}),
+        journal=told.tags[JOURNAL_TAG],
     )
 
 
@@ -160,6 +195,11 @@ def run_params(params: Mapping[str, str]) -> list[Param]:
     from mlflow.entities import Param
 
     return [Param(key, value[:PARAM_LIMIT]) for key, value in params.items()]
+
+
+def as_logged(tags: Mapping[str, str]) -> dict[str, str]:
+    """Tags as a run then holds them."""
+    return {tag.key: tag.value for tag in run_tags(tags)}
 
 
 def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
@@ -190,13 +230,14 @@ def _describe(store: Store, run: Run, told: Description) -> None:
         for key, value in told.params.items()
         if logged.get(key) != value
     }
-    with tracking_errors("logging params and tags"):
-        store.client.log_batch(
-            run_id,
-            params=run_params(own),
-            tags=run_tags({**told.tags, "mlflow.runName": told.name}),
-        )
+    tags = {**told.tags, "mlflow.runName": told.name}
+    logged_now = Expected("RUNNING", params=own, tags=as_logged(tags), inputs=1)
+
+    def write() -> None:
+        store.client.log_batch(run_id, params=run_params(own), tags=run_tags(tags))
         _log_dataset(store, run_id, told.data)
+
+    write_until_held(store, run_id, "logging params and tags", write, logged_now)
     _name_golden_set(store, run.info.experiment_id, told.data.name)
 
 
@@ -208,7 +249,28 @@ def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
             store.client.set_experiment_tag(experiment_id, name, "evaluated")
 
 
-def close_run(store: Store, run_id: str, status: Status) -> None:
-    """End the run; a store that cannot even do that is reported by what failed before."""
-    with tracking_errors(f"ending the run as {status}"):
-        store.client.set_terminated(run_id, status=status)
+def close_run(store: Store, run: OpenRun, status: Status) -> None:
+    """End the run; those that a lost reply left behind are removed, by the name of the journal that they carry.
+
+    Raises:
+        TrackingError: the store refused, or does not say that the run has ended so.
+    """
+    if has_wire(store.uri):
+        _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
+    ended = int(time.time() * 1000)
+    write_until_held(
+        store,
+        run.run_id,
+        f"ending the run as {status}",
+        lambda: store.client.set_terminated(run.run_id, status=status, end_time=ended),
+        Expected(status),
+    )
+
+
+def _end_strays(store: Store, experiment_id: str, journal: str, but: str = "") -> None:
+    """End and delete the runs of an evaluation that were never filled: the reply that named them was lost."""
+    with tracking_errors("removing runs whose creation was not confirmed"):
+        for run in store.client.search_runs([experiment_id], f"tags.`{JOURNAL_TAG}` = '{journal}'"):
+            if run.info.run_id != but and run.info.status == "RUNNING" and not run.data.metrics:
+                store.client.set_terminated(run.info.run_id, status="FAILED")
+                store.client.delete_run(run.info.run_id)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from evaltrack.errors import TrackingError, UsageError
-from evaltrack.privacy.addresses import shown_text, shown_url
+from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.opening import database_file, one_at_a_time
+from evaltrack.tracking.patience import client_of, impatient, is_http
+from evaltrack.tracking.replies import is_web_page, reason
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 
 UI_VARIABLE = "EVALTRACK_UI_URL"
+
+SAYS_NOTHING = "it answers, but without what was asked for: is something else in front of it? Check MLFLOW_TRACKING_URI"
 
 DOWNLOAD_PAUSES = (0.2, 0.6)
 """Seconds before a download from a server is tried again."""
@@ -43,7 +48,7 @@ class Store:
     @property
     def is_server(self) -> bool:
         """Whether it is a server with a UI, rather than a database opened directly."""
-        return self.uri.startswith(("http://", "https://"))
+        return is_http(self.uri)
 
     @property
     def ui(self) -> str | None:
@@ -80,14 +85,25 @@ class Store:
         Raises:
             MlflowException: it cannot be had.
         """
-        from mlflow.exceptions import MlflowException
-
-        for pause in DOWNLOAD_PAUSES if self.is_server else ():
-            try:
-                return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
-            except (MlflowException, OSError):
+        with own_words():
+            for pause in DOWNLOAD_PAUSES if self.is_server else ():
+                with suppress(Exception):
+                    return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
                 time.sleep(pause)
-        return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+            return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+
+
+@contextmanager
+def own_words() -> Iterator[None]:
+    """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except (MlflowException, OSError, ImportError):
+        raise
+    except Exception as error:
+        raise MlflowException(f"the artifact store says: {error or type(error).__name__}") from error
 
 
 def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
@@ -109,13 +125,19 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     _check_database_file(uri)
     try:
         with impatient(), one_at_a_time(uri):
-            client = mlflow.MlflowClient(uri)
+            client = client_of(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
-        cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if uri.startswith("http") else "")
-        said = f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
-        raise TrackingError(said) from error
+        raise TrackingError(_no_answer(uri, error)) from error
     return Store(uri, client, ui_url)
+
+
+def _no_answer(uri: str, error: Exception) -> str:
+    """What is wrong with a store that was asked the first time."""
+    if is_web_page(error):
+        return f"MLflow store {shown_url(uri)}: {reason(error)}"
+    cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if is_http(uri) else "")
+    return f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
 
 
 def _checked_ui(url: str) -> str | None:
@@ -144,12 +166,6 @@ def _check_database_file(uri: str) -> None:
         raise TrackingError(f"MLflow store {shown_url(uri)}: nothing can be written to {path.parent.resolve()}; {cure}")
 
 
-def reason(error: BaseException) -> str:
-    """The first line of an error, which in MLflow and SQLAlchemy is the part for people; URLs as they may be shown."""
-    text = str(error).strip() or type(error).__name__
-    return shown_text(" ".join(text.splitlines()[0][:10_000].split()))[:400]
-
-
 @contextmanager
 def tracking_errors(doing: str) -> Iterator[None]:
     """Turn what MLflow raises into a `TrackingError` that says what was being done."""
@@ -157,7 +173,7 @@ def tracking_errors(doing: str) -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, OSError, ImportError) as error:  # a store may need a package, as S3 does
+    except (MlflowException, OSError, ImportError, JSONDecodeError) as error:  # a store may need a package, as S3 does
         raise TrackingError(f"MLflow: {doing} failed: {reason(error)}") from error
 
 
@@ -174,10 +190,27 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
         if name is None:
             found = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
         else:
-            there = store.client.get_experiment_by_name(name)
-            found = there or store.client.get_experiment(store.client.create_experiment(name))
+            found = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
+    if not found.experiment_id:
+        raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
     _check_active(found, ", or choose another with --experiment")
     return found
+
+
+def _new_experiment(store: Store, name: str) -> Experiment:
+    """Create an experiment; one that is there is the one that was created, if the first reply was lost."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        experiment_id = store.client.create_experiment(name)
+        if not experiment_id:
+            raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
+        return store.client.get_experiment(experiment_id)
+    except MlflowException as error:
+        found = store.client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
+        if found is None:
+            raise
+        return found
 
 
 def _check_active(experiment: Experiment, or_else: str = "") -> None:
@@ -206,17 +239,3 @@ def is_missing(error: TrackingError) -> bool:
     """Whether the error says that what was looked for is not there or deleted, not that the store is out of reach."""
     cause = error.__cause__
     return cause is None or getattr(cause, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
-
-
-@contextmanager
-def impatient() -> Iterator[None]:
-    """MLflow retries a dead server for minutes by default; the first question asked of it need not."""
-    settings = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update({name: value for name, value in settings.items() if before[name] is None})
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)

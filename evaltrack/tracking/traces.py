@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.rows.table import FlatRow
-from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.assessments import assessments_of
+from evaltrack.tracking.patience import Persistent, has_wire
+from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
 
 if TYPE_CHECKING:
-    from mlflow.entities import Span, TraceInfo
+    from mlflow.entities import Span, Trace, TraceInfo
 
 Traced = Literal["all", "failed", "off"]
 TRACES_TAG = "evaltrack.traces"
@@ -30,11 +32,30 @@ TRACES_TAG = "evaltrack.traces"
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
 
-SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "observed", "reasoning")
-"""What of a verdict a judge's span shows."""
+VERSION_PAUSES = (0.2, 0.5, 1.0)
+"""Seconds before a server that did not say its version is asked again."""
 
 PREVIEW = 1000
 """Characters MLflow keeps of a trace's preview."""
+
+
+@dataclass(frozen=True)
+class TraceCounts:
+    """How much of traces there is."""
+
+    traces: int = 0
+    spans: int = 0
+    assessments: int = 0
+
+    def __add__(self, other: TraceCounts) -> TraceCounts:
+        return TraceCounts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+
+    def gap(self, held: TraceCounts) -> str | None:
+        """Which of these numbers a store does not hold, in words; None where it holds all."""
+        for what, number in asdict(self).items():
+            if (there := getattr(held, what)) != number:
+                return f"{there:,} {what}, not {number:,}"
+        return None
 
 
 def write_traces(
@@ -44,31 +65,64 @@ def write_traces(
     rows: Iterable[FlatRow],
     repeated: Container[str] = (),
     told: Callable[[int], object] = lambda _: None,
-) -> int:
-    """Write a trace for each row, in batches, and return how many; `told` hears it as it goes.
+) -> TraceCounts:
+    """Write a trace for each row, in batches, and return how much; `told` hears it as it goes.
 
     `repeated` holds the question texts that stand in the set more than once: their traces carry the id as well.
 
     Raises:
         TrackingError: the store refused one.
     """
-    from mlflow.tracing.client import TracingClient
-
-    client, done = TracingClient(store.uri), 0
+    client, written = _client(store), TraceCounts()
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
+            infos: list[TraceInfo] = []
             spans: list[Span] = []
             for row in batch:
                 trace_id = trace_id_of(run_id, row["id"])
                 inputs = {"question": row["question"]}
                 if row["question"] in repeated:
                     inputs["id"] = row["id"]
-                client.start_trace(_trace_info(row, trace_id, experiment_id, run_id, inputs))
-                spans += _spans(row, trace_id, inputs)
+                info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
+                infos.append(client.start_trace(info))
+                spans += spans_of(row, trace_id, inputs)
+                written += TraceCounts(1, 0, len(info.assessments))
+            _send_spans(client, experiment_id, infos, spans)
+            written += TraceCounts(0, len(spans), 0)
+            told(written.traces)
+    return written
+
+
+def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:
+    """Send the spans of some traces; a store of files takes those of each trace as an artifact."""
+    from mlflow.entities import TraceData
+
+    for pause in VERSION_PAUSES if isinstance(client, Persistent) else ():
+        with suppress(NotImplementedError):
             client.log_spans(experiment_id, spans)
-            done += len(batch)
-            told(done)
-    return done
+            return
+        _forget_version()
+        time.sleep(pause)
+    try:
+        client.log_spans(experiment_id, spans)
+    except NotImplementedError:
+        for info in infos:
+            own = [span for span in spans if span.trace_id == info.trace_id]
+            client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
+
+
+def _forget_version() -> None:
+    """MLflow asks a server once for its version, and remembers for good that it got none."""
+    from mlflow.store.tracking.rest_store import RestStore
+
+    RestStore._get_server_version.cache_clear()  # noqa: SLF001
+
+
+def _client(store: Store) -> Any:
+    from mlflow.tracing.client import TracingClient
+
+    client = TracingClient(store.uri)
+    return Persistent(client) if has_wire(store.uri) else client
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
@@ -88,21 +142,53 @@ def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
         yield batch
 
 
-def count_traces(store: Store, experiment_id: str, run_id: str) -> int:
-    """How many traces the store holds for a run."""
-    with tracking_errors("counting traces"):
-        return sum(len(page) for page in _trace_ids(store, experiment_id, run_id))
+def read_counts(store: Store, experiment_id: str, run_id: str, ids: Collection[str] | None = None) -> TraceCounts:
+    """How many traces the store holds for a run, with how many spans and assessments; of these ids alone, or of all.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    counts, others = TraceCounts(), False
+    with tracking_errors("reading the traces back"):
+        for page in _pages(store, experiment_id, run_id):
+            own = [trace for trace in page if ids is None or trace.info.trace_id in ids]
+            counts += TraceCounts(len(own), 0, sum(len(trace.info.assessments) for trace in own))
+            others |= len(own) < len(page)
+        if not counts.traces:
+            return counts
+        spans = None if others else _count_spans(store, experiment_id, run_id)
+        if spans is None:
+            whole = (trace for page in _pages(store, experiment_id, run_id, include_spans=True) for trace in page)
+            spans = sum(len(trace.data.spans) for trace in whole if ids is None or trace.info.trace_id in ids)
+        return counts + TraceCounts(0, spans, 0)
+
+
+def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
+    """The spans of all traces of a run, in one question; None where the store cannot tell, as one of files cannot."""
+    from mlflow.entities.trace_metrics import AggregationType, MetricAggregation, MetricViewType
+    from mlflow.exceptions import MlflowException
+
+    points = None
+    with suppress(MlflowException, NotImplementedError):
+        points = Persistent(_client(store).store).query_trace_metrics(
+            experiment_ids=[experiment_id],
+            view_type=MetricViewType.SPANS,
+            metric_name="span_count",
+            aggregations=[MetricAggregation(AggregationType.COUNT)],
+            filters=[f"trace.metadata.`mlflow.sourceRun` = '{run_id}'"],
+        )
+    return sum(int(point.values["COUNT"]) for point in points) if points else None
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
     """Delete the traces of a run that was broken off while they were written: they are written anew."""
     with tracking_errors("deleting the traces of a run that is resumed"):
-        for page in list(_trace_ids(store, experiment_id, run_id)):
-            store.client.delete_traces(experiment_id, trace_ids=page)
+        for page in list(_pages(store, experiment_id, run_id)):
+            store.client.delete_traces(experiment_id, trace_ids=[trace.info.trace_id for trace in page])
 
 
-def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[str]]:
-    """The ids of a run's traces, page by page; at most 100 a page, which is what can be deleted at once."""
+def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:
+    """The traces of a run; at most 100 a page, which is what can be deleted at once."""
     token: str | None = None
     while True:
         page = store.client.search_traces(
@@ -110,10 +196,10 @@ def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[s
             filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
             max_results=100,
             page_token=token,
-            include_spans=False,
+            include_spans=include_spans,
         )
         if page:
-            yield [trace.info.trace_id for trace in page]
+            yield page
         if not (token := page.token):
             return
 
@@ -121,7 +207,7 @@ def _trace_ids(store: Store, experiment_id: str, run_id: str) -> Iterator[list[s
 def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
-    answer = _outcome(row)
+    answer = outcome(row)
     labels = {"id": row["id"], "domain": row["domain"], "difficulty": row["difficulty"], "category": row["category"]}
     return TraceInfo(
         trace_id=trace_id,
@@ -139,80 +225,8 @@ def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, in
         },
         tags={"mlflow.traceName": "question"}
         | {f"evaltrack.{name}": _cut(value) for name, value in labels.items() if value},
-        assessments=assessments_of(row),
+        assessments=assessments_of(row, trace_id),
     )
-
-
-def _spans(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
-    """The question with every score, below it what was retrieved and what each judge said."""
-    asked, done = row["started_at"], row["started_at"] + row["seconds"]
-    root = _Span("question", "CHAIN", asked, done, inputs, _outcome(row), attributes=_scores(row), error=row["error"])
-    spans = [root]
-    if row["sources"] is not None:
-        documents = [_document(source) for source in row["sources"]]
-        spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
-    judged = {**inputs, "answer": row["answer"], "expected_answer": row["expected_answer"]}
-    for verdict in row["verdicts"] or ():
-        said = {name: verdict[name] for name in SAID if verdict[name] is not None}
-        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
-    return [span.of(trace_id, None if span is root else root.span_id) for span in spans]
-
-
-def _scores(row: FlatRow) -> dict[str, float]:
-    """Every score that was measured, as attributes of the question's span."""
-    return {score.name: row[score.name] for score in SCORES if row[score.name] is not None}
-
-
-@dataclass(frozen=True)
-class _Span:
-    """A part of a trace, from `start` to `end` in seconds since 1970; how long a judge took is not recorded."""
-
-    name: str
-    kind: str
-    start: float
-    end: float
-    inputs: Any
-    outputs: Any
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    error: str | None = None
-    span_id: str = field(default_factory=lambda: secrets.token_hex(8))
-
-    def of(self, trace_id: str, parent: str | None) -> Span:
-        """The span in MLflow's form."""
-        from mlflow.entities import Span
-
-        attributes = {
-            "mlflow.traceRequestId": trace_id,
-            "mlflow.spanType": self.kind,
-            "mlflow.spanInputs": self.inputs,
-            "mlflow.spanOutputs": self.outputs,
-            **{f"evaltrack.{name}": value for name, value in self.attributes.items()},
-        }
-        return Span.from_dict(
-            {
-                "name": self.name,
-                "trace_id": trace_id,
-                "span_id": self.span_id,
-                "parent_span_id": parent,
-                "start_time_unix_nano": int(self.start * 1e9),
-                "end_time_unix_nano": int(self.end * 1e9),
-                "status": {"code": "ERROR" if self.error else "OK", "message": self.error or ""},
-                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
-            }
-        )
-
-
-def _document(source: FlatRow) -> dict[str, Any]:
-    """A source in the form MLflow's UI shows as a retrieved document."""
-    metadata = {"doc_uri": source["url"] or source["chunk_id"], "chunk_id": source["chunk_id"]}
-    metadata |= {"title": source["title"], "score": source["score"]}
-    return {"page_content": source["text"] or source["title"] or "", "metadata": metadata}
-
-
-def _outcome(row: FlatRow) -> str:
-    """What the target said, or why it said nothing."""
-    text: str | None = row["error"] or row["answer"]
-    return text or ("(declined)" if row["abstained"] or row["sources"] == [] else "(no answer; see its sources)")
 
 
 def _cut(text: str) -> str:

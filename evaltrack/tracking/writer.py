@@ -7,11 +7,12 @@ metrics, traces and description are logged, and what the store then holds is rea
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records import Reasoned, Row
@@ -19,12 +20,18 @@ from evaltrack.records.clock import milliseconds_now
 from evaltrack.rows.reader import count_rows, read_table
 from evaltrack.rows.table import FlatRow, TableWriter
 from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
+from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
+from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, Traced, count_traces, has_trace, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, Traced, has_trace, read_counts, trace_id_of, write_traces
 from evaltrack.tracking.working_folder import WorkingFolder
+
+if TYPE_CHECKING:
+    from mlflow.entities import Metric
+
 
 TABLE = "per_question.json"
 SUMMARY = "summary.json"
@@ -44,6 +51,7 @@ class RunWriter:
     def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 1) -> None:
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
+        self._artifacts = Artifacts(store, run.run_id)
         self._folder = WorkingFolder()
         self._table = self._new_table(ROWS, k)
         self._trials = self._new_table(TRIALS, k, trials) if trials > 1 else None
@@ -95,24 +103,18 @@ class RunWriter:
                 self._trials.close()
         told("logging the rows", 0, 0)
         if self._trials is not None:
-            with tracking_errors("logging the trials"):
-                self._store.client.log_artifact(self._run_id, str(self._folder.file(TRIALS)))
-        with tracking_errors("logging the rows"):
-            self._store.client.log_artifact(self._run_id, str(self._file))
+            self._artifacts.log(self._folder.file(TRIALS))
+        self._artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
             self._log_table(_columns(self.rows()))
         self._check_rows()
 
     def _log_table(self, columns: dict[str, list[object]]) -> None:
-        """MLflow's table; to one that is there already `log_table` would append."""
-        with tracking_errors(f"logging {TABLE}"):
-            there = self._run.resumed and any(f.path == TABLE for f in self._store.client.list_artifacts(self._run_id))
-            if not there:
-                self._store.client.log_table(self._run_id, columns, TABLE)
-                return
         import pandas as pd
 
-        self.log_text(TABLE, [pd.DataFrame(columns).to_json(orient="split", index=False)])
+        local = self._file.with_name(TABLE)
+        local.write_text(pd.DataFrame(columns).to_json(orient="split", index=False), encoding="utf-8")
+        self._artifacts.log_table(local)
 
     def log_summary(
         self,
@@ -129,16 +131,39 @@ class RunWriter:
         Raises:
             TrackingError: the store refused.
         """
+        with self._folder.errors():
+            trials = self._folder.file(TRIALS) if self._trials is not None else None
+            logged = rows_tag(self._table.rows, self._file, trials)
+        described = run_tags({**tags, **logged, "mlflow.note.content": note})
+        expected = Expected(
+            metrics={metric_name(name): value for name, value in metrics.items()},
+            params={*self._run.params, *params},
+            tags={tag.key: tag.value for tag in described},
+        )
+        changed = self._changed(expected.metrics)
+
+        def write() -> None:
+            self._store.client.log_batch(self._run_id, metrics=changed, tags=described, params=run_params(params))
+
+        write_until_held(self._store, self._run_id, "logging the metrics", write, expected)
+        self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
+
+    def _changed(self, metrics: Mapping[str, float]) -> list[Metric]:
+        """The metrics to log: of a run that is resumed those with another value than it holds.
+
+        MLflow shows those of the last step, whatever the clock says.
+        """
         from mlflow.entities import Metric
 
         now = milliseconds_now()
-        entities = [Metric(metric_name(name), value, now, self._run.step) for name, value in metrics.items()]
-        with tracking_errors("logging the metrics"):
-            trials = self._file.with_name(TRIALS) if self._trials is not None else None
-            logged = rows_tag(self._table.rows, self._file, trials)
-            described = run_tags({**tags, **logged, "mlflow.note.content": note})
-            self._store.client.log_batch(self._run_id, metrics=entities, tags=described, params=run_params(params))
-            self._store.client.log_dict(self._run_id, summary, SUMMARY)
+        held = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
+        steps = dict.fromkeys(metrics, 0)
+        with tracking_errors("reading the metrics that were logged before"):
+            for name in metrics.keys() & held.keys():
+                if held[name] != metrics[name]:
+                    earlier = self._store.client.get_metric_history(self._run_id, name)
+                    steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
+        return [Metric(name, value, now, steps[name]) for name, value in metrics.items() if held.get(name) != value]
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
@@ -151,9 +176,15 @@ class RunWriter:
             local.parent.mkdir(parents=True, exist_ok=True)
             with local.open("w", encoding="utf-8") as file:
                 file.writelines(pieces)
-        folder = path.rpartition("/")[0]
-        with tracking_errors(f"logging {path}"):
-            self._store.client.log_artifact(self._run_id, str(local), folder or None)
+        self._artifacts.log(local, path.rpartition("/")[0])
+
+    def check_artifacts(self) -> None:
+        """Compare what the store lists with all that was logged.
+
+        Raises:
+            TrackingError: the store does not answer, or does not hold what was written.
+        """
+        self._artifacts.check()
 
     def _check_rows(self) -> None:
         with tracking_errors("reading the rows back"), tempfile.TemporaryDirectory() as folder:
@@ -182,18 +213,15 @@ class RunWriter:
         repeated = {text for text, times in asked.items() if times > 1}
         chosen = (row for row in self.rows() if has_trace(traced, row))
         rows = itertools.takewhile(lambda _: not stopped(), chosen)
-        before = count_traces(self._store, self._experiment_id, self._run_id)
+        place = (self._store, self._experiment_id, self._run_id)
         written = write_traces(
-            self._store,
-            self._experiment_id,
-            self._run_id,
+            *place,
             rows,
             repeated,
             lambda done: told("writing traces", done, total),
         )
-        stored = count_traces(self._store, self._experiment_id, self._run_id) - before
-        if stored != written:
-            raise TrackingError(f"MLflow holds {stored} traces of run {self._run_id}, but {written} were written")
+        ids = {trace_id_of(self._run_id, row["id"]) for row in self.rows(["id"])}
+        expect(self._run_id, lambda: written.gap(read_counts(*place, ids)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 

@@ -15,6 +15,7 @@ from evaltrack import Comparison, RunResult, compare_runs, run_eval
 from evaltrack.api.compare_context import LEAST_RESPONSES, judge_known
 from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.errors import UsageError
 from evaltrack.records import Response, Row, Source, ToolCall, Verdict
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -400,8 +401,9 @@ def test_retrieval_rules_hold_whoever_judges() -> None:
     assert made.reasons == ("mrr went from 1.000 to 0.333, 66.7 % worse (tolerated: 10 %)",)
 
 
-def test_an_agreement_off_the_scale_is_never_reached(pair: Pair) -> None:
+def test_an_agreement_off_the_scale_is_refused(pair: Pair) -> None:
     """A kappa is at most 1."""
     note_agreement(pair.store, pair.candidate.run_id, agreement(1.0))
     assert compared(pair, require_agreement=1.0, log=False).verdict == "regression"
-    assert compared(pair, require_agreement=1.01, log=False).verdict == "ok"
+    with pytest.raises(UsageError, match=r"^require_agreement is 1.01; write a number from -1 to 1$"):
+        compared(pair, require_agreement=1.01, log=False)

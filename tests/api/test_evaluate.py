@@ -16,7 +16,7 @@ from evaltrack import Question, Response, Source, run_eval
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.signals import ONE_STOP
 from evaltrack.tracking.store import connect
-from evaltrack.tracking.traces import count_traces
+from evaltrack.tracking.traces import read_counts
 from tests.conftest import REPO, few_questions
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -121,7 +121,7 @@ def test_traces_are_written_for_the_chosen_questions(
 
     result = run_eval(golden(tmp_path), target=fails_on_the_second, tracking_uri=store_uri, traces=choice)
 
-    assert count_traces(connect(store_uri), result.experiment_id, result.run_id) == expected
+    assert read_counts(connect(store_uri), result.experiment_id, result.run_id).traces == expected
 
 
 def test_a_failed_question_is_a_row_and_in_no_mean(store_uri: str, tmp_path: Path) -> None:

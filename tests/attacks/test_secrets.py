@@ -148,7 +148,8 @@ def test_values_of_queries_are_not_shown_by_doctor(
 
 def test_values_of_queries_are_in_no_hint_and_no_link() -> None:
     """What shows a store, and what is kept of it, holds no value of its query."""
-    from evaltrack.tracking.store import Store, reason
+    from evaltrack.tracking.replies import reason
+    from evaltrack.tracking.store import Store
 
     for uri in (f"postgresql://h/db?password={PASSWORD}", f"https://host/api?sig={PASSWORD}"):
         store = Store(uri, None)  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.journal import Journal, JournalBusyError, Reuse, delete_journal, read_command, state_folder
 from evaltrack.records import Failure, Question, Response, Row, Source, Verdict
+from tests import warm
 from tests.conftest import REPO
 
 LONG = "An answer that takes some room. " * 30
@@ -718,6 +719,27 @@ def test_a_disk_that_runs_full(opened: Open, small_disk: Path) -> None:
     again = opened(path)
     assert [again.recall(question(number), 1) for number in range(told + 1)] == [*map(row, range(told + 1))]
     again.close()
+
+
+FILLS_AND_DIES = """
+import os, signal, sys
+from pathlib import Path
+from evaltrack.evaluation.journal import Journal
+journal = Journal(Path(sys.argv[1]), {"command": "c"})
+journal.belongs_to("4488541a")
+while journal.problem is None:
+    journal._say({"text": "x" * 10_000})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_journal_on_a_full_disk_says_of_which_run_it_is_after_a_kill(small_disk: Path) -> None:
+    """Else the run would be left RUNNING, and `--resume auto` would pay for all of it again."""
+    path = small_disk / "journal.sqlite"
+    assert warm.run(("-c", FILLS_AND_DIES, str(path)), small_disk, os.environ).returncode == -signal.SIGKILL
+    with suppress(OSError):
+        fill(small_disk / "filler")
+    assert read_command(path)["run_id"] == "4488541a"
 
 
 def fill(path: Path) -> None:

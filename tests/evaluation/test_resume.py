@@ -922,7 +922,7 @@ def test_a_server_that_is_gone_for_good(
     assert (code, out) == (3, "")
     hint = re.search(r"no finished row is lost, go on with: evaltrack resume ([0-9a-f]{32})\n$", err)
     assert hint, err
-    assert err.startswith("Error: MLflow: logging the rows failed: ")
+    assert err.startswith("Error: MLflow: logging per_question.parquet failed: ")
     assert "Traceback" not in err
     assert set(served.asked.values()) == {1}
     assert len(served.asked) == QUESTIONS

@@ -16,7 +16,7 @@ from tests.scoring.test_metrics import RESPONSE, observations, verdicts
 
 def feedback(row: FlatRow) -> list[tuple[str, object]]:
     """Names and values of what is no expectation, as MLflow's tables order them."""
-    shown = [each for each in assessments_of(row) if not each.name.startswith("expected_")]
+    shown = [each for each in assessments_of(row, "tr-1") if not each.name.startswith("expected_")]
     return sorted((each.name, each.value) for each in shown)
 
 
@@ -33,15 +33,18 @@ def test_a_judged_answer_has_three() -> None:
     """Judge score, passed and recall, in this order; each member of a panel with a score of its own."""
     row = row_of(verdicts(0.0), Rules(3), expected_chunks=["a", "b"], expected_answer="Paris")
     assert feedback(row) == [("judge_score", 0.9), ("judge_score", 0.9), ("passed", "yes"), ("recall_at_k", 1.0)]
-    assert [each.source.source_id for each in assessments_of(row) if each.name == "judge_score"] == ["one", "two"]
-    expected = {each.name: each.value for each in assessments_of(row) if each.name.startswith("expected_")}
+    assert [each.source.source_id for each in assessments_of(row, "tr-1") if each.name == "judge_score"] == [
+        "one",
+        "two",
+    ]
+    expected = {each.name: each.value for each in assessments_of(row, "tr-1") if each.name.startswith("expected_")}
     assert expected == {"expected_chunks": ["a", "b"], "expected_answer": "Paris"}
 
 
 def test_a_negative_says_what_its_judge_saw() -> None:
     """It has no judge's score: what the judge said of declining is why it passed or not."""
     row = row_of(verdicts(0.1)[:1], Rules(3), expected_chunks=[])
-    (passed,) = (each for each in assessments_of(row) if each.name == "passed")
+    (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert (passed.value, passed.rationale) == ("yes", "negative: the target declined\n\nbecause")
     assert feedback(row) == [("passed", "yes")]
 
@@ -49,22 +52,22 @@ def test_a_negative_says_what_its_judge_saw() -> None:
 def test_reasoning_has_its_own_three() -> None:
     """Coupling gap, passed and the rubric's score with what the judge said."""
     row = row_of(observations(3), Rules(reasoning=RubricWeights()))
-    (score,) = (each for each in assessments_of(row) if each.name == "reasoning_score")
+    (score,) = (each for each in assessments_of(row, "tr-1") if each.name == "reasoning_score")
     assert [name for name, _ in feedback(row)] == ["coupling_gap", "passed", "reasoning_score"]
     assert (score.value, score.rationale) == (row["reasoning_score"], "because")
-    (passed,) = (each for each in assessments_of(row) if each.name == "passed")
+    (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert passed.rationale == "the reasoning scores 0 of 100, Hard Fail: reject, escalate"
 
 
 def test_what_failed_says_why() -> None:
     """A question whose target failed has its error in place of pass or fail, and no score."""
     row = answered(question("a"), Failure(kind="target_error", message="no route"))
-    (passed,) = (each for each in assessments_of(row) if each.name == "passed")
+    (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert "no route" in str(passed.error)
-    assert "recall_at_k" not in {each.name for each in assessments_of(row)}
+    assert "recall_at_k" not in {each.name for each in assessments_of(row, "tr-1")}
 
 
 def test_without_retrieval_the_judge_decides() -> None:
     """A question without expected sources passes by its judge, and its rationale does not speak of sources."""
-    (passed,) = (each for each in assessments_of(row_of(verdicts(0.0), Rules(3))) if each.name == "passed")
+    (passed,) = (each for each in assessments_of(row_of(verdicts(0.0), Rules(3)), "tr-1") if each.name == "passed")
     assert passed.rationale == "its judge alone decides: retrieval was not measured"

@@ -16,9 +16,10 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
 from evaltrack.tracking.reader import EvaluationRun, read_rows
+from evaltrack.tracking.replies import reason
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
-from evaltrack.tracking.store import Store, choose_experiment, connect, find_run, reason
-from evaltrack.tracking.traces import count_traces
+from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
+from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter
 from tests.api.test_evaluate import answers, golden
 from tests.warm import WarmProcess
@@ -43,9 +44,19 @@ def test_a_real_server_takes_and_returns_everything(server: str, tmp_path: Path)
 
     assert result.status == "FINISHED"
     assert [r["id"] for r in result.rows] == ["007", "b", "c"]
-    assert count_traces(connect(server), result.experiment_id, result.run_id) == 3
+    assert read_counts(connect(server), result.experiment_id, result.run_id).traces == 3
     assert result.link == f"{server}/#/experiments/{result.experiment_id}/runs/{result.run_id}"
     assert result.serve_command is None
+
+
+def test_a_store_of_files_holds_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow's first kind of store, where it is allowed: spans are artifacts of their traces there."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    uri = (tmp_path / "mlruns").as_uri()
+    result = run_eval(golden(tmp_path), target=answers, tracking_uri=uri)
+
+    assert result.status == "FINISHED"
+    assert read_counts(connect(uri), result.experiment_id, result.run_id) == TraceCounts(3, 6, 9)
 
 
 def test_the_run_that_mlflow_run_opened_is_filled(
@@ -71,7 +82,7 @@ def test_a_run_that_is_over_is_not_filled_again(store_uri: str, monkeypatch: pyt
     """A leftover MLFLOW_RUN_ID of a finished run is refused."""
     store = connect(store_uri)
     run = opened(store)
-    close_run(store, run.run_id, "FINISHED")
+    close_run(store, run, "FINISHED")
     monkeypatch.setenv("MLFLOW_RUN_ID", run.run_id)
 
     with pytest.raises(TrackingError, match=r"is FINISHED; unset the variable"):

@@ -1,0 +1,103 @@
+"""How long an MLflow server, or its database, is waited for, and which calls are made again.
+
+MLflow repeats a request for four minutes where a server is gone, and not at all where a reply ends half-way. Here a
+server may be gone for as long as a restart takes; a call whose reply broke off is made again, which all that
+evaltrack writes allows: written twice, it is there once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evaltrack.tracking.replies import broke_off, no_reply
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+RETRIES, TIMEOUT = "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"
+
+PATIENCE = 30.0
+"""Seconds for which a call is made again where the server does not answer; one that starts anew is back by then."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 4.0
+"""Seconds between two of them; each pause is twice as long as the one before."""
+
+REPLIES = 5
+"""Replies of one call that may break off."""
+
+DATABASES = ("postgresql", "mysql", "mssql")
+"""Kinds of databases that are servers, as the addresses of MLflow's stores begin."""
+
+T = TypeVar("T")
+
+
+def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Make a call, and make it again where no whole reply came.
+
+    Where `MLFLOW_HTTP_REQUEST_MAX_RETRIES` is set, MLflow itself waits for the server, as long as that says.
+
+    Raises:
+        MlflowException: no reply came in time, or the server refused.
+    """
+    waits = RETRIES not in os.environ
+    start, pause, broken = time.monotonic(), FIRST_PAUSE, 0
+    while True:
+        try:
+            with impatient(timeout=30):
+                return call(*args, **kwargs)
+        except Exception as error:
+            broken += (cut := broke_off(error))
+            late = time.monotonic() + pause > start + PATIENCE
+            if not (broken < REPLIES if cut else waits and no_reply(error) and not late):
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class Persistent:
+    """One of MLflow's clients, each of whose calls is made by `persist`."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._client, name)
+        return partial(persist, found) if callable(found) else found
+
+
+def client_of(uri: str) -> MlflowClient:
+    """A client of the store at `uri`; a persistent one where a wire leads there."""
+    from mlflow import MlflowClient
+
+    client: Any = Persistent(MlflowClient(uri)) if has_wire(uri) else MlflowClient(uri)
+    made: MlflowClient = client
+    return made
+
+
+def is_http(uri: str) -> bool:
+    """Whether a store is reached through a server."""
+    return uri.startswith(("http://", "https://"))
+
+
+def has_wire(uri: str) -> bool:
+    """Whether a store is another process, MLflow's server or a database, whose replies can be lost."""
+    return is_http(uri) or uri.partition(":")[0].partition("+")[0] in DATABASES
+
+
+@contextmanager
+def impatient(timeout: int = 10) -> Iterator[None]:
+    """Let MLflow repeat a request once; it repeats it for minutes by default. What the user set stays."""
+    settings = {RETRIES: "1", TIMEOUT: str(timeout)}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update({name: value for name, value in settings.items() if before[name] is None})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)

@@ -1,0 +1,74 @@
+"""What a store holds, compared with what was written to it: an answer of 200 alone says little."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evaltrack.errors import TrackingError
+from evaltrack.tracking.store import Store, find_run, tracking_errors
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+PAUSES = (0.0, 0.3, 1.0)
+"""Seconds after each look at what is held; some stores show a little later what they took."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run must hold."""
+
+    status: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    params: Collection[str] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    inputs: int = 0
+
+    def gap(self, run: Run) -> str | None:
+        """What it does not hold, in words; None where it holds all."""
+        data, status = run.data, run.info.status
+        if self.status and status != self.status:
+            return f"the status {status or 'of nothing'}, not {self.status}"
+        for name, value in self.metrics.items():
+            if (held := data.metrics.get(name)) != value:
+                return f"{held!r} as metric {name}, not {value!r}"
+        for name, text in self.tags.items():
+            if data.tags.get(name) != text:
+                return f"another tag {name}, or none"
+        missing = sorted(set(self.params) - data.params.keys())
+        if missing:
+            return f"no param {missing[0]}"
+        datasets = len(run.inputs.dataset_inputs) if run.inputs else 0
+        return f"{datasets} datasets, not {self.inputs}" if datasets < self.inputs else None
+
+
+def write_until_held(store: Store, run_id: str, doing: str, write: Callable[[], object], expected: Expected) -> None:
+    """Write to a run, and read it back; again where it is not there, which is why `write` may be called twice.
+
+    Raises:
+        TrackingError: the store refused, or does not hold what was written.
+    """
+
+    def gap() -> str | None:
+        with tracking_errors(doing):
+            write()
+        return expected.gap(find_run(store, run_id))
+
+    expect(run_id, gap)
+
+
+def expect(run_id: str, gap: Callable[[], str | None]) -> None:
+    """Look a few times whether a run holds all.
+
+    Raises:
+        TrackingError: it does not.
+    """
+    said = None
+    for pause in PAUSES:
+        if (said := gap()) is None:
+            return
+        time.sleep(pause)
+    raise TrackingError(f"MLflow holds {said}, of run {run_id}, though it said that all was written")

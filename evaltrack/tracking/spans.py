@@ -1,0 +1,95 @@
+"""The spans of a question's trace: the question with every score, what was retrieved, and what each judge said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.rows.table import FlatRow
+from evaltrack.scoring.metrics import SCORES
+
+if TYPE_CHECKING:
+    from mlflow.entities import Span
+
+SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "observed", "reasoning")
+"""What of a verdict a judge's span shows."""
+
+
+def spans_of(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
+    """The question with every score, below it what was retrieved and what each judge said."""
+    asked, done = row["started_at"], row["started_at"] + row["seconds"]
+    root = _Span("question", "CHAIN", asked, done, inputs, outcome(row), attributes=_scores(row), error=row["error"])
+    spans = [root]
+    if row["sources"] is not None:
+        documents = [_document(source) for source in row["sources"]]
+        spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
+    judged = {**inputs, "answer": row["answer"], "expected_answer": row["expected_answer"]}
+    for verdict in row["verdicts"] or ():
+        said = {name: verdict[name] for name in SAID if verdict[name] is not None}
+        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
+    ids = [_span_id(trace_id, position) for position in range(len(spans))]
+    return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
+
+
+def _span_id(trace_id: str, position: int) -> str:
+    """Always the same, so that a request which arrives twice adds nothing."""
+    return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
+
+
+def _scores(row: FlatRow) -> dict[str, float]:
+    """Every score that was measured, as attributes of the question's span."""
+    return {score.name: row[score.name] for score in SCORES if row[score.name] is not None}
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A part of a trace, from `start` to `end` in seconds since 1970; how long a judge took is not recorded."""
+
+    name: str
+    kind: str
+    start: float
+    end: float
+    inputs: Any
+    outputs: Any
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
+
+    def of(self, trace_id: str, span_id: str, parent: str | None) -> Span:
+        """The span in MLflow's form."""
+        from mlflow.entities import Span
+
+        attributes = {
+            "mlflow.traceRequestId": trace_id,
+            "mlflow.spanType": self.kind,
+            "mlflow.spanInputs": self.inputs,
+            "mlflow.spanOutputs": self.outputs,
+            **{f"evaltrack.{name}": value for name, value in self.attributes.items()},
+        }
+        return Span.from_dict(
+            {
+                "name": self.name,
+                "trace_id": trace_id,
+                "span_id": span_id,
+                "parent_span_id": parent,
+                "start_time_unix_nano": int(self.start * 1e9),
+                "end_time_unix_nano": int(self.end * 1e9),
+                "status": {"code": "ERROR" if self.error else "OK", "message": self.error or ""},
+                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
+            }
+        )
+
+
+def _document(source: FlatRow) -> dict[str, Any]:
+    """A source in the form MLflow's UI shows as a retrieved document."""
+    metadata = {"doc_uri": source["url"] or source["chunk_id"], "chunk_id": source["chunk_id"]}
+    metadata |= {"title": source["title"], "score": source["score"]}
+    return {"page_content": source["text"] or source["title"] or "", "metadata": metadata}
+
+
+def outcome(row: FlatRow) -> str:
+    """What the target said, or why it said nothing."""
+    text: str | None = row["error"] or row["answer"]
+    return text or ("(declined)" if row["abstained"] or row["sources"] == [] else "(no answer; see its sources)")

@@ -1,0 +1,180 @@
+"""An MLflow server whose replies are lost, cut, doubled or made up: FINISHED is said only of what it holds, once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+
+from evaltrack import RunResult, run_eval
+from evaltrack.errors import TrackingError
+from evaltrack.tracking import patience
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import TraceCounts, read_counts
+from tests.api.test_evaluate import answers, golden
+from tests.faulty_proxy import Rules, proxy_thread
+
+CREATE, BATCH, UPDATE = "POST .*/runs/create", "POST .*/runs/log-batch", "POST .*/runs/update"
+START, SPANS, ARTIFACT = "POST .*/mlflow/traces$", "POST /v1/traces", "PUT .*/artifacts/"
+NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-inputs", "POST .*/runs/set-tag"
+VERSION, DATASET = "GET /version", "POST .*/datasets/create"
+WRITES = (VERSION, DATASET, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
+ALL = TraceCounts(traces=3, spans=6, assessments=9)
+"""What is written of the three questions."""
+
+
+class Served:
+    """A server behind a proxy, and one experiment on it."""
+
+    def __init__(self, address: str, uri: str, rules: Rules, folder: Path) -> None:
+        self.address, self.uri, self.rules = address, uri, rules
+        self.golden, self.experiment = golden(folder), folder.name
+        self.client = MlflowClient(address)
+
+    def run(self, resume: str | None = None) -> RunResult:
+        """Evaluate three questions."""
+        target: dict[str, Any] = {"target": answers, "tracking_uri": self.uri, "experiment": self.experiment}
+        return run_eval(self.golden, resume=resume, **target)
+
+    def runs(self) -> list[Any]:
+        """The runs of the experiment, none where it is not there."""
+        found = self.client.get_experiment_by_name(self.experiment)
+        return list(self.client.search_runs([found.experiment_id])) if found else []
+
+    def check_whole(self) -> None:
+        """One run, FINISHED, that holds each thing once."""
+        (run,) = self.runs()
+        assert run.info.status == "FINISHED"
+        for name, value in run.data.metrics.items():
+            history = self.client.get_metric_history(run.info.run_id, name)
+            assert [each.value for each in history] == [value], name
+        assert len(run.inputs.dataset_inputs) == 1
+        (dataset,) = self.client.search_datasets([run.info.experiment_id])
+        assert '"num_records": 3' in dataset.profile
+        assert read_counts(connect(self.address), run.info.experiment_id, run.info.run_id) == ALL
+
+
+@pytest.fixture
+def served(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """The server of all tests behind a proxy of this one, and a client that is soon tired of it."""
+    monkeypatch.setattr(patience, "PATIENCE", 2.0)
+    monkeypatch.setattr("evaltrack.tracking.read_back.PAUSES", (0.0, 0.1))
+    rules = Rules()
+    with proxy_thread(server, rules) as uri:
+        yield Served(server, uri, rules, tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["503", "dropped", "lost", "cut", "doubled"])
+def test_a_write_that_meets_a_fault_is_there_once(served: Served, fault: str) -> None:
+    """Of each kind of write the first one meets the fault: the run is whole, and nothing is there twice."""
+    served.rules.rules = [(pattern, fault, 1) for pattern in WRITES]
+    assert served.run().status == "FINISHED"
+    assert served.rules.counts == dict.fromkeys(WRITES, 1)
+    served.check_whole()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "gap"),
+    [
+        (UPDATE, "holds the status RUNNING, not FINISHED"),
+        (SPANS, "holds 0 spans, not 6"),
+        (START, "holds 0 assessments, not 9|holds 0 traces, not 3"),
+        (ARTIFACT, "holds no artifact settings.json"),
+        (CREATE, "answers, but without what was asked for"),
+        (NEW_EXPERIMENT, "answers, but without what was asked for"),
+        (BATCH, "holds another tag .*, or none|holds no param"),
+    ],
+)
+def test_what_was_not_done_is_not_called_finished(served: Served, pattern: str, gap: str) -> None:
+    """A proxy answers 200 and does nothing: that is an error, and once it is cured the run is resumed and whole."""
+    served.rules.rules = [(pattern, "empty", 1000)]
+    with pytest.raises(TrackingError, match=gap) as caught:
+        served.run()
+    assert "FINISHED" not in [run.info.status for run in served.runs()]
+    served.rules.rules = []
+    resumed = str(caught.value).partition("evaltrack resume ")[2]
+    assert bool(resumed) == (pattern in (UPDATE, SPANS, START))
+    assert served.run(resumed or None).status == "FINISHED"
+    if resumed:
+        served.check_whole()
+
+
+def test_metrics_that_are_not_taken_are_noticed(served: Served) -> None:
+    """Of the calls that log a batch only the one with the metrics is lost."""
+    served.rules.rules = [(BATCH, None, 1), (BATCH + "$", "empty", 1000)]
+    with pytest.raises(TrackingError, match=r"holds None as metric .*, of run .*evaltrack resume"):
+        served.run()
+    assert [run.info.status for run in served.runs()] == ["FAILED"]
+
+
+def test_a_login_page_is_named(served: Served) -> None:
+    """In front of all, a page for people is no MLflow; the message says what to set."""
+    served.rules.rules = [("", "login", 1000)]
+    with pytest.raises(TrackingError, match=r"a web page, not with MLflow's API: .* Set MLFLOW_TRACKING_TOKEN"):
+        served.run()
+
+
+@pytest.mark.parametrize("pattern", [BATCH, START, SPANS])
+def test_a_login_that_ends_meanwhile_is_named(served: Served, pattern: str) -> None:
+    """A session that ends while results are logged leaves no run FINISHED."""
+    served.rules.rules = [(pattern, "login", 1000)]
+    with pytest.raises(TrackingError, match=r"web page|holds"):
+        served.run()
+    assert "FINISHED" not in [run.info.status for run in served.runs()]
+
+
+def test_runs_whose_creation_was_never_confirmed_do_not_stay_running(served: Served) -> None:
+    """Each reply to the creation of a run is lost: all that came to be are ended and deleted."""
+    served.rules.rules = [(CREATE, "lost", 1000)]
+    with pytest.raises(TrackingError, match="creating a run failed"):
+        served.run()
+    assert served.rules.counts[CREATE] > 1
+    assert served.runs() == []
+
+
+def test_a_server_that_is_gone_is_an_error_soon(served: Served) -> None:
+    """While results are logged the server goes for good: exit 3 soon after the patience ends, with the way to go on."""
+    served.rules.rules = [(START, "dropped", 1000), (UPDATE, "dropped", 1000)]
+    start = time.monotonic()
+    with pytest.raises(TrackingError, match=r"writing traces failed: .*; no finished row is lost, go on with"):
+        served.run()
+    assert time.monotonic() - start < 15
+    assert Counter(run.info.status for run in served.runs()) == {"RUNNING": 1}
+
+
+def test_a_store_that_does_not_answer_does_not_make_a_new_run_of_an_old_one(served: Served) -> None:
+    """`--resume auto` that cannot ask for the run is an error: else all would be paid for again."""
+    served.rules.rules = [(SPANS, "empty", 1000)]
+    with suppress(TrackingError):
+        served.run()
+    served.rules.rules = [("GET .*/runs/get", "503", 1000)]
+    with pytest.raises(TrackingError, match=r"finding run .* failed"):
+        served.run("auto")
+    served.rules.rules = []
+    served.run("auto")
+    served.check_whole()
+
+
+def test_a_slow_server_is_waited_for(served: Served) -> None:
+    """A reply that takes a second is a reply."""
+    served.rules.rules = [(pattern, "delayed", 1) for pattern in (CREATE, BATCH)]
+    assert served.run().status == "FINISHED"
+    served.check_whole()
+
+
+def test_metrics_of_a_run_that_is_resumed_are_there_once(served: Served) -> None:
+    """A run that broke off after its metrics logs those that are the same no second time."""
+    served.rules.rules = [(SPANS, "503", 1000)]
+    with suppress(TrackingError):
+        served.run()
+    (run,) = served.runs()
+    assert len(run.data.metrics) > 20
+    served.rules.rules = []
+    served.run(run.info.run_id)
+    served.check_whole()
