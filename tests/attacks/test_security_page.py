@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from evaltrack.cli.compare import compare
 from evaltrack.cli.run import run
 from tests.conftest import REPO
 
@@ -38,6 +39,6 @@ def test_every_option_and_script_on_the_page_exists() -> None:
     for script in re.findall(r"`(scripts/[\w.]+)`", PAGE):
         assert (REPO / script).is_file(), script
     code = "".join(path.read_text(encoding="utf-8") for path in (REPO / "evaltrack/cli").glob("*.py"))
-    options = {option for parameter in run.params for option in parameter.opts}
+    options = {option for command in (run, compare) for parameter in command.params for option in parameter.opts}
     for option in set(re.findall(r"`(?:evaltrack [a-z ]+|compare )?(--[a-z-]+)", PAGE)) - {"--app-name"}:
         assert option in options or f'"{option}"' in code, option
