@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -73,6 +74,7 @@ def _place(chosen: argparse.Namespace, folder: Path) -> Iterator[Place | None]:
 def main() -> int:
     """Run the loop; the exit code."""
     chosen = _chosen()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started and mounted is taken down
     folder, start = Path(tempfile.mkdtemp(prefix="kill-loop-")), time.monotonic()
     try:
         with server_process("--latency", str(LATENCY)) as base_url, _place(chosen, folder) as place:

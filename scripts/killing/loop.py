@@ -89,18 +89,24 @@ class Loop:
         chains = [reference]
         while not reference.problems and (left := self._kills - sum(chain.kills for chain in chains)) > 0:
             chain = self.chain(f"chain{len(chains)}", cached=len(chains) % 2 == 0)
-            before = _calls(base_url)
-            self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS)))
-            if not chain.kills or chain.phases["end"]:  # the machine has become faster
-                self._takes = max(self._takes * 0.9, self._starts + self._asks)
-            self._finish(chain, base_url, reference.metrics, before)
+            try:
+                self._break_off(chain, base_url, left, reference.metrics)
+            finally:
+                if chain.disk is not None:
+                    chain.disk.unmount()
             print(chain.line(len(chains)), flush=True)
             chains.append(chain)
-            if chain.disk is not None:
-                chain.disk.unmount()
             if not chain.problems:
                 shutil.rmtree(chain.folder)
         return chains
+
+    def _break_off(self, chain: Chain, base_url: str, left: int, reference: dict[str, float]) -> None:
+        """Kill it some times, and let it finish."""
+        before = _calls(base_url)
+        self._kill(chain, base_url, min(left, self._chance.randint(1, MOST_KILLS)))
+        if not chain.kills or chain.phases["end"]:  # the machine has become faster
+            self._takes = max(self._takes * 0.9, self._starts + self._asks)
+        self._finish(chain, base_url, reference, before)
 
     def _kill(self, chain: Chain, base_url: str, kills: int) -> None:
         while chain.kills < kills and not chain.problems:
