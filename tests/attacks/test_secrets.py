@@ -289,7 +289,7 @@ def test_a_judge_sees_nothing_secret_and_its_words_are_redacted(
     def target(question: str, k: int) -> Response:
         return Response(answer=f"take {KEY}", sources=(Source(chunk_id="a", text=KEY),))
 
-    result = run_eval(golden(tmp_path), target=target, judge="own_judge:judge", tracking_uri=store_uri)
+    result = run_eval(golden(tmp_path), target=target, judge="own_judge:judge", in_process=True, tracking_uri=store_uri)
 
     assert KEY not in "".join(sys.modules["own_judge"].seen)
     (tmp_path / "own_judge.py").unlink()

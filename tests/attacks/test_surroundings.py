@@ -21,7 +21,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.evaluation.progress import Silent
 from evaltrack.records import Row
 from evaltrack.tracking.store import connect
-from evaltrack.tracking.traces import count_traces
+from evaltrack.tracking.traces import read_counts
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
@@ -78,7 +78,7 @@ def test_any_clock(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(time, "time_ns", lambda: int(wrong() * 1e9))
     result = run_eval(golden(tmp_path), target=good, tracking_uri=store_uri)
     assert (result.status, status(store_uri)) == ("FINISHED", "FINISHED")
-    assert count_traces(connect(store_uri), "0", result.run_id) == 3
+    assert read_counts(connect(store_uri), "0", result.run_id).traces == 3
     assert all(row["started_at"] >= 0 for row in result.rows)
 
 
