@@ -25,7 +25,7 @@ GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_r
 class Measure:
     """Means, intervals and counts over pairs."""
 
-    def __init__(self, gate: Gate, left_out: set[str], k: int, resamples: int, seed: int) -> None:
+    def __init__(self, gate: Gate, left_out: set[str], k: int, resamples: int, seed: int = 0) -> None:
         self._gate, self._left_out, self._resamples, self._seed = gate, left_out, resamples, seed
         self._k, self._passing = k, "pass_rate" not in left_out
 

@@ -18,10 +18,10 @@ from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.compare.scatter import PROBES, Asker, settle
-from evaltrack.compare.verdict import decide
+from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.records import Signature
-from evaltrack.scoring.criteria import Criterion, check_criteria
+from evaltrack.scoring.criteria import Checked, Criterion, check_criteria
 from evaltrack.scoring.metrics import BY_METRIC, depending_on
 from evaltrack.stats.significance import mcnemar_exact
 
@@ -82,7 +82,6 @@ def compare(
     again: AskAgain | None = None,
     known: JudgeKnown | None = None,
     resamples: int = 10_000,
-    seed: int = 0,
 ) -> Comparison:
     """Compare two runs.
 
@@ -95,7 +94,6 @@ def compare(
         again: Asks questions again, to tell what broke from what scatters; None asks nobody.
         known: What is known of the judge, and which questions were accepted.
         resamples: Bootstrap resamples for each interval.
-        seed: Of the bootstrap.
 
     Raises:
         NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
@@ -106,30 +104,43 @@ def compare(
     gate = gate if known.trusted else gate.without(_JUDGED)
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
-    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, seed)
-    metrics = tuple(
-        replace(m, noise=known.noise.get(m.name))
-        for m in measure.deltas(paired.frame, gate.drops, judged=paired.judged)
-    )
-    groups = tuple(measure.groups(paired.frame))
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples)
+    deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
+    metrics = tuple(replace(metric, noise=known.noise.get(metric.name)) for metric in deltas)
     changes = Changes(paired, candidate.info.signature, left_out, known.noise)
     changes.flips = tuple(known.applied(flip) for flip in changes.flips)
     asking, repeats = _ask_again(gate, metrics, changes, paired, again)
-    asked = (replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
-    changes.flips = tuple(sorted(asked, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
-    decided = decide(gate, metrics, groups, changes, paired, asking)
-    metrics, groups = decided.metrics, decided.groups
-    most = {f"{m.name}.max": m.reachable for m in metrics if m.reachable is not None}
+    settled = (replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
+    changes.flips = tuple(sorted(settled, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
+    decided = decide(gate, metrics, tuple(measure.groups(paired.frame)), changes, paired, asking)
+    made = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
+    return replace(made, ignored=tuple(ignore), notes=known.notes, asking=asking, gate=gate)
+
+
+def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
+    """Each criterion, held against the baseline's metrics and the candidate's."""
+    most = {f"{metric.name}.max": metric.reachable for metric in metrics if metric.reachable is not None}
     sides = ({m.name: m.baseline for m in metrics}, {m.name: m.candidate for m in metrics})
-    checked = tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
+    return tuple(zip(*(check_criteria(criteria, values | most) for values in sides), strict=True))
+
+
+def _comparison(
+    paired: Paired,
+    changes: Changes,
+    decided: Decided,
+    left_out: set[str],
+    checked: tuple[tuple[Checked, Checked], ...],
+) -> Comparison:
+    """What was found of two sides and decided, as one record."""
     counted = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
+    candidate = paired.candidate.info
     return Comparison(
-        baseline=baseline.info,
-        candidate=candidate.info,
+        baseline=paired.baseline.info,
+        candidate=candidate,
         verdict=decided.verdict,
         reasons=decided.reasons,
-        metrics=metrics,
-        groups=groups,
+        metrics=decided.metrics,
+        groups=decided.groups,
         flips=changes.flips,
         fixes=changes.fixes,
         drops=changes.drops,
@@ -139,21 +150,18 @@ def compare(
         added=paired.added,
         removed=paired.removed,
         edited=paired.edited,
-        ignored=tuple(ignore),
-        left_out=tuple(sorted(name for name in left_out if _measured(name, baseline, candidate))),
+        ignored=(),
+        left_out=tuple(sorted(name for name in left_out if _measured(name, paired.baseline, paired.candidate))),
         causes=dict(counted.most_common()),
         criteria=checked,
-        notes=known.notes,
         unchanged=changes.unchanged,
         newly=changes.newly,
         gains=changes.gains,
         others=changes.others,
         same=changes.same,
-        asking=asking,
-        gate=gate,
         fates=changes.counts,
         errors=changes.errors,
-        aims=tuple(aims_of(metrics)) if candidate.info.signature.rubric == "reasoning" else (),
+        aims=tuple(aims_of(decided.metrics)) if candidate.signature.rubric == "reasoning" else (),
     )
 
 
