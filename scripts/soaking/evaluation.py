@@ -14,7 +14,7 @@ from typing import Any
 from evaltrack import RunResult, run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.records import Row
-from evaltrack.tracking.reader import read_rows
+from evaltrack.tracking.reader import find_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import TABLE_ROWS
@@ -88,7 +88,7 @@ class Soak:
         if result.status != "FINISHED":
             self.problems.append(f"the run is {result.status}")
         store = connect(place.plain_uri)
-        expected = self._check_rows(read_rows(store, result.run_id, ["id", "error", "passed"]))
+        expected = self._check_rows(read_rows(store, find_evaluation(store, result.run_id), ["id", "error", "passed"]))
         self._check_run(store, result, watch)
         self._check_memory(watch)
         return watch, expected

@@ -26,7 +26,7 @@ from tests.api.test_evaluate import QUESTIONS, golden
 from tests.conftest import REPO, evaltrack
 from tests.judging import cli, store_in
 from tests.report.test_html import Page, assert_inert
-from tests.tracking.test_baselines import broken, good, worse
+from tests.small_targets import broken, good, worse
 
 MINE = """
 import os

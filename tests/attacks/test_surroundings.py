@@ -25,7 +25,7 @@ from evaltrack.tracking.traces import read_counts
 from tests import warm
 from tests.api.test_evaluate import golden
 from tests.attacks.test_outputs import ended, recorded
-from tests.tracking.test_baselines import good
+from tests.small_targets import good
 from tests.warm import WarmProcess
 
 SIXTY_YEARS = 60 * 365.25 * 86_400

@@ -15,9 +15,9 @@ from evaltrack import run_eval
 from evaltrack.cli import main
 from evaltrack.cli.output import wants_json
 from tests.api.test_evaluate import golden
-from tests.tracking.test_baselines import good, worse
+from tests.small_targets import good, worse
 
-TARGET = "python:tests.tracking.test_baselines:good"
+TARGET = "python:tests.small_targets:good"
 
 
 def code(*arguments: str | Path) -> int:
@@ -54,8 +54,8 @@ def test_a_finished_run_exits_0_whoever_reads_its_output(
 def test_a_failed_run_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
     """Nothing measured is exit code 3, a requirement that was missed 1."""
     common = ("run", golden(tmp_path), "--traces", "off", "-t")
-    assert code(*common, "python:tests.cli.test_output:raising") == 3
-    assert code(*common, "python:tests.tracking.test_baselines:worse", "--require", "recall_at_k>=0.9") == 1
+    assert code(*common, "python:tests.small_targets:raising") == 3
+    assert code(*common, "python:tests.small_targets:worse", "--require", "recall_at_k>=0.9") == 1
 
 
 def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path) -> None:
@@ -67,11 +67,6 @@ def test_a_regression_is_not_hidden(unread: None, store_uri: str, tmp_path: Path
     assert code("report", now, "-o", "-") == 0
 
 
-def raising(question: str) -> list[str]:
-    """A target that always fails."""
-    raise RuntimeError(question)
-
-
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
@@ -81,19 +76,14 @@ def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     path = golden(tmp_path, [{"id": word, "question": f"{word}?", "expected_chunks": ["a"], "domain": word}])
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    assert code("run", path, "-t", "python:tests.tracking.test_baselines:worse", "--output", "json") == 0
+    assert code("run", path, "-t", "python:tests.small_targets:worse", "--output", "json") == 0
     printed = json.loads(written.getvalue().decode(encoding))
     assert printed["rows"][0]["id"] == word
 
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
-    assert code("run", path, "-t", "python:tests.cli.test_output:nothing") == 0
+    assert code("run", path, "-t", "python:tests.small_targets:nothing") == 0
     assert "?????? ?" in written.getvalue().decode(encoding)
-
-
-def nothing(question: str) -> list[str]:
-    """A target that finds something else."""
-    return [f"not what {question} needs"]
 
 
 def test_json_by_default_is_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,33 +13,14 @@ import pytest
 
 from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.records import Question, Response, Source
 from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_baseline, list_baselines, set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import golden
 from tests.conftest import evaltrack
 from tests.judging import store_in
+from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
-
-FLIP = "second?"
-
-
-def good(question: Question, k: int) -> Response:
-    """Finds all that is expected, declines the negative."""
-    return Response(answer="so", sources=tuple(Source(chunk_id=key) for key in question.expected or ()))
-
-
-def worse(question: Question, k: int) -> Response:
-    """Loses the sources of one question."""
-    return Response(answer="so", sources=(Source(chunk_id="x"),)) if question.question == FLIP else good(question, k)
-
-
-def broken(question: Question, k: int) -> Response:
-    """Fails on one question."""
-    if question.question == FLIP:
-        raise RuntimeError("down")
-    return good(question, k)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from evaltrack.tracking.history import past_runs, recent_golden_sets
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
-from tests.tracking.test_baselines import broken, good, worse
+from tests.small_targets import broken, good, worse
 
 
 @pytest.fixture

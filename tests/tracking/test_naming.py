@@ -12,7 +12,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.tracking.naming import LISTED, resolve_run
 from evaltrack.tracking.store import Store, connect
 from tests.api.test_evaluate import golden
-from tests.tracking.test_baselines import good, worse
+from tests.small_targets import good, worse
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_every_command_takes_a_prefix_or_a_name(
         ("report", "nonsense", "-o", "-"),
         ("baseline", "set", "nonsense"),
         ("resume", "nonsense"),
-        ("run", str(path), "-t", "python:tests.tracking.test_baselines:good", "--resume", "nonsense"),
+        ("run", str(path), "-t", "python:tests.small_targets:good", "--resume", "nonsense"),
         ("judge", "replay", "nonsense"),
         ("judge", "agree", "nonsense", "--run", now),
         ("judge", "accept", "nonsense", "1"),
