@@ -60,6 +60,21 @@ def test_the_metrics_table_is_the_table_in_the_code() -> None:
     ]
 
 
+def test_every_metric_is_defined() -> None:
+    """The page of definitions names each metric."""
+    page = (REPO / "docs" / "definitions.md").read_text(encoding="utf-8")
+    named = {score.metric for score in SCORES} | {"combined_score_best"}
+    assert [name for name in sorted(named) if f"`{name}`" not in page] == []
+
+
+def test_every_file_of_the_definitions_is_there() -> None:
+    """Where the page says that a number is computed there is that file."""
+    page = (REPO / "docs" / "definitions.md").read_text(encoding="utf-8")
+    files = re.findall(r"\[`(evaltrack/[^`]+)`\]", page)
+    assert len(files) > 5
+    assert [name for name in files if not (REPO / name).exists()] == []
+
+
 def test_the_exit_codes_are_those_in_the_code() -> None:
     """0, and one for each constant of the error tree."""
     codes = {value for name, value in vars(errors).items() if name.startswith("EXIT_")}
