@@ -20,16 +20,15 @@ from zlib import crc32
 
 from pydantic import ValidationError
 
-from evaltrack.errors import UsageError
+from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, no_journal, unusable
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
 from evaltrack.records import Question, Row
 
-__all__ = ["Journal", "JournalBusyError", "Reuse", "delete_journal", "read_command", "state_folder"]
+__all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
 ENDING = ".sqlite"
 BUSY_SECONDS = 2.0
-NOT_WRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 TABLES = """
 create table if not exists rows (
     id text not null, digest text not null, trial integer not null, failed integer not null, row text not null,
@@ -41,10 +40,6 @@ INSERT = """
 insert into rows (id, digest, trial, failed, row, checksum) values (?, ?, ?, ?, ?, ?) on conflict do update
 set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum where excluded.failed = 0
 """
-
-
-class JournalBusyError(UsageError):
-    """Another process has the journal open."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +95,9 @@ class Journal:
             self._give_up(f"nothing can be resumed after a kill: {error}")
         except (OSError, sqlite3.Error) as error:
             self.close()
-            if used or _is(error, sqlite3.SQLITE_BUSY):
-                raise _unusable(path, error) from None
-            self._give_up(_no_journal(path, error))
+            if used or is_kind(error, sqlite3.SQLITE_BUSY):
+                raise unusable(path, error) from None
+            self._give_up(no_journal(path, error))
         else:
             self._say(command)
 
@@ -172,14 +167,14 @@ class Journal:
             return
         lines = [_line(row) for row in rows]
         if not self.path.exists():
-            self._give_up(_no_journal(self.path, "the file was removed"))
+            self._give_up(no_journal(self.path, "the file was removed"))
             return
         try:
             with self._lock, self._database:  # commits, or takes all of it back
                 self._database.execute("begin")
                 self._database.executemany(INSERT, lines)
         except sqlite3.Error as error:
-            self._give_up(f"{_no_journal(self.path, error)}; what follows is not kept")
+            self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
 
     def _give_up(self, problem: str) -> None:
         """Work without a journal from now on, and say so at once."""
@@ -195,7 +190,7 @@ class Journal:
             with self._lock:
                 self._database.execute("insert or replace into command values (1, ?)", [json.dumps(self._command)])
         except sqlite3.Error as error:
-            self._give_up(f"{_no_journal(self.path, error)}; what follows is not kept")
+            self._give_up(f"{no_journal(self.path, error)}; what follows is not kept")
 
     def close(self) -> None:
         """Release the file."""
@@ -246,11 +241,11 @@ def read_command(path: Path) -> dict[str, Any]:
         try:
             return _read_command(path, "ro")
         except sqlite3.OperationalError as error:
-            if not _is(error, *NOT_WRITABLE):
+            if not is_kind(error, *NOT_WRITABLE):
                 raise
             return _read_command(path, "rw", "pragma locking_mode=exclusive")
     except (sqlite3.Error, OSError) as error:
-        raise _unusable(path, error) from None
+        raise unusable(path, error) from None
 
 
 def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
@@ -282,22 +277,3 @@ def _size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size if path.is_file() else 0
     return 0
-
-
-def _is(error: Exception, *codes: int) -> bool:
-    """Whether SQLite's error is of a kind; the higher bits of its code say more than that."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
-
-
-def _unusable(path: Path, error: Exception) -> UsageError:
-    if _is(error, sqlite3.SQLITE_BUSY):
-        return JournalBusyError(f"{path}: another process is at work on this run; wait for it")
-    if isinstance(error, OSError) or _is(error, *NOT_WRITABLE):
-        return UsageError(
-            f"{path}: holds what was done, and cannot be written to: {error}; cure that, and resume again"
-        )
-    return UsageError(f"{path}: is damaged ({error}); remove it, and evaluate again")
-
-
-def _no_journal(path: Path, error: Exception | str) -> str:
-    return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.journal import ENDING, JournalBusyError, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, state_folder
+from evaltrack.evaluation.journal_errors import JournalBusyError
 from evaltrack.evaluation.plan import Command, Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE

@@ -22,12 +22,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import fsum, isnan
+from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evaltrack.stats import coefficients
-from evaltrack.stats.bootstrap import bca
-from evaltrack.stats.pairs import distinct
+from evaltrack.stats.figures import NO_PAIR, Figure, mean_figure, with_bca, with_percentiles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,37 +37,15 @@ if TYPE_CHECKING:
 
 Weights: TypeAlias = Literal["linear", "quadratic"] | None
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
-How: TypeAlias = Literal["bca", "bca-grouped", "percentile", "all-equal", "one-pair"]
 Numbers: TypeAlias = Sequence[float | None]
 Labels: TypeAlias = Sequence[Hashable] | None
 Drawn: TypeAlias = tuple[Callable[["Floats"], "Floats"], str]  # a coefficient, and why it is undefined where it is
 
 RESAMPLES = 2000
-TAIL = 0.025
-"""The share that a 95 % interval leaves out at either end."""
 
-NO_PAIR = "no pair has a value on both sides"
 NO_UNIT = "no unit has two values"
 ALL_ONE = "all values are one and the same"
 ONE_SIDE = "one side gave the same value throughout"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One measure of agreement over `n` pairs; `left_out` more lack a value.
-
-    `low` to `high` is the 95 % bootstrap interval, which only an `Agreement` has; `method` says how: ``bca`` or
-    ``bca-grouped`` (see `evaltrack.stats.bootstrap.bca`), ``percentile``, or ``all-equal`` and ``one-pair``, points
-    that are no evidence. `reason`: why there is no value, or no interval.
-    """
-
-    value: float | None
-    n: int
-    left_out: int
-    reason: str | None = None
-    low: float | None = None
-    high: float | None = None
-    method: How | None = None
 
 
 @dataclass(frozen=True)
@@ -157,13 +134,13 @@ def spearman(a: Numbers, b: Numbers) -> Figure:
 def mean_absolute_difference(a: Numbers, b: Numbers) -> Figure:
     """The mean of ``|b - a|``, in the unit of the values. Undefined only without a pair."""
     x, y, missing = _number_pairs(a, b)
-    return _mean(abs(y - x), sum(missing))
+    return mean_figure(abs(y - x), sum(missing))
 
 
 def bias(a: Numbers, b: Numbers) -> Figure:
     """The mean of ``b - a``, in the unit of the values: above 0 where `b` gives more. Undefined only without a pair."""
     x, y, missing = _number_pairs(a, b)
-    return _mean(y - x, sum(missing))
+    return mean_figure(y - x, sum(missing))
 
 
 def share_within(a: Numbers, b: Numbers, tolerance: float) -> Figure:
@@ -172,7 +149,7 @@ def share_within(a: Numbers, b: Numbers, tolerance: float) -> Figure:
     Exactly the tolerance is within, also where rounding says otherwise: 0.8 and 0.7 are within 0.1.
     """
     x, y, missing = _number_pairs(a, b)
-    return _mean(coefficients.within(tolerance, x, y), sum(missing))
+    return mean_figure(coefficients.within(tolerance, x, y), sum(missing))
 
 
 def confusion(a: Sequence[Any], b: Sequence[Any], labels: Labels = None) -> Confusion:
@@ -260,44 +237,16 @@ def _figure(drawn: Drawn, counts: Integers, left_out: int) -> Figure:
     return Figure(None, n, left_out, undefined) if isnan(value) else Figure(value, n, left_out)
 
 
-def _mean(values: Floats, left_out: int) -> Figure:
-    n = len(values)
-    return Figure(fsum(values) / n, n, left_out) if n else Figure(None, 0, left_out, NO_PAIR)
-
-
 def _figures(
     means: Mapping[str, Floats], drawn: Mapping[str, Drawn], counts: Integers, left_out: int, resamples: int, seed: int
 ) -> dict[str, Figure]:
     """All figures with their intervals; `counts` is as in `_figure`."""
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}; an interval needs at least 1, better {RESAMPLES}")
-    figures = {name: _mean(values, left_out) for name, values in means.items()}
+    figures = {name: mean_figure(values, left_out) for name, values in means.items()}
     figures |= {name: _figure(each, counts, left_out) for name, each in drawn.items()}
-    figures |= {name: _with_bca(figures[name], each, resamples, seed) for name, each in means.items() if len(each)}
+    figures |= {name: with_bca(figures[name], each, resamples, seed) for name, each in means.items() if len(each)}
     defined = {name: coefficient for name, (coefficient, _) in drawn.items() if figures[name].value is not None}
     for name, values in coefficients.resampled(defined, counts, resamples, seed).items():
-        figures[name] = _with_percentiles(figures[name], values)
+        figures[name] = with_percentiles(figures[name], values)
     return figures
-
-
-def _with_bca(figure: Figure, values: Floats, resamples: int, seed: int) -> Figure:
-    """The figure with the BCa interval of the mean that it is."""
-    import numpy as np
-
-    differences, counts, rounding = distinct(np.zeros(len(values)), values)
-    if len(differences) == 1:
-        return _with_percentiles(figure, differences)
-    low, high, method = bca(differences, counts, rounding, 1 - 2 * TAIL, resamples, seed)
-    return replace(figure, low=low, high=high, method=method)
-
-
-def _with_percentiles(figure: Figure, resamples: Floats) -> Figure:
-    """The figure with the percentiles of what it is in the resamples, or with why it has none."""
-    import numpy as np
-
-    defined = resamples[~np.isnan(resamples)]
-    if (without := 1 - len(defined) / len(resamples)) > TAIL:
-        return replace(figure, reason=f"no interval: {without:.1%} of the resamples have no value")
-    low, high = (float(end) for end in np.quantile(defined, [TAIL, 1 - TAIL]))
-    method: How = "one-pair" if figure.n == 1 else "percentile" if np.ptp(defined) else "all-equal"
-    return replace(figure, low=low, high=high, method=method)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evaltrack.api.judge_agreement import JudgesAgreement
-    from evaltrack.stats.agreement import Agreement, Figure
+    from evaltrack.stats.agreement import Agreement
+    from evaltrack.stats.figures import Figure
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10
