@@ -11,7 +11,16 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from evaltrack.api.accept_question import accept_question as accept_question
+    from evaltrack.api.baselines import baseline_history as baseline_history
+    from evaltrack.api.baselines import clear_baseline as clear_baseline
+    from evaltrack.api.baselines import get_baseline as get_baseline
+    from evaltrack.api.baselines import list_baselines as list_baselines
+    from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
+    from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
+    from evaltrack.api.lint_golden import lint_golden as lint_golden
+    from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
@@ -39,12 +48,21 @@ _HOMES = {
     "ToolCall": "evaltrack.records",
     "Usage": "evaltrack.records",
     "Verdict": "evaltrack.records",
+    "accept_question": "evaltrack.api.accept_question",
+    "baseline_history": "evaltrack.api.baselines",
+    "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "get_baseline": "evaltrack.api.baselines",
+    "judges_agreement": "evaltrack.api.judge_agreement",
+    "lint_golden": "evaltrack.api.lint_golden",
+    "list_baselines": "evaltrack.api.baselines",
     "open_golden": "evaltrack.golden.reader",
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
+    "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",
     "resume_run": "evaltrack.api.run_eval",
     "run_eval": "evaltrack.api.run_eval",
+    "set_baseline": "evaltrack.api.baselines",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it

@@ -10,7 +10,6 @@ from evaltrack.cli.output import output_option, print_json
 
 if TYPE_CHECKING:
     from evaltrack.tracking.baselines import Baseline
-    from evaltrack.tracking.store import Store
 
 SET_EXAMPLES = """\b
 Examples:
@@ -34,15 +33,9 @@ def baseline() -> None:
 @EXPERIMENT
 def set_(run: str, reason: str, force: bool, experiment: str) -> None:
     """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
-    from evaltrack.errors import UsageError
-    from evaltrack.tracking.baselines import set_baseline
-    from evaltrack.tracking.reader import named_evaluation, newest_evaluation
+    from evaltrack.api.baselines import set_baseline
 
-    store, experiment_id = _where(experiment)
-    found = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
-    if found is None:
-        raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
-    made = set_baseline(store, found, reason, force=force)
+    made = set_baseline(run or None, reason=reason, force=force, experiment=experiment)
     click.echo(f"run {made.run_id} is the baseline of {made.golden}")
 
 
@@ -52,16 +45,12 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
 @OUTPUT
 def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 where its run is gone."""
-    from evaltrack.errors import UsageError
-    from evaltrack.golden.reader import golden_name
-    from evaltrack.tracking.baselines import baseline_run, get_baseline
+    from evaltrack.api.baselines import place_of, read_baseline
+    from evaltrack.tracking.baselines import baseline_run
 
-    store, experiment_id = _where(experiment)
-    golden = golden_name(golden)
-    found = get_baseline(store, experiment_id, golden)
-    if found is None:
-        raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
-    _print([found], output)
+    store, experiment_id = place_of(experiment)
+    found = read_baseline(store, experiment_id, golden)
+    _print([found], output)  # also where its run is gone
     baseline_run(store, found)
 
 
@@ -70,9 +59,9 @@ def show(golden: str, experiment: str, output: str) -> None:
 @OUTPUT
 def list_(experiment: str, output: str) -> None:
     """List the baselines of all golden sets."""
-    from evaltrack.tracking.baselines import list_baselines
+    from evaltrack.api.baselines import list_baselines
 
-    _print(list_baselines(*_where(experiment)), output)
+    _print(list_baselines(experiment=experiment), output)
 
 
 @baseline.command()
@@ -81,10 +70,9 @@ def list_(experiment: str, output: str) -> None:
 @OUTPUT
 def history(golden: str, experiment: str, output: str) -> None:
     """List the runs that were once the baseline of GOLDEN, the last first."""
-    from evaltrack.golden.reader import golden_name
-    from evaltrack.tracking.baselines import baseline_history
+    from evaltrack.api.baselines import baseline_history
 
-    _print(baseline_history(*_where(experiment), golden_name(golden)), output)
+    _print(baseline_history(golden, experiment=experiment), output)
 
 
 @baseline.command()
@@ -92,20 +80,12 @@ def history(golden: str, experiment: str, output: str) -> None:
 @EXPERIMENT
 def clear(golden: str, experiment: str) -> None:
     """Take the baseline of GOLDEN away; the run stays."""
+    from evaltrack.api.baselines import clear_baseline
     from evaltrack.golden.reader import golden_name
-    from evaltrack.tracking.baselines import clear_baseline
 
+    clear_baseline(golden, experiment=experiment)
     golden = golden_name(golden)
-    clear_baseline(*_where(experiment), golden)
     click.echo(f"{golden} has no baseline any more")
-
-
-def _where(experiment: str) -> tuple[Store, str]:
-    from evaltrack.tracking.naming import experiment_to_read
-    from evaltrack.tracking.store import connect
-
-    store = connect()
-    return store, experiment_to_read(store, experiment or None).experiment_id
 
 
 def _print(found: list[Baseline], output: str) -> None:

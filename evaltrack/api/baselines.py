@@ -1,0 +1,100 @@
+"""The runs that others are compared with: set, read and cleared, as `evaltrack baseline` does."""
+
+from __future__ import annotations
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.reader import golden_name
+from evaltrack.tracking import baselines
+from evaltrack.tracking.baselines import Baseline
+from evaltrack.tracking.naming import experiment_to_read
+from evaltrack.tracking.reader import named_evaluation, newest_evaluation
+from evaltrack.tracking.store import Store, connect
+
+
+def set_baseline(
+    run: str | None = None,
+    *,
+    reason: str = "",
+    force: bool = False,
+    experiment: str | None = None,
+    tracking_uri: str | None = None,
+) -> Baseline:
+    """Make a run the baseline of its golden set in its experiment.
+
+    Args:
+        run: Its id, the beginning of one, or its name; None takes the newest finished run of the experiment.
+        reason: Why; kept with who and when.
+        force: Also a run that is not FINISHED or not fully measured.
+        experiment: MLflow experiment by name; None follows MLflow's own settings.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+
+    Raises:
+        UsageError: there is no such run, or it is not FINISHED or not fully measured.
+        TrackingError: the store does not answer, or refuses.
+    """
+    store, experiment_id = place_of(experiment, tracking_uri)
+    chosen = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
+    if chosen is None:
+        raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
+    return baselines.set_baseline(store, chosen, reason, force=force)
+
+
+def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:
+    """The baseline of a golden set, by its name or file; its run is there.
+
+    Raises:
+        UsageError: it has none.
+        TrackingError: the store does not answer, or the run is gone.
+    """
+    store, experiment_id = place_of(experiment, tracking_uri)
+    found = read_baseline(store, experiment_id, golden)
+    baselines.baseline_run(store, found)
+    return found
+
+
+def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
+    """The baseline of a golden set, whether or not its run is there.
+
+    Raises:
+        UsageError: it has none.
+        TrackingError: the store does not answer.
+    """
+    name = golden_name(golden)
+    found = baselines.get_baseline(store, experiment_id, name)
+    if found is None:
+        raise UsageError(f"golden set `{name}` has no baseline in this experiment; see `evaltrack baseline list`")
+    return found
+
+
+def list_baselines(*, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
+    """The baselines of all golden sets of an experiment, by golden set.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return baselines.list_baselines(*place_of(experiment, tracking_uri))
+
+
+def baseline_history(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:
+    """The runs that were once the baseline of a golden set, the last first.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return baselines.baseline_history(*place_of(experiment, tracking_uri), golden_name(golden))
+
+
+def clear_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> None:
+    """Take the baseline of a golden set away; the run stays.
+
+    Raises:
+        UsageError: it has none.
+        TrackingError: the store refused.
+    """
+    baselines.clear_baseline(*place_of(experiment, tracking_uri), golden_name(golden))
+
+
+def place_of(experiment: str | None, tracking_uri: str | None = None) -> tuple[Store, str]:
+    """The store, and the id of the experiment in it."""
+    store = connect(tracking_uri)
+    return store, experiment_to_read(store, experiment or None).experiment_id

@@ -1,0 +1,93 @@
+"""Baselines and golden sets from Python, as the command line has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import evaltrack
+from evaltrack import (
+    baseline_history,
+    clear_baseline,
+    get_baseline,
+    lint_golden,
+    list_baselines,
+    run_eval,
+    set_baseline,
+)
+from evaltrack.cli import COMMANDS, cli
+from evaltrack.errors import GoldenError, UsageError
+
+TWINS = {
+    "run": "run_eval",
+    "resume": "resume_run",
+    "compare": "compare_runs",
+    "report": "report_html",
+    "baseline set": "set_baseline",
+    "baseline show": "get_baseline",
+    "baseline list": "list_baselines",
+    "baseline history": "baseline_history",
+    "baseline clear": "clear_baseline",
+    "judge replay": "replay_judge",
+    "judge agree": "judges_agreement",
+    "judge accept": "accept_question",
+    "rubric": "reasoning_rubric",
+    "golden lint": "lint_golden",
+    "golden stats": "open_golden",
+}
+ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor"}
+"""Commands about this machine, which programs have no use for."""
+
+
+def commands() -> list[str]:
+    names = []
+    for name in COMMANDS:
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        below = getattr(command, "commands", None)
+        names += [f"{name} {each}" for each in below] if below else [name]
+    return names
+
+
+def test_every_command_has_a_function() -> None:
+    """What the command line can do a program can, by one function of the package."""
+    assert sorted(commands()) == sorted({*TWINS, *ON_A_MACHINE})
+    assert all(callable(getattr(evaltrack, name)) for name in TWINS.values())
+
+
+def golden(folder: Path) -> Path:
+    path = folder / "few.jsonl"
+    path.write_text(json.dumps({"id": "a", "question": "What?", "expected_chunks": ["x"]}) + "\n")
+    return path
+
+
+def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> None:
+    """The newest run by default; its history stays when it is cleared."""
+    path = golden(tmp_path)
+    with pytest.raises(UsageError, match="no finished run to promote"):
+        set_baseline(tracking_uri=store_uri)
+    result = run_eval(path, target=lambda question: ["x"], judge="none", tracking_uri=store_uri, traces="off")
+    with pytest.raises(UsageError, match="golden set `few` has no baseline"):
+        get_baseline("few", tracking_uri=store_uri)
+
+    made = set_baseline(reason="first", tracking_uri=store_uri)
+    assert (made.run_id, made.golden, made.reason) == (result.run_id, "few", "first")
+    assert get_baseline(str(path), tracking_uri=store_uri) == made
+    assert list_baselines(tracking_uri=store_uri) == [made]
+
+    clear_baseline("few", tracking_uri=store_uri)
+    assert list_baselines(tracking_uri=store_uri) == []
+    assert baseline_history("few", tracking_uri=store_uri) == [made]
+
+
+def test_a_golden_set_is_checked(tmp_path: Path) -> None:
+    """Warnings are returned; what the corpus lacks is an error that names it."""
+    path = golden(tmp_path)
+    (warning,) = lint_golden(path)
+    assert warning.startswith("domain few has 1 questions, 0 of them negatives")
+    corpus = tmp_path / "docs"
+    corpus.mkdir()
+    (corpus / "page.md").write_text("# Page\n\nText.\n")
+    with pytest.raises(GoldenError, match=r"question a: `x` is not in"):
+        lint_golden(path, corpus)
