@@ -46,7 +46,8 @@ class Pool:
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
         try:
-            self._started = [Process(order) for _ in range(workers)]
+            for _ in range(workers):  # all at once: importing may take long
+                self._started.append(Process(order))
             for process in self._started:
                 process.wait_until_ready(what)
         except OSError as error:
