@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from evaltrack.errors import UsageError
 from evaltrack.golden.reader import golden_name
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.reader import named_evaluation, newest_evaluation
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, named_evaluation, newest_evaluation
 from evaltrack.tracking.store import Store, connect
 
 
@@ -30,12 +33,14 @@ def set_baseline(
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
-        TrackingError: the store does not answer, or refuses.
+        TrackingError: the store does not answer, or refuses, or does not hold the rows that the run logged.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
     chosen = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
     if chosen is None:
         raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
+    if not force:
+        check_rows(store, chosen)
     return baselines.set_baseline(store, chosen, reason, force=force)
 
 
@@ -44,12 +49,32 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
 
     Raises:
         UsageError: it has none.
-        TrackingError: the store does not answer, or the run is gone.
+        TrackingError: the store does not answer, or the run or its rows are gone.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
     found = read_baseline(store, experiment_id, golden)
-    baselines.baseline_run(store, found)
+    check_baseline(store, found)
     return found
+
+
+def check_baseline(store: Store, baseline: Baseline) -> None:
+    """Refuse a baseline that nothing can be compared with.
+
+    Raises:
+        UsageError: its run is not an evaluation of evaltrack.
+        TrackingError: its run or the rows of it are gone, or not those that it logged.
+    """
+    check_rows(store, baselines.baseline_run(store, baseline))
+
+
+def check_rows(store: Store, run: EvaluationRun) -> None:
+    """Refuse a run whose rows are gone, or not those that it logged.
+
+    Raises:
+        TrackingError: they are.
+    """
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        fetch_rows(store, run, Path(folder))
 
 
 def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from evaltrack.api.evaluate import evaluate_golden
+from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
@@ -50,6 +51,11 @@ def run_eval(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
+    if not isinstance(golden_path, str | os.PathLike):
+        raise UsageError(f"golden_path is {golden_path!r}; write the path of a golden set")
+    for each in (settings.get("judge"), *_listed(settings.get("judge"))):
+        if callable(each):
+            raise UsageError("judge is a function; name it as package.module:function")
     return evaluate_golden(
         golden_path,
         EvaluationConfig.of(k=k, **settings),
@@ -60,6 +66,10 @@ def run_eval(
         ui_url=ui_url,
         progress=progress,
     )
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def resume_run(

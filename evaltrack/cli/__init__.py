@@ -78,7 +78,7 @@ def cli(ctx: click.Context, config: str) -> None:
     Every option can also be set as EVALTRACK_<COMMAND>_<OPTION>, or in evaltrack.toml or pyproject.toml, or in the
     settings file that --config or EVALTRACK_CONFIG names.
     """
-    from evaltrack.cli.settings import check_settings, in_lists, read_settings
+    from evaltrack.cli.settings import check_environment, check_settings, in_lists, read_settings
 
     check_working_folder()
     if not os.environ.get("EVALTRACK_DEBUG"):
@@ -86,6 +86,8 @@ def cli(ctx: click.Context, config: str) -> None:
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
     name = ctx.invoked_subcommand or ""
     command = cli.get_command(ctx, name)
+    if command is not None:
+        check_environment(os.environ, command)
     if settings and command is not None:
         check_settings(settings, COMMANDS, command)
         settings[name] = in_lists(settings.get(name, {}), command)

@@ -45,13 +45,12 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
 @OUTPUT
 def show(golden: str, experiment: str, output: str) -> None:
     """Show the baseline of the golden set GOLDEN (its name, as travel); exits 3 where its run is gone."""
-    from evaltrack.api.baselines import place_of, read_baseline
-    from evaltrack.tracking.baselines import baseline_run
+    from evaltrack.api.baselines import check_baseline, place_of, read_baseline
 
     store, experiment_id = place_of(experiment)
     found = read_baseline(store, experiment_id, golden)
     _print([found], output)  # also where its run is gone
-    baseline_run(store, found)
+    check_baseline(store, found)
 
 
 @baseline.command("list")

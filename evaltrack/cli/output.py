@@ -146,7 +146,7 @@ def code_after_output(code: int) -> int:
     place = sys.stdout.result_place
     where = f"the result is in {place}" if place else "what is missing is lost"
     click.echo(f"stdout could not be written: {sys.stdout.problem}; {where}", err=True)
-    return code if place or code or sys.stdout.is_closed else EXIT_INCONCLUSIVE
+    return code if place or code else EXIT_INCONCLUSIVE
 
 
 def _replace_what_cannot_be_written(stream: TextIO | None) -> None:

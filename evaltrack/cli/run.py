@@ -64,6 +64,8 @@ def run(
     from evaltrack.cli.progress import make_progress
 
     options["resume"] = options["resume"] or None
+    if options["retry_errors"] and not options["resume"]:
+        raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
@@ -76,7 +78,9 @@ def run(
             **options,
         )
     print_result(result, output)
-    if replay_check and result.success:
+    if replay_check and result.success and result.signature.judge == "none":
+        click.echo("--replay-check: nothing was judged, so nothing is judged again", err=True)
+    elif replay_check and result.success:
         for line in _replayed(result, replay_check, options["judge"]):
             click.echo(line, err=wants_json(output))
     return end_of(result, min_coverage)

@@ -15,6 +15,9 @@ import click
 
 from evaltrack.errors import UsageError
 
+OTHER_VARIABLES = frozenset({"EVALTRACK_UI_URL"})
+"""Variables that begin as those of a command's options do."""
+
 MAX_BYTES = 1 << 17
 """Of a settings file: Python's reader needs seconds for some of a few hundred thousand."""
 
@@ -73,9 +76,26 @@ def _check_options(called: str, options: Mapping[str, Any], command: click.Comma
             raise UsageError(f"settings: `{called}` has no option `{name}`; {_nearest(name, known)}")
         repeatable = bool(getattr(known.get(name), "multiple", False))
         for each in value if repeatable and isinstance(value, list) else [value]:
+            if isinstance(each, bool) and not getattr(known.get(name), "is_flag", True):
+                raise UsageError(f"settings: `{called}.{name}` is {str(each).lower()}; write a text or a number")
             if isinstance(each, list | dict) or (isinstance(each, float) and not isfinite(each)):
                 what = "a list" if isinstance(each, list) else "a table" if isinstance(each, dict) else "not finite"
                 raise UsageError(f"settings: `{called}.{name}` is {what}; write a text, a number, true or false")
+
+
+def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
+    """Refuse variables that look like options of a command, and are none.
+
+    Raises:
+        UsageError: the message names the first one, with the nearest that there is.
+    """
+    if isinstance(command, click.Group):  # its name may begin that of a variable for all commands
+        return
+    prefix = f"EVALTRACK_{str(command.name).upper()}_"
+    known = {f"{prefix}{str(parameter.name).upper()}" for parameter in command.params} | OTHER_VARIABLES
+    for name in sorted(environment):
+        if name.startswith(prefix) and name not in known:
+            raise UsageError(f"{name}: `{command.name}` has no such option; {_nearest(name, known)}")
 
 
 def in_lists(settings: Mapping[str, Any], command: click.Command) -> dict[str, Any]:

@@ -28,12 +28,17 @@ from evaltrack.records.clock import seconds_now
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.targets.threads import in_thread
 
 Outcome = TypeVar("Outcome", Response, Verdict)
+T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
 
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
+
+LONG_RESPONSE = 200_000
+"""Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
 
 CHAIN_LIMIT = 100
 """Errors looked at for what was being waited for."""
@@ -75,7 +80,7 @@ class Asking:
         )
         if isinstance(outcome, Failure):
             return asked.model_copy(update={"failure": outcome})
-        shown = self.redactor.response(outcome) if self.redactor else outcome
+        shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
         return asked.model_copy(update={"response": shown, **await self._judged(question, outcome, shown, trial)})
 
     async def _judged(self, question: Question, response: Response, shown: Response, trial: int) -> dict[str, Any]:
@@ -84,7 +89,7 @@ class Asking:
         judged = await _together([self._judge(on_trial(judge, trial), question, shown) for judge in judges])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = _first_of([each for each in judged if isinstance(each, Failure)])
-        tokens = _tokens(question, response, self.rules.k, self.count)
+        tokens = await _aside(response, _tokens, question, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
         return {
@@ -142,6 +147,15 @@ async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) ->
         raise
 
 
+async def _aside(response: Response, work: Callable[..., T], *arguments: Any) -> T:
+    """Do work on a response, in a thread where it is long: seconds of it would be taken from others' deadlines."""
+    texts = (response.answer, *(source.text for source in response.sources or ()))
+    if sum(len(text) for text in texts if text) < LONG_RESPONSE:
+        return work(*arguments)
+    done: T = await in_thread(work)(*arguments)
+    return done
+
+
 def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
     """What the target reports; else the count of question, the first k sources' text and answer."""
     if response.usage is not None:
@@ -173,7 +187,9 @@ async def _within(
     if not isinstance(outcome, BaseException):
         return outcome
     if isinstance(outcome, InvalidResponseError) and who == "target":
-        return _Broken("target_invalid", f"what the target returned {outcome}")
+        said = str(outcome)
+        joint = " " if said.startswith(("is ", "has ", "holds ")) else ": "
+        return _Broken("target_invalid", f"what the target returned{joint}{said}")
     kind = "judge_error" if who == "judge" else "target_error"
     return _Broken(kind, described(outcome), usage_of(outcome))
 

@@ -242,6 +242,8 @@ def _named_target(
 ) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
+        if (settings.workers != 1 or settings.target_memory) and not name.startswith("python:"):
+            raise UsageError(f"--workers and --target-memory are for python: targets, not for `{shown_text(name)}`")
         return open_target(name, settings.options_of_target), name
     from evaltrack.targets.python import function_target
 

@@ -1,9 +1,9 @@
 """Ctrl-C, SIGTERM, a closed terminal and what else ends a process, so that a stopped run ends as KILLED with its rows.
 
 The first signal asks: the questions in flight are finished and no other is begun. A second one while they are raises
-`KeyboardInterrupt`; what follows the first within `ONE_STOP` seconds is the same stop (`mlflow run` passes Ctrl-C on as
-a second signal). While results are being logged a signal never raises: a database can stay locked where a transaction
-is broken off. SIGQUIT and what cannot be handled end the process at once.
+`KeyboardInterrupt`; one that follows the first within `ONE_STOP` seconds is the same stop (`mlflow run` passes Ctrl-C
+on as a second signal), a third one never is. While results are being logged a signal never raises: a database can stay
+locked where a transaction is broken off. SIGQUIT and what cannot be handled end the process at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-ONE_STOP = 2.0
+ONE_STOP = 1.0
 STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
 OTHERS = ("SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM", "SIGPOLL", "SIGPWR")
 """Signals that end a process by default; a program that handles or ignores one itself keeps doing so."""
@@ -27,7 +27,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = False
-        self._last = -ONE_STOP
+        self._first, self._signals = 0.0, 0
         self._logging = False
 
     @contextmanager
@@ -48,12 +48,12 @@ class Stop:
         self._logging = True
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
-        now = time.monotonic()
-        same, self._last = now - self._last < ONE_STOP, now
-        again, self.asked = self.asked, True
-        if same:
+        self._signals += 1
+        if not self.asked:
+            self.asked, self._first = True, time.monotonic()
+        elif self._signals == 2 and time.monotonic() - self._first < ONE_STOP:
             return
-        if again and not self._logging:
+        elif not self._logging:
             raise KeyboardInterrupt
         what = "what was done is logged" if self._logging else "questions in flight are finished; Ctrl-C again: now"
         with suppress(RuntimeError, OSError, ValueError):  # it came in the middle of a write, or nothing can be written

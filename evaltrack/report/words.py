@@ -184,7 +184,7 @@ def judge_words(result: RunResult) -> str:
     if totals["cached_verdicts"]:
         parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
     if totals["judge_errors"]:
-        parts.append(f"{totals['judge_errors']} judge errors")
+        parts.append(f"{totals['judge_errors']} judge error{'' if totals['judge_errors'] == 1 else 's'}")
     return ", ".join(parts)
 
 

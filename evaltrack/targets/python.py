@@ -224,7 +224,8 @@ def _shape(function: Callable[..., Any]) -> tuple[bool, bool]:
         try:
             signature.bind("question")
         except TypeError:
-            raise UsageError(f"python target: {function} must take (question, k) or (question)") from None
+            name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
+            raise UsageError(f"python target `{name}`: must take (question, k) or (question)") from None
     first = next(iter(signature.parameters.values()), None)
     return first is not None and _is_question(first.annotation), takes_k
 

@@ -134,10 +134,16 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
     Raises:
         TrackingError: the store does not answer.
     """
+    from mlflow.entities import ViewType
+
     wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}' AND tags.`{PROMOTED}` LIKE '%'"
     with tracking_errors("reading the history of baselines"):
         runs = store.client.search_runs(
-            [experiment_id], wanted, max_results=HISTORY, order_by=["attributes.start_time DESC"]
+            [experiment_id],
+            wanted,
+            run_view_type=ViewType.ALL,  # a run that is deleted was the baseline all the same
+            max_results=HISTORY,
+            order_by=["attributes.start_time DESC"],
         )
     found = [read_tag(Baseline, text) for run in runs for text in _promotions(run.data.tags)]
     return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import mlflow
 import pytest
 
 import evaltrack
@@ -18,7 +19,7 @@ from evaltrack import (
     set_baseline,
 )
 from evaltrack.cli import COMMANDS, cli
-from evaltrack.errors import GoldenError, UsageError
+from evaltrack.errors import GoldenError, TrackingError, UsageError
 
 TWINS = {
     "run": "run_eval",
@@ -78,6 +79,27 @@ def test_a_baseline_is_set_read_and_cleared(store_uri: str, tmp_path: Path) -> N
 
     clear_baseline("few", tracking_uri=store_uri)
     assert list_baselines(tracking_uri=store_uri) == []
+    assert baseline_history("few", tracking_uri=store_uri) == [made]
+
+
+def test_a_run_without_its_rows_is_no_baseline(store_uri: str, tmp_path: Path) -> None:
+    """What nothing can be compared with is refused at once, and not at the next comparison; `force` insists."""
+    result = run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
+    folder = Path(mlflow.MlflowClient(store_uri).get_run(result.run_id).info.artifact_uri.removeprefix("file://"))
+    (folder / "per_question.parquet").write_bytes(b"garbage")
+    with pytest.raises(TrackingError, match="was changed after the run"):
+        set_baseline(result.run_id, tracking_uri=store_uri)
+    assert list_baselines(tracking_uri=store_uri) == []
+    set_baseline(result.run_id, force=True, tracking_uri=store_uri)
+    with pytest.raises(TrackingError, match="was changed after the run"):
+        get_baseline("few", tracking_uri=store_uri)
+
+
+def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
+    """A run that is deleted was the baseline all the same."""
+    run_eval(golden(tmp_path), target=lambda _: ["x"], judge="none", tracking_uri=store_uri, traces="off")
+    made = set_baseline(tracking_uri=store_uri)
+    mlflow.MlflowClient(store_uri).delete_run(made.run_id)
     assert baseline_history("few", tracking_uri=store_uri) == [made]
 
 

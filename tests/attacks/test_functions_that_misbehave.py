@@ -21,7 +21,9 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.loop import evaluate
+from evaltrack.evaluation.plan import _counter
 from evaltrack.judges import open_judge
+from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Target
 from evaltrack.targets import open_target
 
@@ -312,7 +314,7 @@ def test_what_it_returns_is_bounded(returned: str, message: str, written: Write)
     found = rows(open_target(f"python:{module}:ask"), questions(3))
     assert failures(found)[0] is failures(found)[2] is None
     said = failures(found)[1] or ""
-    assert said.startswith("target_invalid: what the target returned ")
+    assert said.startswith("target_invalid: what the target returned")
     assert said.endswith(message)
 
 
@@ -436,6 +438,28 @@ asyncio.run(open_target("python:{module}:ask")(Question(id=1, question="Why?", d
     program.send_signal(signal.SIGKILL)
     program.wait()
     assert not _runs(int(pid.read_text()))
+
+
+def test_a_long_answer_costs_others_no_time(written: Write) -> None:
+    """Counting and searching a long answer takes seconds; they are not taken from the deadlines of others."""
+    module = written(
+        """
+        def ask(question):
+            return {"answer": "word " * 1_000_000, "sources": ["a"]}
+        """
+    )
+    asked = questions(6)
+
+    async def gather() -> list[Row]:
+        target = open_target(f"python:{module}:ask")
+        redactor, count = Redactor(()), _counter(None)
+        try:
+            loop = evaluate(asked, target, timeout=3, redactor=redactor, count=count)
+            return [row async for row in loop]
+        finally:
+            await target.aclose()  # type: ignore[attr-defined]
+
+    assert failures(asyncio.run(gather())) == [None] * 6
 
 
 def test_workers_share_the_questions(written: Write) -> None:

@@ -73,10 +73,11 @@ def test_wrong_usage_is_2_though_nobody_can_be_told(tmp_path: Path, how: str) ->
 
 @full
 def test_what_is_nowhere_else_is_lost(tmp_path: Path) -> None:
-    """A command whose output is its result is no success on a full disk; a caller that closed stdout wants none."""
+    """A command whose output is its result is no success where it cannot be written."""
     lost = ended(tmp_path, became(FULL, "stdout"), "rubric")
     assert (lost.returncode, lost.stderr) == (3, f"{SAID}No space left on device; what is missing is lost\n")
-    assert ended(tmp_path, became(CLOSED, "stdout"), "rubric").returncode == 0
+    closed = ended(tmp_path, became(CLOSED, "stdout"), "rubric")
+    assert (closed.returncode, closed.stderr) == (3, f"{SAID}it is closed; what is missing is lost\n")
 
 
 def test_no_file_takes_the_place_of_a_closed_output(tmp_path: Path) -> None:

@@ -134,6 +134,22 @@ def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> N
         assert str(caught.value) == f"settings: `run.{name}` is {what}; write a text, a number, true or false"
 
 
+@pytest.mark.parametrize("line", ["k = true", "workers = true", "rubric = false"])
+def test_true_is_no_number_and_no_text(tmp_path: Path, line: str) -> None:
+    """TOML's true is for options that are switched on; it is not read as 1."""
+    (tmp_path / "evaltrack.toml").write_text(f"[run]\n{line}\n")
+    ended = evaltrack("run", "golden.jsonl", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "write a text or a number" in ended.stderr
+
+
+def test_a_variable_that_is_no_option_is_refused(tmp_path: Path) -> None:
+    """As in a settings file: a setting that is misspelt is not passed over."""
+    ended = evaltrack("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_TRAILS": "3"})
+    assert ended.returncode == 2
+    assert "EVALTRACK_RUN_TRAILS: `run` has no such option; did you mean `EVALTRACK_RUN_TRIALS`?" in ended.stderr
+
+
 def test_hyphens_below_a_group(tmp_path: Path) -> None:
     """An option may be written as on the command line there too."""
     (tmp_path / "evaltrack.toml").write_text("[golden.lint]\nan-option = 1\n")

@@ -804,6 +804,23 @@ def test_metrics_of_a_stopped_run_give_way(fresh: Project, cli: CLI, reference: 
     assert fresh.metrics(run_id) == reference
 
 
+def test_a_third_stop_stops_now_however_soon_it_comes(fresh: Project) -> None:
+    """Ctrl-C is doubled by `mlflow run`, so that a second one right away may be the first; a third one never is."""
+    (fresh.folder / "mine.py").write_text(MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else "))
+    with (fresh.folder / "mine.py").open("a") as file:
+        file.write("\ndef place(question):\n    return int(question.strip('?').split()[-1])\n")
+    with fresh.started("run", *BASE) as process:
+        fresh.wait_for(10 + IN_FLIGHT, process)
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        start = time.monotonic()
+        process.communicate(timeout=30)
+    assert time.monotonic() - start < 25
+    assert process.returncode == 130
+    assert fresh.run().info.status == "KILLED"
+
+
 def test_a_second_stop_stops_now(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Ctrl-C again, when the questions in flight take too long: what was finished is logged, the run is KILLED."""
     (fresh.folder / "mine.py").write_text(MINE.replace("time.sleep(", "time.sleep(40 if place(question) > 9 else "))

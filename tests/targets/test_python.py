@@ -217,7 +217,8 @@ def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     """A function that cannot be called in either way is refused before the run."""
     with pytest.raises(UsageError) as caught:
         function_target(function)
-    assert str(caught.value) == f"python target: {function} must take (question, k) or (question)"
+    name = f"{function.__module__}:{function.__qualname__}"
+    assert str(caught.value) == f"python target `{name}`: must take (question, k) or (question)"
 
 
 BARE = "from evaltrack import Question\n"

@@ -186,6 +186,7 @@ GONE = {
         {
             **on(COMPARED, 3, NONE_LEFT.format(file=ROWS, run="BASELINE")),
             **on(("report BASELINE",), 3, NONE_LEFT.format(file=SUMMARY, run="BASELINE")),
+            **on(("show",), 3, NONE_LEFT.format(file=ROWS, run="BASELINE")),
         },
     ),
     "the rows": Gone(

@@ -84,7 +84,7 @@ class Calls(asyncio.Protocol):
         future: asyncio.Future[bytes] = self._loop.create_future()
         self._waiting[number] = future
         try:
-            self._transport.write(frame(CALL, number, payload))
+            self._write(frame(CALL, number, payload))
             return await future
         except asyncio.CancelledError:
             if not self.over:
@@ -93,10 +93,14 @@ class Calls(asyncio.Protocol):
         finally:
             self._waiting.pop(number, None)
 
+    def _write(self, message: bytes) -> None:
+        if not self._lost:  # else the end of the process is seen soon
+            self._transport.write(message)
+
     def _cancel(self, number: int) -> None:
         """Have the function's own call cancelled; a process that does not even hear of it is killed."""
         self.cancelled += 1
-        self._transport.write(frame(CANCEL, number))
+        self._write(frame(CANCEL, number))
         self._unheard[number] = self._loop.call_later(UNHEARD_SECONDS, self.kill, "was held up, and was killed")
 
     def data_received(self, data: bytes) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import Any
 
-from evaltrack.errors import EvaltrackError
+from evaltrack.errors import EXIT_INTERRUPTED, EvaltrackError
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -58,7 +58,10 @@ def main(connection: int, lifeline: int) -> None:
             parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
             return
         parent.sendall(frame(READY, 0))
-        _Server(parent, reader, answer).run()
+        try:
+            _Server(parent, reader, answer).run()
+        except KeyboardInterrupt:  # somebody stops its process group
+            os._exit(EXIT_INTERRUPTED)
 
 
 def _end_with_parent(lifeline: int) -> None:
