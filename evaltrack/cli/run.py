@@ -64,15 +64,16 @@ def run(
     from evaltrack.cli.progress import make_progress
 
     options["resume"] = options["resume"] or None
-    if options["retry_errors"] and not options["resume"]:
-        raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
+    chosen = _chosen_golden(path, golden)
+    if options["retry_errors"] and not options["resume"]:
+        raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(
-            _chosen_golden(path, golden),
+            chosen,
             target=None if target in ("", "auto") else target,
             progress=progress,
             **options,

@@ -27,6 +27,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import KEPT_DAYS, journal_named, journals, remove_old
+from evaltrack.evaluation.signals import stop_signals
 from evaltrack.rows.reader import read_table
 from tests.conftest import REPO
 from tests.mlflow_server import MlflowServer, free_port
@@ -233,8 +234,9 @@ CLI = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> CLI:
-    """The command line in this process: exit code, stdout and stderr."""
+def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[CLI]:
+    """The command line in this process: exit code, stdout and stderr. Once stopped it ignores signals to its end."""
+    before = {number: signal.getsignal(number) for number in stop_signals()}
 
     def call(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -242,7 +244,9 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CLI:
         out, err = capsys.readouterr()
         return code, " ".join(out.split()), err
 
-    return call
+    yield call
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> None:

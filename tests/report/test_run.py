@@ -241,7 +241,7 @@ def test_that_nobody_judged_is_said_plainly() -> None:
         ({"num_judged": 4, "judge_tokens": 12345}, "judge openai:m: 4 judged, 12,345 tokens"),
         (
             {"num_judged": 4, "cached_verdicts": 3, "judge_errors": 1, "judge_tokens": 9},
-            "judge openai:m: 4 judged, 9 tokens, 3 verdicts from the cache, 1 judge errors",
+            "judge openai:m: 4 judged, 9 tokens, 3 verdicts from the cache, 1 judge error",
         ),
     ],
 )
