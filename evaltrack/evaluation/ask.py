@@ -28,7 +28,7 @@ from evaltrack.records.clock import seconds_now
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.responses import InvalidResponseError
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict)
 T = TypeVar("T")
@@ -152,8 +152,7 @@ async def _aside(response: Response, work: Callable[..., T], *arguments: Any) ->
     texts = (response.answer, *(source.text for source in response.sources or ()))
     if sum(len(text) for text in texts if text) < LONG_RESPONSE:
         return work(*arguments)
-    done: T = await in_thread(work)(*arguments)
-    return done
+    return await aside(work, *arguments)
 
 
 def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:

@@ -7,7 +7,10 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,6 +45,23 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
         return await future
 
     return call
+
+
+async def aside(function: Callable[..., T], *arguments: Any) -> T:
+    """The result of one call in a daemon thread, which ends with it: at exit nobody waits for a call that hangs."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def work() -> None:
+        try:
+            outcome, failure = function(*arguments), None
+        except BaseException as error:
+            outcome, failure = None, error
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(_settle, future, outcome, failure)
+
+    threading.Thread(target=work, daemon=True, name="evaltrack-aside").start()
+    return await future
 
 
 def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
@@ -460,6 +461,7 @@ def test_a_long_answer_costs_others_no_time(written: Write) -> None:
             await target.aclose()  # type: ignore[attr-defined]
 
     assert failures(asyncio.run(gather())) == [None] * 6
+    assert "evaltrack-aside" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_workers_share_the_questions(written: Write) -> None:

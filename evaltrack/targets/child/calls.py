@@ -25,7 +25,7 @@ from evaltrack.targets.child.frames import (
 from evaltrack.targets.child.process import Process
 from evaltrack.targets.failures import RaisedElsewhereError
 from evaltrack.targets.responses import InvalidResponseError
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import aside
 
 UNHEARD_SECONDS = 5.0
 """How long a cancellation may take to reach a process that is held up, before it is killed."""
@@ -173,7 +173,7 @@ class Calls(asyncio.Protocol):
         """Let the process end by itself, for at most so many seconds, and then kill what is left."""
         self.over = True
         self._transport.close()
-        await in_thread(self._process.end)(seconds)
+        await aside(self._process.end, seconds)
 
 
 def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.targets.child.calls import Calls, ProcessEndedError
 from evaltrack.targets.child.process import Order, Process
-from evaltrack.targets.threads import in_thread
+from evaltrack.targets.threads import aside
 
 END_SECONDS = 5.0
 """How long a process may take to end by itself once nobody needs it any more."""
@@ -39,6 +39,7 @@ class Pool:
     def __init__(self, order: Order, what: str, workers: int = 1) -> None:
         self._order, self._what, self._workers = order, what, workers
         self._started: list[Process] = []
+        self._importing: set[Process] = set()
         self._calls: list[Calls] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: set[asyncio.Task[None]] = set()
@@ -121,7 +122,7 @@ class Pool:
     async def _start(self) -> None:
         """Open a process that is ready, or start one first."""
         try:
-            process = self._started.pop() if self._started else await in_thread(self._ready_process)()
+            process = self._started.pop() if self._started else await aside(self._ready_process)
         except (UsageError, OSError) as error:
             self._in_vain += 1
             self._endings[f"cannot be started again: {error}"] += 1
@@ -130,7 +131,11 @@ class Pool:
 
     def _ready_process(self) -> Process:
         process = Process(self._order)
-        process.wait_until_ready(self._what, START_SECONDS)
+        self._importing.add(process)
+        try:
+            process.wait_until_ready(self._what, START_SECONDS)
+        finally:
+            self._importing.discard(process)
         return process
 
     async def _retire(self, calls: Calls) -> None:
@@ -150,7 +155,8 @@ class Pool:
 
     def close(self) -> None:
         """Kill the processes that nobody has called yet."""
+        for process in (*self._started, *self._importing):
+            process.kill()
         for process in self._started:
             process.socket.close()
-            process.kill()
         self._started = []
