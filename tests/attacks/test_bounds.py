@@ -120,8 +120,10 @@ def test_what_a_function_prints_is_bounded(
         "    return ['a']\n"
     )
     before = megabytes()
-    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: PTH123, SIM115
-    row = row_of("python:flooding:ask")
+    with Path("/dev/null").open("w") as nowhere:
+        monkeypatch.setattr(sys, "stderr", nowhere)
+        row = row_of("python:flooding:ask")
+        monkeypatch.undo()
     assert row.scores["hit"] == 1.0
     assert megabytes() - before < MOST_MEGABYTES
 
