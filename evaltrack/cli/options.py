@@ -14,10 +14,6 @@ from pydantic.fields import FieldInfo
 from evaltrack.errors import UsageError
 from evaltrack.records.config import Config, traits
 
-target_options = click.option(
-    "--target-option", "target_options", multiple=True, help="A setting of the target: KEY=VALUE; repeatable."
-)
-
 ui_option = click.option(
     "--ui-url", default="", help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]"
 )

@@ -7,7 +7,6 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,13 +25,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
     def work() -> None:
         while True:
             loop, future, arguments = jobs.get()
-            try:
-                outcome, failure = function(*arguments), None
-            except BaseException as error:
-                outcome, failure = None, error
-            try:
-                loop.call_soon_threadsafe(_settle, future, outcome, failure)
-            except RuntimeError:  # the loop was closed while a call past its deadline went on
+            if not _answer(loop, future, function, arguments):
                 return
             idle.release()
 
@@ -52,15 +45,8 @@ async def aside(function: Callable[..., T], *arguments: Any) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def work() -> None:
-        try:
-            outcome, failure = function(*arguments), None
-        except BaseException as error:
-            outcome, failure = None, error
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(_settle, future, outcome, failure)
-
-    threading.Thread(target=work, daemon=True, name="evaltrack-aside").start()
+    work = [loop, future, function, arguments]
+    threading.Thread(target=_answer, args=work, daemon=True, name="evaltrack-aside").start()
     return await future
 
 
@@ -106,6 +92,24 @@ def _loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
     weakref.finalize(owner, end).atexit = False
     threading.Thread(target=run, daemon=True, name="evaltrack-target-loop").start()
     return loop
+
+
+def _answer(
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[Any],
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+) -> bool:
+    """Make a call in this thread, and give its end to the loop; False where that was closed meanwhile."""
+    try:
+        outcome, failure = function(*arguments), None
+    except BaseException as error:
+        outcome, failure = None, error
+    try:
+        loop.call_soon_threadsafe(_settle, future, outcome, failure)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _settle(future: asyncio.Future[Any], outcome: Any, failure: BaseException | None) -> None:
