@@ -18,6 +18,7 @@ from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.scoring.measure import lacking
+from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.python import import_function, is_async
 from evaltrack.targets.threads import in_thread
 
@@ -74,7 +75,7 @@ class Call(Record):
     response: Response
 
 
-class ProcessJudge:
+class ProcessJudge(InProcesses):
     """Calls a user's function for each verdict, in a process of its own.
 
     Raises:
@@ -87,13 +88,8 @@ class ProcessJudge:
         from evaltrack.targets.child.pool import Pool
         from evaltrack.targets.child.process import Order
 
+        super().__init__(Pool(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`"))
         self.name = name
-        self._pool = Pool(Order(name, "evaltrack.judges.function:answering"), f"judge `{name}`")
-
-    @property
-    def notes(self) -> list[str]:
-        """How often its process ended."""
-        return self._pool.notes
 
     async def __call__(self, question: Question, response: Response, /) -> Verdict:
         """The function's verdict.
@@ -106,14 +102,6 @@ class ProcessJudge:
         call = Call.model_construct(question=question, response=response)
         verdict = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
-
-    async def aclose(self) -> None:
-        """Let the process end."""
-        await self._pool.aclose()
-
-    def close(self) -> None:
-        """End a process that was never called."""
-        self._pool.close()
 
 
 def answering(name: str) -> Callable[[bytes], Awaitable[bytes]]:

@@ -23,7 +23,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
@@ -31,12 +31,10 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.responses import InvalidResponseError, as_response
 from evaltrack.targets.threads import in_own_loop, in_thread
-
-if TYPE_CHECKING:
-    from evaltrack.targets.child.pool import Pool
 
 MAX_WORKERS = 256
 LEAST_MEMORY = 64 << 20
@@ -92,16 +90,8 @@ class Call(Record):
     k: int
 
 
-class ProcessTarget:
+class ProcessTarget(InProcesses):
     """A function in processes of its own."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    @property
-    def notes(self) -> list[str]:
-        """How often a process ended."""
-        return self._pool.notes
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the function returns.
@@ -121,14 +111,6 @@ class ProcessTarget:
     async def ready(self) -> None:
         """Wait for a process: what starting one takes is no part of an answer."""
         await self._pool.ready()
-
-    async def aclose(self) -> None:
-        """Let the processes end."""
-        await self._pool.aclose()
-
-    def close(self) -> None:
-        """End processes that were never called."""
-        self._pool.close()
 
 
 def answering(place: str) -> Callable[[bytes], Awaitable[bytes]]:
