@@ -9,7 +9,7 @@ from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.pairing import Side
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 
 K = 5
@@ -28,11 +28,11 @@ def found(*ids: str, answer: str = "It is so.", texts: Mapping[str, str] | None 
     return Response(answer=answer, sources=sources, **fields)
 
 
-def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> FlatRow:
+def row(asked: Question, given: Response | Failure, position: int = 0, score: float | None = None) -> StoredRow:
     """The flat row of one question; `score` is what a judge gave it, a `judge_error` failure keeps its response."""
     timing = {"position": position, "question": asked, "started_at": 0.0, "seconds": 0.1}
     if isinstance(given, Failure):
-        return flatten(Row.model_validate({**timing, "failure": given}), K)
+        return stored_row(Row.model_validate({**timing, "failure": given}), K)
     verdicts = () if score is None else (Verdict(judge="j", reasoning="because", overall_score=score),)
     made = measure(asked, given, Rules(K), verdicts)
     scored = {
@@ -41,10 +41,10 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
         "passed": made.passed,
         "duplicates": made.duplicates,
     }
-    return flatten(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
+    return stored_row(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
 
 
-def side(rows: Iterable[FlatRow], name: str = "run", **signature: Any) -> Side:
+def side(rows: Iterable[StoredRow], name: str = "run", **signature: Any) -> Side:
     """A side that holds these rows."""
     made = Signature(**{"golden": "set", "golden_digest": "0", "k": K, "target": name, **signature})
     return side_of_rows(RunInfo(name, name, made), list(rows))
@@ -52,7 +52,7 @@ def side(rows: Iterable[FlatRow], name: str = "run", **signature: Any) -> Side:
 
 def rows_of(
     questions: Sequence[Question], given: Mapping[str, Response | Failure], score: float | None = None
-) -> list[FlatRow]:
+) -> list[StoredRow]:
     """The rows of all questions; one that is not in `given` found what it expects."""
     return [
         row(asked, given.get(asked.id, found(*(asked.expected or ()), "other")), position, score)

@@ -8,8 +8,10 @@ from typing import Any
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Question, Response, Row, Signature, Source
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked, Criterion
+
+from .stored import patched
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
 BASELINE = RunInfo("b1", "bm25 floor 0", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/b1", 26, 0)
@@ -29,12 +31,12 @@ EVIL = (
 """Text that would do something in HTML, Markdown, a terminal, XML, JSON or a CI log, if taken for more than text."""
 
 
-def flat(answer: str | None, *chunks: str, **fields: Any) -> FlatRow:
+def flat(answer: str | None, *chunks: str, **fields: Any) -> StoredRow:
     """The row of a question that expects `fees#refunds`, with the chunks that came back for it."""
     question = Question(id="7", question="Can I get a refund?", domain="travel", expected_chunks=("fees#refunds",))
     sources = tuple(Source(chunk_id=chunk, url="https://docs.example/fees", text="text", score=1.0) for chunk in chunks)
     row = Row(position=0, question=question, response=Response(answer=answer, sources=sources), started_at=0, seconds=0)
-    return flatten(row, 3) | fields
+    return patched(stored_row(row, 3), **fields)
 
 
 DEMOTED = Cause(
@@ -154,7 +156,7 @@ def hostile() -> Comparison:
     """The same with foreign text wherever text can be foreign."""
     cause = Cause("source_lost", f"`{EVIL}` (rank 1) is no longer returned", EVIL, 1, None, EVIL, "javascript:alert(1)")
     source = {"chunk_id": EVIL, "title": EVIL, "url": EVIL, "score": float("nan"), "text": EVIL, "text_digest": "0"}
-    row = FLIP.before or {}
+    row = flat(None)
     change = replace(
         FLIP,
         id=EVIL,
@@ -163,8 +165,8 @@ def hostile() -> Comparison:
         category=EVIL,
         cause=cause,
         also=(replace(cause, link=f"https://e.example/ {EVIL}"),),
-        before=row | {"answer": EVIL, "sources": [source], "error": EVIL},
-        after=row | {"answer": f"{EVIL} {EVIL}", "sources": [source | {"chunk_id": None}], "expected": [EVIL]},
+        before=patched(row, answer=EVIL, sources=[source], error=EVIL),
+        after=patched(row, answer=f"{EVIL} {EVIL}", sources=[source | {"chunk_id": None}], expected=[EVIL]),
     )
     run = RunInfo(EVIL, EVIL, SIGNATURE.model_copy(update={"golden": EVIL}), "javascript:alert(1)", 1, 1)
     return comparison(

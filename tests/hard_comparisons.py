@@ -10,18 +10,21 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import Side
 from evaltrack.records import Failure, Question, Response, Row, Verdict
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.scoring.rubric import RubricWeights
 
 from .compared import K, found, question, row, rows_of, side
 from .scoring.test_reasoning import seen
+from .stored import patched
 
 TIMED_OUT = Failure(kind="target_timeout", message="no response within 60 s")
 ASKED = [question(f"q{place}", domain="ab"[place % 2], difficulty="easy") for place in range(40)]
 
 
-def compared(was: list[FlatRow], now: list[FlatRow], *, ignore: tuple[str, ...] = (), **signature: Any) -> Comparison:
+def compared(
+    was: list[StoredRow], now: list[StoredRow], *, ignore: tuple[str, ...] = (), **signature: Any
+) -> Comparison:
     """The comparison of two runs; `signature` holds pairs, of the baseline and of the candidate."""
     sides = [
         _counted(side(rows, name, **{part: pair[place] for part, pair in signature.items()}))
@@ -35,7 +38,9 @@ def _counted(made: Side) -> Side:
     return replace(made, info=replace(made.info, num_questions=len(made.columns), num_errors=errors))
 
 
-def _judged(scores: Callable[[int], float], given: Callable[[int], Response | Failure] | None = None) -> list[FlatRow]:
+def _judged(
+    scores: Callable[[int], float], given: Callable[[int], Response | Failure] | None = None
+) -> list[StoredRow]:
     made = []
     for place, asked in enumerate(ASKED):
         response = given(place) if given else found(f"{asked.id}!", "other")
@@ -102,29 +107,29 @@ def ten_thousand() -> Comparison:
     parts = [*[broke] * 276, *[lower] * 500, *[other] * 10_500, *[lost] * 2]
     now = [*parts, *[good] * (11_999 - len(parts))]
     numbered = [
-        [each | {"id": f"q{n}", "position": n} for n, each in enumerate(rows)] for rows in ([good] * 12_000, now)
+        [patched(each, id=f"q{n}", position=n) for n, each in enumerate(rows)] for rows in ([good] * 12_000, now)
     ]
-    numbered[1][-1] = numbered[1][-1] | {"digest": "edited"}
+    numbered[1][-1] = patched(numbered[1][-1], digest="edited")
     return compared(*numbered)
 
 
 def a_panel() -> Comparison:
     """Three judges of one response, whose mean falls."""
 
-    def rows(scores: tuple[float, ...]) -> list[FlatRow]:
+    def rows(scores: tuple[float, ...]) -> list[StoredRow]:
         return [_panel(asked, place, scores if place < 5 else (0.9, 0.9, 0.9)) for place, asked in enumerate(ASKED)]
 
     return compared(rows((0.8, 0.8, 1.0)), rows((0.6, 0.7, 0.8)), judge=("a,b,c", "a,b,c"))
 
 
-def _panel(asked: Question, place: int, scores: tuple[float, ...]) -> FlatRow:
+def _panel(asked: Question, place: int, scores: tuple[float, ...]) -> StoredRow:
     verdicts = tuple(Verdict(judge=name, reasoning="r", overall_score=s) for name, s in zip("abc", scores, strict=True))
     return _row(asked, place, found(f"{asked.id}!"), Rules(K), verdicts)
 
 
-def _row(asked: Question, place: int, given: Response, rules: Rules, verdicts: tuple[Verdict, ...]) -> FlatRow:
+def _row(asked: Question, place: int, given: Response, rules: Rules, verdicts: tuple[Verdict, ...]) -> StoredRow:
     made = measure(asked, given, rules, verdicts)
-    return flatten(
+    return stored_row(
         Row(
             position=place,
             question=asked,
@@ -145,7 +150,7 @@ def reasoning() -> Comparison:
     """By the rubric: five responses claim more than their process earned."""
     rules = Rules(K, reasoning=RubricWeights())
 
-    def rows(flawed: int) -> list[FlatRow]:
+    def rows(flawed: int) -> list[StoredRow]:
         made = []
         for place, asked in enumerate(ASKED[:12]):
             observed = seen(confidence=99, hypotheses=1) if place < flawed else seen()

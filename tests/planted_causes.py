@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import CauseKind
 from evaltrack.records import Question
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 
 from .planted_changes import (
     DEPTH,
@@ -208,7 +208,7 @@ def _changed(before: Given, plant: Plant, rng: random.Random) -> Given | None:
     return after
 
 
-def _told(outcome: Outcome, plant: Plant, before: FlatRow, after: FlatRow) -> None:
+def _told(outcome: Outcome, plant: Plant, before: StoredRow, after: StoredRow) -> None:
     cause, *also = causes_of(before, after, K)
     outcome.table[plant.name, plant.cause, cause.kind] += 1
     if cause.kind != plant.cause:

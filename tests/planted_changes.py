@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Verdict
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 
 K = 5
@@ -27,19 +27,19 @@ class Given:
     abstained: bool = False
     failure: FailureKind | None = None
 
-    def row(self) -> FlatRow:
+    def row(self) -> StoredRow:
         """As a run would keep it."""
         timing = {"position": 0, "question": self.asked, "started_at": 0.0, "seconds": 0.1}
         if self.failure and self.failure != "judge_error":
             failure = Failure(kind=self.failure, message="RuntimeError: down")
-            return flatten(Row.model_validate({**timing, "failure": failure}), K)
+            return stored_row(Row.model_validate({**timing, "failure": failure}), K)
         sources = None if self.chunks is None else tuple(Source(chunk_id=key, text=text) for key, text in self.chunks)
         response = Response(answer=self.answer, sources=sources, abstained=self.abstained)
         made = measure(self.asked, response, Rules(K), self._verdicts(), judge_failed=self.failure == "judge_error")
         failure = Failure(kind="judge_error", message="empty") if self.failure else None
         scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
         told = {"response": response, "verdicts": self._verdicts(), "failure": failure, "duplicates": made.duplicates}
-        return flatten(Row.model_validate({**timing, **told, **scored}), K)
+        return stored_row(Row.model_validate({**timing, **told, **scored}), K)
 
     def _verdicts(self) -> tuple[Verdict, ...]:
         if self.failure:

@@ -39,7 +39,7 @@ def test_stored_rows_are_a_side() -> None:
     saved = side_of_file(EARLIER / "run.json")
     stored = side_of_table(replace(saved.info, run_id="earlier"), EARLIER / "per_question.parquet")
     assert compare(saved, stored).count("identical") == 3
-    assert {row["model"] for row in stored.rows({"1", "2", "3"}).values()} == {None}
+    assert {row.model for row in stored.rows({"1", "2", "3"}).values()} == {None}
 
 
 def test_a_stored_summary_is_read() -> None:

@@ -33,7 +33,7 @@ from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 
 from .comparisons import RECALL, comparison
@@ -115,10 +115,10 @@ def rows() -> list[Row]:
 
 
 @cache
-def template() -> tuple[RunResult, list[FlatRow], Comparison]:
+def template() -> tuple[RunResult, list[StoredRow], Comparison]:
     """With the names of the places."""
     made = rows()
-    flat = [flatten(row, 5) for row in made]
+    flat = [stored_row(row, 5) for row in made]
     signature = Signature(
         golden=PLACES["golden"], golden_digest="0", k=5, target=PLACES["target"], judge=PLACES["judge"]
     )
@@ -138,7 +138,7 @@ def template() -> tuple[RunResult, list[FlatRow], Comparison]:
     return run, flat, compared(flat, signature)
 
 
-def compared(flat: list[FlatRow], signature: Signature) -> Comparison:
+def compared(flat: list[StoredRow], signature: Signature) -> Comparison:
     """The first of these rows against each of the others, with the causes that are found."""
     sides = [
         RunInfo(run_id, PLACES["run"], signature, f"http://a.example/{run_id}", 4, 1, "all", "http://a.example/t")
@@ -149,13 +149,13 @@ def compared(flat: list[FlatRow], signature: Signature) -> Comparison:
         causes = causes_of(flat[0], after, 5)
         changes.append(
             Change(
-                id=after["id"],
-                question=after["question"],
-                domain=after["domain"],
+                id=after.id,
+                question=after.question,
+                domain=after.domain,
                 difficulty=None,
-                category=after["category"],
+                category=after.category,
                 was="pass",
-                now="error" if after["error"] else "fail",
+                now="error" if after.error else "fail",
                 cause=causes[0],
                 also=tuple(causes[1:]),
                 before=flat[0],
@@ -200,7 +200,7 @@ def put(made: Any, place: str, text: str) -> Any:
 # Renderings
 
 
-Made = tuple[RunResult, list[FlatRow], Comparison]
+Made = tuple[RunResult, list[StoredRow], Comparison]
 
 
 def around(place: str, text: str) -> Around:
@@ -216,16 +216,16 @@ def terminal(run: RunResult) -> str:
     return out.getvalue()
 
 
-def whole_run(run: RunResult, flat: list[FlatRow]) -> str:
+def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
     return "".join(run_json(dataclasses.replace(run, read_rows=lambda: flat)))
 
 
-def pictures(run: RunResult, flat: list[FlatRow]) -> str:
+def pictures(run: RunResult, flat: list[StoredRow]) -> str:
     """All of them in one document."""
     return f"<all>{''.join(run_pictures(run, flat, 0.75).values())}</all>"
 
 
-def run_html_of(run: RunResult, flat: list[FlatRow], place: str, text: str) -> str:
+def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) -> str:
     return run_html(run, lambda columns, ids: flat, around(place, text))
 
 
@@ -236,7 +236,7 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "run, JSON": lambda made, *_: whole_run(made[0], made[1]),
     "run, evaluation.json": lambda made, *_: "".join(evaluation_json(made[0], "golden.jsonl", made[1])),
     "run, reasoning.md": lambda made, *_: "".join(reasoning_page(made[1])),
-    "run, verdicts.jsonl": lambda made, *_: "".join(verdict_lines(made[1], made[1][0]["verdicts"][0]["judge"])),
+    "run, verdicts.jsonl": lambda made, *_: "".join(verdict_lines(made[1], made[1][0].verdicts[0].judge)),
     "run, pictures": lambda made, *_: pictures(made[0], made[1]),
     "comparison, terminal": lambda made, *_: comparison_text(made[2], 100),
     "comparison, Markdown": lambda made, *_: comparison_markdown(made[2]),

@@ -29,17 +29,17 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
     store = connect(tracking_uri)
     run = named_evaluation(store, run_id)
     columns = ["id", "passed", "tier", "hard_fails"]
-    row = next((row for row in read_rows(store, run, columns) if row["id"] == question_id), None)
+    row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)
     if row is None:
         raise UsageError(f"run {run_id} has no question `{question_id}`")
-    if row["passed"] is None:
+    if row.passed is None:
         raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
-    tier = row["tier"]
-    needed = acceptance(tier, row["hard_fails"] or ()) if tier is not None else "justification"
-    if row["passed"] or needed == "none needed":
+    tier = row.tier
+    needed = acceptance(tier, row.hard_fails) if tier is not None else "justification"
+    if row.passed or needed == "none needed":
         raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
     if needed == "refused":
-        fails = ", ".join(row["hard_fails"])
+        fails = ", ".join(row.hard_fails)
         action = TIERS[0].action.lower()
         raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
     if needed == "justification" and not why.strip():

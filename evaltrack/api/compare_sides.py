@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,10 +14,11 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.rows.columns import schema
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
-from evaltrack.rows.reader import check_rows, read_columns, read_groups, read_table
+from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
-from evaltrack.rows.table import FlatRow, schema, without_texts
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines
 from evaltrack.tracking.naming import experiment_to_read
@@ -128,14 +129,14 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
     return replace(side, trials=partial(_trials, store, run, local))
 
 
-def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]) -> Mapping[str, list[FlatRow]]:
+def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]) -> Mapping[str, list[StoredRow]]:
     """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
-    found: dict[str, list[FlatRow]] = {}
+    found: dict[str, list[StoredRow]] = {}
     with suppress(TrackingError):
         path = fetch_trials(store, run, folder)
         check_rows(path, by_trial=True)
-        for row in read_table(path, ids=ids):
-            found.setdefault(row["id"], []).append(without_texts(row))
+        for row in stored_rows(path, ids=ids):
+            found.setdefault(row.id, []).append(row.without_texts())
         return found
     return {}
 
@@ -163,15 +164,15 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     """
     whose = partial(rows_of_run, info.run_id)
 
-    def rows(ids: Collection[str]) -> Mapping[str, FlatRow]:
+    def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
-            return {row["id"]: row for row in read_table(path, ids=ids)} if ids else {}
+            return {row.id: row for row in stored_rows(path, ids=ids)} if ids else {}
 
-    def slim(ids: Collection[str]) -> Mapping[str, FlatRow]:
+    def slim(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
-            return {row["id"]: without_texts(row) for row in read_table(path, ids=ids)} if ids else {}
+            return {row.id: row.without_texts() for row in stored_rows(path, ids=ids)} if ids else {}
 
-    def brief(ids: Collection[str]) -> Iterator[FlatRow]:
+    def brief(ids: Collection[str]) -> Iterator[StoredRow]:
         with whose():
             yield from _brief(path, ids)
 
@@ -203,23 +204,23 @@ BRIEF_COLUMNS = [
 ]
 
 
-def _brief(path: Path, ids: Collection[str]) -> Iterator[FlatRow]:
+def _brief(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
     """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
-    return islice(read_table(path, BRIEF_COLUMNS, ids), len(ids))
+    return islice(stored_rows(path, BRIEF_COLUMNS, ids), len(ids))
 
 
-def side_of_rows(info: RunInfo, rows: list[FlatRow], table: pa.Table | None = None) -> Side:
+def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | None = None) -> Side:
     """Rows held in memory as one side; `table` holds the same, where there is one."""
     import pyarrow as pa
 
-    held = {row["id"]: row for row in rows}
-    table = table or pa.Table.from_pylist(rows, schema=schema())
+    held = {row.id: row for row in rows}
+    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema())
     return Side(
         info,
         _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
         rows=lambda ids: {key: held[key] for key in ids if key in held},
-        slim=lambda ids: {key: without_texts(held[key]) for key in ids if key in held},
-        brief=lambda ids: [without_texts(row) for row in rows if row["id"] in ids],
+        slim=lambda ids: {key: held[key].without_texts() for key in ids if key in held},
+        brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
     )
 
 

@@ -11,7 +11,7 @@ from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.panel import panel_mean
 from evaltrack.scoring.reasoning import DIMENSIONS, reasoned
 from evaltrack.scoring.rubric import RubricWeights
@@ -223,30 +223,33 @@ def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
     note_agreement(store, made.run_id, noted)
 
 
-def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, FlatRow]]:
+def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
     run = named_evaluation(store, run_id)
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
-    found = {row["id"]: row for row in rows if row["verdicts"] and not row["error"]}
+    found = {row.id: row for row in rows if row.verdicts and not row.error}
     if not found:
         raise UsageError(f"run {run_id} holds no verdict; evaluate with --judge first")
     return run, found
 
 
 def _of_other(
-    store: Store, run_id: str, signature: Signature, own: Mapping[str, FlatRow]
+    store: Store, run_id: str, signature: Signature, own: Mapping[str, StoredRow]
 ) -> tuple[str, dict[str, Values]]:
     """Another run's verdicts on the same questions and answers, scored as the first run's are."""
     run, rows = _of_run(store, run_id)
     if run.signature.rubric != signature.rubric:
         rubric = run.signature.rubric
         raise UsageError(f"run {run_id} was judged by the rubric {rubric}, the other by {signature.rubric}")
-    same = ("digest", "answer")
-    both = {key: row for key, row in rows.items() if key in own and all(own[key][part] == row[part] for part in same)}
+    both = {key: row for key, row in rows.items() if key in own and _same_answer(own[key], row)}
     if not both:
         raise UsageError(f"run {run_id} judged no answer that the other has; judge the same responses")
     values = {key: _values(verdicts_of(row), signature) for key, row in both.items()}
     return f"{run.signature.judge} (run {run.run_id[:8]})", values
+
+
+def _same_answer(one: StoredRow, other: StoredRow) -> bool:
+    return (one.digest, one.answer) == (other.digest, other.answer)
 
 
 def _of_file(path: Path, signature: Signature) -> tuple[str, dict[str, Values]]:

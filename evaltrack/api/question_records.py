@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from evaltrack.compare.scatter import Record
 from evaltrack.errors import TrackingError
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_rows
 from evaltrack.tracking.store import Store
 
@@ -30,24 +30,24 @@ def question_records(store: Store, baseline: EvaluationRun, ids: Sequence[str]) 
     digests: dict[str, str] = {}
     failed, times = Counter[str](), Counter[str]()
     for row in read_rows(store, baseline, COLUMNS, set(ids)):
-        digests[row["id"]] = row["digest"]
-        if row["trials"]:
+        digests[row.id] = row.digest
+        if row.trials:
             _count(row, failed, times)
     for run in earlier_evaluations(store, baseline, EARLIER_RUNS):
         with suppress(TrackingError):  # a run whose rows are gone or damaged is no record
             for row in read_rows(store, run, COLUMNS, set(ids)):
-                if digests.get(row["id"]) == row["digest"]:
+                if digests.get(row.id) == row.digest:
                     _count(row, failed, times)
     return {key: Record(failed[key], times[key]) for key in ids if times[key]}
 
 
-def _count(row: FlatRow, failed: Counter[str], times: Counter[str]) -> None:
-    if row["trials"]:
-        times[row["id"]] += row["trials"]
-        failed[row["id"]] += row["trials"] - (row["passes"] or 0)
-    elif row["passed"] is not None:
-        times[row["id"]] += 1
-        failed[row["id"]] += not row["passed"]
+def _count(row: StoredRow, failed: Counter[str], times: Counter[str]) -> None:
+    if row.trials:
+        times[row.id] += row.trials
+        failed[row.id] += row.trials - (row.passes or 0)
+    elif row.passed is not None:
+        times[row.id] += 1
+        failed[row.id] += not row.passed
 
 
 def no_records(_ids: Sequence[str]) -> Mapping[str, Record]:

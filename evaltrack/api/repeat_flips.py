@@ -16,7 +16,7 @@ from evaltrack.compare.scatter import Again, Record
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.plan import Command, Plan, planned
 from evaltrack.records import Row
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.tracking.reader import EvaluationRun
 
 LOUD = 20
@@ -94,7 +94,7 @@ class CandidateAsker:
     opened: ExitStack
     say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _shown: dict[str, FlatRow] = field(default_factory=dict)
+    _shown: dict[str, StoredRow] = field(default_factory=dict)
     _opened: tuple[Plan, asyncio.Runner] | None = None
 
     @property
@@ -122,7 +122,7 @@ class CandidateAsker:
         found: defaultdict[str, list[Again]] = defaultdict(list)
 
         def take(row: Row) -> None:
-            found[row.question.id].append(Again(row.passed, _same(flatten(row, self.run.signature.k), shown)))
+            found[row.question.id].append(Again(row.passed, _same(stored_row(row, self.run.signature.k), shown)))
 
         by_before: defaultdict[int, set[str]] = defaultdict(set)
         for key in ids:
@@ -130,7 +130,7 @@ class CandidateAsker:
             self._times[key] += times
         for before, those in by_before.items():
             plan, runner = self._open()
-            asked = (q for q in plan.golden if q.id in those and shown[q.id]["digest"] == q.digest)
+            asked = (q for q in plan.golden if q.id in those and shown[q.id].digest == q.digest)
             first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
             plan.ask(take, questions=list(asked), trials=range(first, first + times), runner=runner)
         return found
@@ -146,12 +146,15 @@ class CandidateAsker:
         return self._opened
 
 
-_SAME = ("answer", "retrieval_digest", "passed", "overall_score", "reasoning_score", "error")
-
-
-def _same(row: FlatRow, shown: Mapping[str, FlatRow]) -> bool:
+def _same(row: StoredRow, shown: Mapping[str, StoredRow]) -> bool:
     """Whether a question was answered and judged as in the run."""
-    return all(row[name] == shown[row["id"]][name] for name in _SAME)
+    other = shown[row.id]
+    same_score = all(row.scores.get(name) == other.scores.get(name) for name in ("overall_score", "reasoning_score"))
+    return same_score and _content(row) == _content(other)
+
+
+def _content(row: StoredRow) -> tuple[object, ...]:
+    return row.answer, row.retrieval_digest, row.passed, row.error
 
 
 def _check_same(plan: Plan, run: EvaluationRun) -> None:

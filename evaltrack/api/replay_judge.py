@@ -18,7 +18,7 @@ from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, Question, Response, Row, Signature
 from evaltrack.report.judge.repeatability import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.measure import Measured, measure
 from evaltrack.stats.repeatability import Replay, Replayed
 from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
@@ -64,20 +64,20 @@ def replay_judge(
     named = Named(judges=(judge,) if isinstance(judge, str) else tuple(judge))
     settings = settings_to_repeat(run.run_id, run.signature, named, saved_command(run.run_id))
     score = "reasoning_score" if run.signature.rubric == "reasoning" else "overall_score"
-    rows = {row["id"]: row for row in read_rows(store, run)}
-    judged = [row for row in rows.values() if row["verdicts"] and row[score] is not None and not row["error"]]
+    rows = {row.id: row for row in read_rows(store, run)}
+    judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
     population, judged = len(judged), _sample(judged, share)
     again, tokens = _judge(settings, run.signature, judged, times, told)
-    was = {row["id"]: _as_judged(row, settings) for row in judged}
+    was = {row.id: _as_judged(row, settings) for row in judged}
     made = Replay(
         run_id=run.run_id,
         judge=run.signature.judge,
         judge_prompt=run.signature.judge_prompt,
         score=score,
         times=times,
-        rows=tuple(_replayed(row["id"], was[row["id"]], again[row["id"]], score) for row in judged),
+        rows=tuple(_replayed(row.id, was[row.id], again[row.id], score) for row in judged),
         left_out=len(rows) - population,
         usage_tokens=tokens,
         population=population,
@@ -94,18 +94,18 @@ def replay_judge(
     return made
 
 
-def _sample(rows: Sequence[FlatRow], share: float) -> list[FlatRow]:
+def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
     """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
     wanted = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
-    drawn = sorted((row["id"] for row in rows), key=lambda key: sha256(key.encode()).digest())[:wanted]
+    drawn = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:wanted]
     kept = set(drawn)
-    return [row for row in rows if row["id"] in kept]
+    return [row for row in rows if row.id in kept]
 
 
 def _judge(
     settings: EvaluationConfig,
     signature: Signature,
-    rows: Sequence[FlatRow],
+    rows: Sequence[StoredRow],
     times: int,
     told: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
@@ -141,12 +141,12 @@ def _recorded(asked: Sequence[str], signature: Signature) -> bool:
 def _ask(
     judges: Sequence[Judge],
     settings: EvaluationConfig,
-    rows: Sequence[FlatRow],
+    rows: Sequence[StoredRow],
     times: int,
     told: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
     """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
-    responses = {row["id"]: response_of(row) for row in rows}
+    responses = {row.id: response_of(row) for row in rows}
     found: defaultdict[str, list[Row]] = defaultdict(list)
     first, done, tokens = settings.trials + 1, 0, 0
 
@@ -182,7 +182,7 @@ def _paid(row: Row) -> int:
     return sum(usage.total_tokens for usage in used if usage is not None)
 
 
-def _as_judged(row: FlatRow, settings: EvaluationConfig) -> Measured:
+def _as_judged(row: StoredRow, settings: EvaluationConfig) -> Measured:
     """What the kept verdicts make of the kept response, as the new ones will be measured: of trials it is one."""
     return measure(question_of(row), response_of(row), settings.rules, verdicts_of(row))
 

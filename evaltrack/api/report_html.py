@@ -19,9 +19,9 @@ from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import SHARES, Around, run_html
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
-from evaltrack.rows.reader import check_rows, count_rows, read_table
+from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.judge_notes import judge_notes
@@ -100,8 +100,8 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     """
     with rows_of_run(run.run_id):
         check_rows(rows, run.num_questions)
-        result = _result(stored, run.run_id or "", run.link, None, partial(read_table, rows))
-        return run_html(result, partial(read_table, rows), replace(around, num_rows=count_rows(rows)), back)
+        result = _result(stored, run.run_id or "", run.link, None, partial(stored_rows, rows))
+        return run_html(result, partial(stored_rows, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
 def stored_result(store: Store, run: EvaluationRun) -> RunResult:
@@ -121,7 +121,7 @@ def _result(
     run_id: str,
     link: str | None,
     serve_command: str | None,
-    read: Callable[[], Iterable[FlatRow]],
+    read: Callable[[], Iterable[StoredRow]],
 ) -> RunResult:
     return RunResult(
         run_id=run_id,

@@ -18,9 +18,10 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
-from evaltrack.rows.columns import check_columns, every_path
+from evaltrack.rows.columns import every_column, schema
 from evaltrack.rows.parquet_claims import DamagedError
-from evaltrack.rows.table import FlatRow, schema
+from evaltrack.rows.schema_checks import check_columns
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.values import check_ids, check_values
 
 
@@ -67,7 +68,9 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     table = pa.Table.from_pylist(packed, schema=schema())
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
-    side = side_of_rows(RunInfo(None, name, signature, None, asked, totals.num_errors), packed, table)
+    side = side_of_rows(
+        RunInfo(None, name, signature, None, asked, totals.num_errors), list(map(StoredRow.of, packed)), table
+    )
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
     if metric := other_mean(side.columns, means):
         raise DamagedError(f"the mean of its rows is not its {metric}")
@@ -99,16 +102,16 @@ def _list_of_objects(rows: object) -> list[dict[str, Any]]:
     return rows
 
 
-def _paths(rows: Sequence[FlatRow]) -> Iterator[str]:
+def _paths(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The columns that any row has, and the fields that all objects in one have."""
     names = set[str]().union(*rows)
-    for path in every_path():
+    for path, _ in every_column():
         name, _, field = path.partition(".")
         if name in names and (not field or all(field in each for row in rows for each in row.get(name) or ())):
             yield path
 
 
-def _packed(row: dict[str, Any]) -> FlatRow:
+def _packed(row: dict[str, Any]) -> dict[str, Any]:
     """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
     reasons = row.get("unmeasured")
     return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}

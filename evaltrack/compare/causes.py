@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from evaltrack.compare.comparison import Cause, CauseKind
-from evaltrack.compare.differences import Differences, declined
-from evaltrack.rows.table import FlatRow
+from evaltrack.compare.differences import Differences
+from evaltrack.rows.stored_row import StoredRow
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
@@ -32,18 +32,17 @@ class Loss:
     judged: bool
 
 
-def causes_of(before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
+def causes_of(before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
     """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it."""
-    if before["digest"] != after["digest"]:
+    if before.digest != after.digest:
         return [Cause("golden_edited", "the question or what is expected of it was edited")]
-    error = after["error"] or ""
-    if error and not error.startswith("judge_error"):
-        return [Cause("target_failed", error)]
+    if after.target_failed:
+        return [Cause("target_failed", after.error or "")]
     rows = Differences(before, after, k)
     loss = _loss(rows)
     found = [*_ids(rows, loss), *_texts(rows, loss), *_retrieval(rows), *_after_retrieval(rows, loss)]
-    if error:
-        found.append((Cause("judge_failed", error), True))
+    if after.error:
+        found.append((Cause("judge_failed", after.error), True))
     found.sort(key=lambda finding: (ORDER.index(finding[0].kind), finding[0].rank_before or 0))
     first = next((cause for cause, explains in found if explains), None)
     others = [cause for cause, _ in found if cause is not first]
@@ -53,29 +52,29 @@ def causes_of(before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
 def _loss(rows: Differences) -> Loss:
     """What the candidate has less of than the baseline."""
     retrieval = bool(rows.lowered)
-    judged = not rows.after["error"] and _judged_lower(rows.before, rows.after)
-    return Loss(retrieval, judged or not (retrieval or rows.after["error"]))
+    judged = not rows.after.error and _judged_lower(rows.before, rows.after)
+    return Loss(retrieval, judged or not (retrieval or rows.after.error))
 
 
-def _judged_lower(before: FlatRow, after: FlatRow) -> bool:
+def _judged_lower(before: StoredRow, after: StoredRow) -> bool:
     missed = _lower(before, after, "hit")
     scores = ("overall_score", "reasoning_score", "tools_called", "negative_pass")
-    failed = bool(before["passed"]) and not after["passed"] and not missed
+    failed = bool(before.passed) and not after.passed and not missed
     return failed or any(_lower(before, after, name) for name in scores) or _lower(after, before, "false_abstention")
 
 
-def _lower(one: FlatRow, other: FlatRow, name: str) -> bool:
+def _lower(one: StoredRow, other: StoredRow, name: str) -> bool:
     """Whether the score is lower in the other row; no, where one of them lacks it."""
-    was, now = one.get(name), other.get(name)
+    was, now = one.scores.get(name), other.scores.get(name)
     return was is not None and now is not None and now < was
 
 
 def _unexplained(rows: Differences, others: list[Cause]) -> str:
     """That nothing explains it; of several trials a row shows one, and says how many passed."""
     told = [
-        f"{side} {row['passes']} of {row['trials']} trials passed"
+        f"{side} {row.passes} of {row.trials} trials passed"
         for side, row in (("before", rows.before), ("now", rows.after))
-        if row.get("trials")
+        if row.trials
     ]
     if told:
         return ", ".join(told)
@@ -95,7 +94,7 @@ def _ids(rows: Differences, loss: Loss) -> Iterator[Finding]:
         more = f", and {len(rows.renamed) - 1} more" if len(rows.renamed) > 1 else ""
         detail = f"the text of `{rows.name(source)}` came back as `{rows.name(same)}`{more}: its id is another"
         explains = loss.judged or any(key in rows.lowered for key in rows.renamed)
-        yield Cause("ids_changed", detail, rows.name(source), rank, now, link=same["url"]), explains
+        yield Cause("ids_changed", detail, rows.name(source), rank, now, link=same.url), explains
     elif rows.same_texts and not rows.same_order:
         detail = f"the texts of the first {rows.k} sources are the same, under other ids"
         yield Cause("ids_changed", detail), loss.judged and not rows.same_answer
@@ -115,12 +114,12 @@ def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
         shown = rows.name(source)
         over = f", and it newly stands above `{rows.name(rows.old[pushed[key]][1])}`" if key in pushed else ""
         detail = f"the text of `{shown}` changed{over}"
-        yield Cause("source_text_changed", detail, shown, rank, now, link=source["url"]), key in able
+        yield Cause("source_text_changed", detail, shown, rank, now, link=source.url), key in able
 
 
 def _retrieval(rows: Differences) -> Iterator[Finding]:
     """Expected sources that are lost or stand lower; where the target declined without sources, that is why."""
-    unsearched = declined(rows.after) and not declined(rows.before) and not rows.after["sources"]
+    unsearched = rows.after.declined and not rows.before.declined and not rows.after.sources
     for key in rows.fallen:
         rank, source = rows.old[key]
         pusher, shown = rows.displacer(key), rows.name(source)
@@ -132,7 +131,7 @@ def _retrieval(rows: Differences) -> Iterator[Finding]:
             detail = f"`{shown}` (rank {rank}) is no longer returned{by}"
         kind: CauseKind = "source_lost" if now is None else "source_demoted"
         displaced_by = rows.name(pusher) if pusher else None
-        yield Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source)["url"]), not unsearched
+        yield Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source).url), not unsearched
 
 
 # What comes after retrieval
@@ -142,7 +141,7 @@ def _after_retrieval(rows: Differences, loss: Loss) -> Iterator[Finding]:
     """Whether it declines, else how it answers and what the judge said of it."""
     declines = _declines(rows)
     if declines:
-        emptied = declines.kind == "now_declines" and not rows.after["sources"]
+        emptied = declines.kind == "now_declines" and not rows.after.sources
         unsafe = declines.kind == "no_longer_declines" and not rows.expected
         yield declines, loss.judged or emptied or unsafe
     if cause := _answer(rows, declines is not None) or _verdict(rows, declines is not None):
@@ -151,12 +150,12 @@ def _after_retrieval(rows: Differences, loss: Loss) -> Iterator[Finding]:
 
 def _declines(rows: Differences) -> Cause | None:
     """The target itself declines on one side; or on another answer the judge of a negative says that it did."""
-    was, now = declined(rows.before), declined(rows.after)
+    was, now = rows.before.declined, rows.after.declined
     by_judge = ""
     if was == now and not rows.same_answer:
-        negative = (rows.before["negative_pass"], rows.after["negative_pass"])
-        if None not in negative and negative[0] != negative[1]:
-            was, now = negative[0] > negative[1], negative[1] > negative[0]
+        before, after = rows.before.scores.get("negative_pass"), rows.after.scores.get("negative_pass")
+        if before is not None and after is not None and before != after:
+            was, now = before > after, after > before
             by_judge = ", as the judge reads the answers"
     if was == now:
         return None
@@ -167,16 +166,15 @@ def _declines(rows: Differences) -> Cause | None:
 
 def _answer(rows: Differences, declines: bool) -> Cause | None:
     """Another answer; that it declines is told already, and that it did on other sources is not."""
-    if rows.same_answer or (
-        declines and (rows.same_context or not rows.before["sources"] or not rows.after["sources"])
-    ):
+    if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
         return None
-    what = "other tools were called" if rows.before["answer"] == rows.after["answer"] else "the answer is another"
+    what = "other tools were called" if rows.before.answer == rows.after.answer else "the answer is another"
     if rows.same_context:
         return Cause("answer_changed", what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
-    return Cause("context_changed", f"{what}, on {_context(rows)}", link=(rows.arrived() or {}).get("url"))
+    arrived = rows.arrived()
+    return Cause("context_changed", f"{what}, on {_context(rows)}", link=arrived.url if arrived else None)
 
 
 def _context(rows: Differences) -> str:
@@ -194,11 +192,11 @@ def _verdict(rows: Differences, declines: bool) -> Cause | None:
     texts = any(key in rows.expected for key in rows.changed_texts)
     if declines or texts or not (rows.same_answer and (rows.same_order or rows.same_texts)):
         return None
-    scored = "reasoning_score" if rows.after["reasoning_score"] is not None else "overall_score"
-    was, now = rows.before[scored], rows.after[scored]
+    scored = "reasoning_score" if "reasoning_score" in rows.after.scores else "overall_score"
+    was, now = rows.before.scores.get(scored), rows.after.scores.get(scored)
     on = "on the same answer" + (" and sources" if rows.same_context else ", texts or ids of other sources changed")
     if was is not None and now is not None and was != now:
         return Cause("verdict_changed", f"the judge's score went from {was:.3f} to {now:.3f} {on}")
-    if rows.before["negative_pass"] != rows.after["negative_pass"] and not rows.after["error"]:
+    if rows.before.scores.get("negative_pass") != rows.after.scores.get("negative_pass") and not rows.after.error:
         return Cause("verdict_changed", f"the judge no longer says the same of whether the answer declined, {on}")
     return None

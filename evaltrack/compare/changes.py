@@ -14,7 +14,7 @@ from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.records import Signature
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
 from evaltrack.scoring.rubric import PASS_SCORE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Changes:
         self._trials: tuple[Trials, Trials] = ({}, {})
         self._changes = self._with_causes(ids, paired)
         same = fates.part("identical")
-        sample = same["id"] if len(same) <= room else same["id"][:SAMPLED]
+        sample = same.id if len(same) <= room else same.id[:SAMPLED]
         self.same = tuple(paired.candidate.brief(set(sample)))
         self.unchanged = self._outcomes(same) if len(same) <= room else ()
         self.flips, self.lost, self.drops, self.fixes, self.newly, self.gains, self.others = (
@@ -98,7 +98,7 @@ class Changes:
         }
 
     def _change(
-        self, key: str, fate: Fate, light: Any, before: FlatRow | None, after: FlatRow | None, carried: bool
+        self, key: str, fate: Fate, light: Any, before: StoredRow | None, after: StoredRow | None, carried: bool
     ) -> Change:
         if before is None or after is None:
             causes = [Cause("unknown", f"its rows were not read: more than {MAX_CAUSES} questions changed")]
@@ -109,7 +109,7 @@ class Changes:
         by_judge = _by_judge(before, after)
         return Change(
             id=key,
-            question=after["question"] if after else "",
+            question=after.question if after else "",
             domain=str(light["domain_c"]),
             difficulty=_label(light["difficulty_c"]),
             category=_label(light["category_c"]),
@@ -126,10 +126,12 @@ class Changes:
             fate=fate,
         )
 
-    def _explained(self, key: str, light: Any, before: FlatRow, after: FlatRow) -> tuple[FlatRow, FlatRow, list[Cause]]:
+    def _explained(
+        self, key: str, light: Any, before: StoredRow, after: StoredRow
+    ) -> tuple[StoredRow, StoredRow, list[Cause]]:
         """The rows as they are shown, and why the question is worse; of several trials, what those that failed show."""
         was, now = (trials.get(key, ()) for trials in self._trials)
-        if (was or now) and not after["error"]:
+        if (was or now) and not after.error:
             dropped = tuple(self._moved(light, worse=True))
             if found := explain_by_trials(before, after, (was, now), dropped, self._signature.k):
                 return found.before, found.after, found.causes
@@ -164,7 +166,7 @@ class Changes:
     def _outcome(self, passed: Any, error: Any) -> Outcome:
         import pandas as pd
 
-        if isinstance(error, str) and (self.counted or not error.startswith("judge_error")):
+        if isinstance(error, str) and (self.counted or not error.startswith(JUDGE_ERROR)):
             return "error"
         if not self.counted:
             return "not compared"
@@ -190,36 +192,37 @@ def _noise_of_one(
     return name, threshold, noise[metric] * sqrt(judged / 2)
 
 
-def _differences(causes: list[Cause], before: FlatRow, after: FlatRow, k: int) -> list[Cause]:
+def _differences(causes: list[Cause], before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
     """What differs, where nothing got worse that has to be explained."""
     if causes[0].kind != "unknown":
         return causes
     return causes[1:] or [Cause("unknown", _rise(before, after, k))]
 
 
-def _rise(before: FlatRow, after: FlatRow, k: int) -> str:
+def _rise(before: StoredRow, after: StoredRow, k: int) -> str:
     """Where the first expected source stands now, if that is higher; else where what differs may be."""
-    was, now = before["reciprocal_rank"], after["reciprocal_rank"]
+    was, now = before.scores.get("reciprocal_rank"), after.scores.get("reciprocal_rank")
     if now is None or was is None or now <= was:
-        judged = ", or in the judge's words" if before["verdicts"] or after["verdicts"] else ""
+        judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
         return f"what differs stands behind the first {k} sources{judged}"
-    if before["trials"] or after["trials"]:
+    if before.trials or after.trials:
         return f"the mean reciprocal rank of its trials rose from {was:.3f} to {now:.3f}"
     before_that = f"at rank {round(1 / was)}" if was else f"not among the first {k}"
     return f"an expected source is at rank {round(1 / now)}, and was {before_that}"
 
 
-def _by_judge(before: FlatRow | None, after: FlatRow | None) -> bool:
+def _by_judge(before: StoredRow | None, after: StoredRow | None) -> bool:
     """Whether the candidate's row would pass but for its judge."""
     if before is None or after is None:
         return False
-    if after["reasoning_score"] is not None:
+    scores = after.scores
+    if "reasoning_score" in scores:
         return True
-    if after["negative_pass"] is not None:  # unless the target itself declined before, only the judge saw it
-        return not (before["abstained"] or before["sources"] == [])
-    if after["overall_score"] is None or (after["hit"] is None and after["false_abstention"] == 1):
+    if "negative_pass" in scores:  # unless the target itself declined before, only the judge saw it
+        return not before.declined
+    if "overall_score" not in scores or ("hit" not in scores and scores.get("false_abstention") == 1):
         return False
-    return after["hit"] in (None, 1) and after["tools_called"] in (None, 1)
+    return scores.get("hit", 1) == 1 and scores.get("tools_called", 1) == 1
 
 
 def _label(value: Any) -> str | None:

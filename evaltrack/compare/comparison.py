@@ -14,7 +14,7 @@ from evaltrack.compare.aims import Aim
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.records import Signature
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
@@ -190,8 +190,8 @@ class Change:
     also: tuple[Cause, ...] = ()
     dropped: tuple[tuple[str, float, float], ...] = ()
     raised: tuple[tuple[str, float, float], ...] = ()
-    before: FlatRow | None = None
-    after: FlatRow | None = None
+    before: StoredRow | None = None
+    after: StoredRow | None = None
     repeat: Repeat | None = None
     accepted: str | None = None
     by_judge: bool = False
@@ -208,7 +208,7 @@ class Change:
     @property
     def same_retrieval(self) -> bool | None:
         """Whether both sides scored the same ranked sources; None where that is not known."""
-        digests = [row.get("retrieval_digest") for row in (self.before, self.after) if row is not None]
+        digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
         return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
 
 
@@ -262,7 +262,7 @@ class Comparison:
     newly: tuple[Change, ...] = ()
     gains: tuple[Change, ...] = ()
     others: tuple[Change, ...] = ()
-    same: tuple[FlatRow, ...] = ()
+    same: tuple[StoredRow, ...] = ()
     fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
     history: tuple[PastRun, ...] = ()

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaltrack.compare.ranks import NAMELESS, Ranked, by_key, expected_keys, source_key, source_name
-from evaltrack.rows.table import FlatRow
+from evaltrack.compare.ranks import Ranked, by_key
+from evaltrack.rows.stored_row import NAMELESS, StoredRow, StoredSource
 
 
 @dataclass(frozen=True)
 class Differences:
     """The rows of one question on both sides, of which the first k sources were scored."""
 
-    before: FlatRow
-    after: FlatRow
+    before: StoredRow
+    after: StoredRow
     k: int
 
     @cached_property
@@ -31,7 +31,7 @@ class Differences:
     @cached_property
     def expected(self) -> dict[str, None]:
         """The keys that are expected, in the order of the golden set."""
-        return dict.fromkeys(expected_keys(self.before))
+        return dict.fromkeys(self.before.expected_keys)
 
     # Retrieval
 
@@ -55,12 +55,12 @@ class Differences:
         """Expected keys of the first k whose text left them, each with another key that has this text now only."""
         arrived: dict[str, str] = {}
         for key, (_, source) in self.new.items():
-            if source["text_digest"] and _digest(self.old, key) != source["text_digest"]:
-                arrived.setdefault(source["text_digest"], key)
+            if source.text_digest and _digest(self.old, key) != source.text_digest:
+                arrived.setdefault(source.text_digest, key)
         texts = {key: _digest(self.old, key) for key in self.placed}
         return {key: arrived[text] for key, text in texts.items() if text in arrived and _digest(self.new, key) != text}
 
-    def displacer(self, key: str) -> FlatRow | None:
+    def displacer(self, key: str) -> StoredSource | None:
         """The best unexpected source that newly stands above the expected one that fell, if there is one."""
         own = {*self.expected, *self.renamed.values()}
         return next((self.new[other][1] for other in self.newly_above(key) if other not in own), None)
@@ -106,29 +106,27 @@ class Differences:
     @cached_property
     def same_order(self) -> bool:
         """Whether the first k are the same sources in the same order, whatever their texts."""
-        was, now = ([(each["chunk_id"], each["title"]) for each in side] for side in self._context)
+        was, now = ([(each.chunk_id, each.title) for each in side] for side in self._context)
         return was == now
 
     @cached_property
     def same_texts(self) -> bool:
         """Whether the first k all have a text, the same ones in the same order, whatever they are called."""
-        was, now = ([each["text_digest"] for each in side] for side in self._context)
+        was, now = ([each.text_digest for each in side] for side in self._context)
         return was == now and None not in was and bool(was)
 
     @cached_property
     def same_context(self) -> bool:
         """Whether the first k are the same sources in the same order, with the same texts."""
-        pairs = (
-            ({one["text_digest"], other["text_digest"]} - {None}) for one, other in zip(*self._context, strict=False)
-        )
+        pairs = (({one.text_digest, other.text_digest} - {None}) for one, other in zip(*self._context, strict=False))
         return self.same_order and all(len(digests) < 2 for digests in pairs)
 
     @cached_property
-    def _context(self) -> tuple[list[FlatRow], list[FlatRow]]:
+    def _context(self) -> tuple[list[StoredSource], list[StoredSource]]:
         """Of both sides: the first k as they were returned, and the first k without repeats."""
         sides = ((self.before, self.old), (self.after, self.new))
         was, now = (
-            [*(row["sources"] or ())[: self.k], *(source for rank, source in ranked.values() if rank <= self.k)]
+            [*(row.sources or ())[: self.k], *(source for rank, source in ranked.values() if rank <= self.k)]
             for row, ranked in sides
         )
         return was, now
@@ -136,39 +134,32 @@ class Differences:
     @cached_property
     def same_answer(self) -> bool:
         """Whether the target said the same and called the same tools."""
-        return (self.before["answer"] or "") == (self.after["answer"] or "") and self.same_tools
+        return (self.before.answer or "") == (self.after.answer or "") and self.same_tools
 
     @cached_property
     def same_tools(self) -> bool:
         """Whether the same tools were called, in whatever order."""
-        return sorted(self.before["tool_calls"] or []) == sorted(self.after["tool_calls"] or [])
+        return sorted(self.before.tool_calls or []) == sorted(self.after.tool_calls or [])
 
-    def arrived(self) -> FlatRow | None:
+    def arrived(self) -> StoredSource | None:
         """The best unexpected source that is among the first k and was not."""
         first = ((key, source) for key, (rank, source) in self.new.items() if rank <= self.k)
         was = {key for key, (rank, _) in self.old.items() if rank <= self.k}
         return next((source for key, source in first if key not in was and key not in self.expected), None)
 
-    def name(self, source: FlatRow) -> str:
+    def name(self, source: StoredSource) -> str:
         """The source's name for people."""
-        return source_name(source, self.before)
-
-
-def declined(row: FlatRow) -> bool:
-    """Whether the target itself declined: it said so, or returned an empty list."""
-    return bool(row["abstained"]) or row["sources"] == []
+        return self.before.name_of(source)
 
 
 def _digest(ranked: Ranked, key: str) -> str | None:
-    digest: str | None = ranked[key][1]["text_digest"] if key in ranked else None
-    return digest
+    return ranked[key][1].text_digest if key in ranked else None
 
 
-def _texts(row: FlatRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
+def _texts(row: StoredRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
     """The digests of the texts of these sources, by key and chunk: under one title several chunks may come back."""
     found: dict[tuple[str, str | None], set[str]] = {}
-    for place, source in enumerate(row["sources"] or ()):
-        key = source_key(source, row, place)
-        if key in keys and source["text_digest"]:
-            found.setdefault((key, source["chunk_id"]), set()).add(source["text_digest"])
+    for key, source in zip(row.source_keys, row.sources or (), strict=True):
+        if key in keys and source.text_digest:
+            found.setdefault((key, source.chunk_id), set()).add(source.text_digest)
     return found

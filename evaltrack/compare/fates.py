@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.kinds import Fate
 from evaltrack.compare.pairing import flipped
 from evaltrack.rows.fingerprints import PARTS
+from evaltrack.rows.stored_row import JUDGE_ERROR
 from evaltrack.scoring.metrics import SCORES, Score
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Fates:
         frame, other = self._frame, "b" if side == "c" else "c"
         mask = frame[f"passed_{side}"].notna() & frame[f"passed_{other}"].isna()
         if "pass_rate" in self._left_out:  # whether a judge failed that is not compared says nothing
-            mask &= ~frame[f"error_{other}"].str.startswith("judge_error").fillna(True).astype(bool)
+            mask &= ~frame[f"error_{other}"].str.startswith(JUDGE_ERROR).fillna(True).astype(bool)
         return mask | (frame[f"recall_at_k_{side}"].notna() & frame[f"recall_at_k_{other}"].isna())
 
     def _moved(self) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class Side:
 
     info: RunInfo
     columns: pd.DataFrame
-    rows: Callable[[Collection[str]], Mapping[str, FlatRow]]
-    slim: Callable[[Collection[str]], Mapping[str, FlatRow]]
-    brief: Callable[[Collection[str]], Iterable[FlatRow]]
-    trials: Callable[[Collection[str]], Mapping[str, Sequence[FlatRow]]] = lambda _ids: {}
+    rows: Callable[[Collection[str]], Mapping[str, StoredRow]]
+    slim: Callable[[Collection[str]], Mapping[str, StoredRow]]
+    brief: Callable[[Collection[str]], Iterable[StoredRow]]
+    trials: Callable[[Collection[str]], Mapping[str, Sequence[StoredRow]]] = lambda _ids: {}
 
 
 class NotComparableError(InconclusiveError):

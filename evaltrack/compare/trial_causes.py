@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from evaltrack.compare.causes import ORDER, causes_of
 from evaltrack.compare.comparison import Cause
 from evaltrack.records import Reasoned
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
-Trials = Mapping[str, Sequence[FlatRow]]
+Trials = Mapping[str, Sequence[StoredRow]]
 """The rows of single trials, by question."""
 
 Moved = Sequence[tuple[str, float, float]]
@@ -39,16 +39,16 @@ CONTENT = (
 class Explained:
     """The rows of both sides, showing the trials that the causes are read from."""
 
-    before: FlatRow
-    after: FlatRow
+    before: StoredRow
+    after: StoredRow
     causes: list[Cause]
 
 
-def trials_of(rows: Mapping[str, FlatRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
+def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
     """The trials of those of the questions that have several, as far as `MAX_ROWS` goes."""
     wanted, room = [], MAX_ROWS
     for key in ids:
-        count = (rows[key]["trials"] or 0) if key in rows else 0
+        count = (rows[key].trials or 0) if key in rows else 0
         if 1 < count <= room:
             wanted.append(key)
             room -= count
@@ -56,7 +56,7 @@ def trials_of(rows: Mapping[str, FlatRow], ids: Collection[str], read: Callable[
 
 
 def explain_by_trials(
-    before: FlatRow, after: FlatRow, trials: tuple[Sequence[FlatRow], Sequence[FlatRow]], dropped: Moved, k: int
+    before: StoredRow, after: StoredRow, trials: tuple[Sequence[StoredRow], Sequence[StoredRow]], dropped: Moved, k: int
 ) -> Explained | None:
     """The cause that most of the worse trials have; of equally many the earliest in the flow.
 
@@ -74,7 +74,7 @@ def explain_by_trials(
     worse, what = _worse(was, now, dropped)
     if not worse:
         return None
-    passing = [row for row in was if row["passed"]] or was
+    passing = [row for row in was if row.passed] or was
     read = [(*_closest(row, passing, k), times) for row, times in _distinct(worse)]
     votes = Counter[tuple[str, str | None]]()
     for _, _, causes, times in read:
@@ -87,10 +87,10 @@ def explain_by_trials(
     return Explained(_showing(before, old), _showing(after, new), causes)
 
 
-def _worse(was: Sequence[FlatRow], now: Sequence[FlatRow], dropped: Moved) -> tuple[list[FlatRow], str]:
+def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], dropped: Moved) -> tuple[list[StoredRow], str]:
     """The trials that failed, where a larger share does than before; else those of which a score fell."""
     if _failing(now) > _failing(was):
-        return [row for row in now if row["passed"] is False], "that failed"
+        return [row for row in now if row.passed is False], "that failed"
     return [row for row in now if any(_beyond(row, *score) for score in dropped)], "with a lower score"
 
 
@@ -102,19 +102,19 @@ def _share(times: int, total: int) -> str:
     )
 
 
-def _failing(trials: Sequence[FlatRow]) -> float:
+def _failing(trials: Sequence[StoredRow]) -> float:
     """The share of the measured trials that failed."""
-    measured = [row["passed"] for row in trials if row["passed"] is not None]
+    measured = [row.passed for row in trials if row.passed is not None]
     return measured.count(False) / len(measured) if measured else 0.0
 
 
-def _beyond(row: FlatRow, name: str, before: float, now: float) -> bool:
+def _beyond(row: StoredRow, name: str, before: float, now: float) -> bool:
     """Whether the trial's score lies on the side of the baseline's to which the question's moved."""
-    value = row[name]
+    value = row.scores.get(name)
     return value is not None and (value < before if now < before else value > before)
 
 
-def _closest(row: FlatRow, others: Sequence[FlatRow], k: int) -> tuple[FlatRow, FlatRow, list[Cause]]:
+def _closest(row: StoredRow, others: Sequence[StoredRow], k: int) -> tuple[StoredRow, StoredRow, list[Cause]]:
     """The baseline's trial from which this one departs last in the flow, and why it does."""
     pairs = [(other, row, causes_of(other, row, k)) for other, _ in _distinct(others)]
     return max(pairs, key=lambda pair: (ORDER.index(pair[2][0].kind), -len(pair[2])))
@@ -124,11 +124,11 @@ def _vote(causes: Sequence[Cause]) -> tuple[str, str | None]:
     return causes[0].kind, causes[0].source
 
 
-def _distinct(trials: Sequence[FlatRow]) -> list[tuple[FlatRow, int]]:
+def _distinct(trials: Sequence[StoredRow]) -> list[tuple[StoredRow, int]]:
     """Trials of other content, each with how many are the same, the most frequent first."""
-    counts, first = Counter[str](), dict[str, FlatRow]()
+    counts, first = Counter[str](), dict[str, StoredRow]()
     for row in trials:
-        key = json.dumps([row["passed"], *(_plain(row[name]) for name in CONTENT)])
+        key = json.dumps([row.passed, *(_plain(getattr(row, name)) for name in CONTENT)])
         counts[key] += 1
         first.setdefault(key, row)
     return [(first[key], times) for key, times in counts.most_common(MAX_DISTINCT)]
@@ -136,18 +136,21 @@ def _distinct(trials: Sequence[FlatRow]) -> list[tuple[FlatRow, int]]:
 
 def _plain(value: object) -> object:
     """Of sources what they are, of verdicts what they say; not their scores, tokens or whether they were cached."""
-    if not isinstance(value, list):
-        return value
-    names = ("chunk_id", "title", "text_digest", "judge", "overall_score", "declined")
-    return [[each.get(name) for name in names] if isinstance(each, dict) else each for each in value]
+    return [_identity(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _showing(row: FlatRow, trial: FlatRow) -> FlatRow:
+def _identity(item: object) -> object:
+    if isinstance(item, StoredSource):
+        return [item.chunk_id, item.title, item.text_digest]
+    return [item.judge, item.overall_score, item.declined] if isinstance(item, StoredVerdict) else item
+
+
+def _showing(row: StoredRow, trial: StoredRow) -> StoredRow:
     """The row, with this trial as the one it shows; texts of sources that it holds already stay."""
     if row is trial:
         return row
-    texts = {source["text_digest"]: source["text"] for source in row["sources"] or ()}
-    shown = {name: trial[name] for name in CONTENT}
-    if shown["sources"] is not None:
-        shown["sources"] = [source | {"text": texts.get(source["text_digest"])} for source in shown["sources"]]
-    return row | shown
+    texts = {source.text_digest: source.text for source in row.sources or ()}
+    sources = trial.sources
+    if sources is not None:
+        sources = tuple(replace(source, text=texts.get(source.text_digest)) for source in sources)
+    return replace(row, **{name: getattr(trial, name) for name in CONTENT} | {"sources": sources})

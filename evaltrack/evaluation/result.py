@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from evaltrack.records import Row, Signature
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.aims import Measured, measured_aims
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import SCORES
@@ -44,7 +44,7 @@ class RunResult:
     missed: tuple[Row, ...]
     link: str | None
     serve_command: str | None
-    read_rows: Callable[[], Iterable[FlatRow]] = field(repr=False, compare=False)
+    read_rows: Callable[[], Iterable[StoredRow]] = field(repr=False, compare=False)
 
     @property
     def success(self) -> bool:
@@ -75,6 +75,6 @@ class RunResult:
         return f"{failed} of {asked} questions ended in errors, and the target returned no sources for the others"
 
     @cached_property
-    def rows(self) -> list[FlatRow]:
-        """Every row in the order of the golden set, read back from MLflow."""
-        return list(self.read_rows())
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as columns, in the order of the golden set, read back from MLflow."""
+        return [row.columns() for row in self.read_rows()]

@@ -8,7 +8,7 @@ from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.aims import Target
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.reasoning import DIMENSIONS, MODES
@@ -206,37 +206,37 @@ def state_words(checked: Checked) -> str:
 
 def missed_words(row: Row, k: int) -> str:
     """What was expected and what came instead, for a question that did not pass."""
-    return failed_words(flatten(row, k), k, row.question.expected_tools)
+    return failed_words(stored_row(row, k), k, row.question.expected_tools)
 
 
-def failed_words(row: FlatRow, k: int, expected_tools: Iterable[str] = ()) -> str:
+def failed_words(row: StoredRow, k: int, expected_tools: Iterable[str] = ()) -> str:
     """The same of a row from the table, which does not hold the tools that were expected."""
-    if (row["trials"] or 0) > 1:
-        return f"passed {row['passes']} of {row['trials']} trials"
-    return _reasoned_words(row) if row["reasoning_score"] is not None else _answer_words(row, k, expected_tools)
+    if (row.trials or 0) > 1:
+        return f"passed {row.passes} of {row.trials} trials"
+    return _reasoned_words(row) if "reasoning_score" in row.scores else _answer_words(row, k, expected_tools)
 
 
-def _answer_words(row: FlatRow, k: int, expected_tools: Iterable[str]) -> str:
-    if row["expected"] == []:
+def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
+    if row.negative:
         return "answered, but should have declined"
-    if row["abstained"] or row["sources"] == []:
+    if row.declined:
         return "declined, but has an answer"
-    judged = row["overall_score"]
-    found = not row["expected"] if row["hit"] is None else row["hit"]  # where no source is expected none is missing
-    if found and row["tools_called"] in (None, 1) and judged is not None:
-        return f"judged {number(judged)}: {row['verdicts'][0]['reasoning']}"
+    judged = row.scores.get("overall_score")
+    found = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
+    if found and row.scores.get("tools_called", 1) == 1 and judged is not None:
+        return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
     if found:
-        missing = [tool for tool in expected_tools if tool not in (row["tool_calls"] or ())]
+        missing = [tool for tool in expected_tools if tool not in (row.tool_calls or ())]
         return f"not called: {', '.join(missing)}" if missing else "an expected tool was not called"
-    return f"not in the first {k}: " + ", ".join(row["expected"] or ())
+    return f"not in the first {k}: " + ", ".join(row.expected or ())
 
 
-def _reasoned_words(row: FlatRow) -> str:
+def _reasoned_words(row: StoredRow) -> str:
     """The rubric's score and tier, and what cost it points: hard fails, or a gap between claim and process."""
-    tier = tier_words(row["tier"], row["hard_fails"] or ()) if row["tier"] in TIERS else "no tier"
-    parts = [f"scored {row['reasoning_score']:.0f}, {tier}"]
-    if row["hard_fails"]:
-        parts.append(", ".join(row["hard_fails"]))
-    elif row["penalty"]:
-        parts.append(f"-{row['penalty']} for a claim {row['coupling_gap']} above what it earned")
+    tier = tier_words(row.tier, row.hard_fails) if row.tier is not None and row.tier in TIERS else "no tier"
+    parts = [f"scored {row.scores['reasoning_score']:.0f}, {tier}"]
+    if row.hard_fails:
+        parts.append(", ".join(row.hard_fails))
+    elif row.penalty:
+        parts.append(f"-{row.penalty} for a claim {row.coupling_gap} above what it earned")
     return "; ".join(parts)

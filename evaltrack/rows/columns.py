@@ -1,123 +1,239 @@
-"""Which columns of which types a file of rows must have, whoever wrote it, and which version it may be of."""
+"""The columns of a row: name, type, how each value comes from a `Row`, and which values a file may hold.
+
+Ids stay strings, a value that was not measured is null, and the reason stands in `unmeasured` or `error`. The schema,
+the writer, the reader and its checks derive from `COLUMNS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evaltrack.rows.parquet_claims import DamagedError
-from evaltrack.rows.rows_error import damaged, newer
-from evaltrack.rows.table import ROWS_VERSION, VERSION_KEY, schema
+from evaltrack.records import Reasoned, Row, Source, Usage
+from evaltrack.records.question import Difficulty
+from evaltrack.records.verdict import Mode
+from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ADDED = frozenset({"model", "tool_invoked", "tools_coordinated", "sources_included"})
-"""Columns that files of the first version lack; every file has the others."""
+ROWS_VERSION = 1
+"""Raised by one when a column changes its meaning or goes; one more column is no other version."""
+
+VERSION_KEY = "evaltrack.rows"
+"""Key of the version in a file's metadata; files of before have none."""
+
+SOURCE_TEXT_LIMIT = 4000
+"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+MOST = 1 << 60
+"""The largest count, and the largest time in seconds."""
+
+ColumnType = Literal["text", "texts", "number", "integer", "flag", "objects"]
 
 
-def check_version(name: str, metadata: dict[bytes, bytes] | None) -> None:
-    """Refuse a file whose metadata name a newer version; files of before name none.
+@dataclass(frozen=True)
+class Column:
+    """One column, or one field of the objects in a column.
 
-    Raises:
-        RowsError: it is newer, or names no version.
+    Args:
+        name: Its name in the file.
+        type: What it holds; `texts` and `objects` are lists.
+        value: Gives the value of a `Row` and k; of a `Source` and the number of characters of its text; of a `Verdict`.
+        fields: Of `objects`, their fields.
+        required: Whether no file of evaltrack has null there.
+        bounds: Least and largest number.
+        unbounded: Whether a larger number than any that means something is read as null.
+        choices: The texts that it may hold; empty where any may stand there.
+        since_first: Whether files of the first version have it.
     """
-    text = (metadata or {}).get(VERSION_KEY.encode())
-    if text is None:
-        return
-    if not text.isdigit() or len(text) > 9:
-        raise damaged(name, f"its metadata `{VERSION_KEY}` hold no version")
-    if int(text) > ROWS_VERSION:
-        raise newer(name, int(text))
+
+    name: str
+    type: ColumnType
+    value: Callable[[Any, int], Any]
+    _: KW_ONLY
+    fields: tuple[Column, ...] = ()
+    required: bool = False
+    bounds: tuple[float, float] = (0, MOST)
+    unbounded: bool = False
+    choices: tuple[str, ...] = ()
+    since_first: bool = True
 
 
-def check_types(found: pa.Schema) -> None:
-    """Refuse columns of other types than evaltrack writes; columns that it does not know are left alone.
-
-    Raises:
-        DamagedError: a column is of another type, stands there twice, or none holds ids.
-    """
-    if len(set(found.names)) < len(found.names):
-        raise DamagedError("two of its columns have one name")
-    if "id" not in found.names:
-        raise DamagedError("it has no column `id`")
-    for field in found:
-        if field.name in schema().names:
-            _check_type(field.name, field.type, schema().field(field.name).type)
+def text_digest(text: str) -> str:
+    """What tells one text from another."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _check_type(path: str, found: pa.DataType, expected: pa.DataType) -> None:
-    """Texts are read as dictionaries; whether a struct lacks a field is asked elsewhere."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    if pa.types.is_list(expected) and pa.types.is_list(found):
-        _check_type(path, found.value_type, expected.value_type)
-    elif pa.types.is_struct(expected) and pa.types.is_struct(found):
-        own = {field.name: field.type for field in expected}
-        for field in found:
-            if field.name in own:
-                _check_type(f"{path}.{field.name}", field.type, own[field.name])
-    elif found != expected:
-        hint = "; ids are text, as `5` and `05` differ" if path == "id" else ""
-        raise DamagedError(f"column `{path}` holds {_named(found)}, not {_named(expected)}{hint}")
+def _attribute(name: str) -> Callable[[Any, int], Any]:
+    return lambda record, _: getattr(record, name)
 
 
-def _named(kind: pa.DataType) -> str:
-    """The type in a word: of a list or an object not what is in it."""
-    import pyarrow as pa
+def _part(holder: str, name: str) -> Callable[[Any, int], Any]:
+    """The attribute of a part of the record; None where there is no such part."""
 
-    if pa.types.is_struct(kind):
-        return "objects"
-    return "lists" if pa.types.is_list(kind) else f"{kind!s:.40}"
+    def value(record: Any, _: int) -> Any:
+        part = getattr(record, holder)
+        return None if part is None else getattr(part, name)
+
+    return value
 
 
-def check_columns(paths: Collection[str]) -> None:
-    """Refuse a file that lacks a column which every version writes, or a field of its objects, as `sources.title`.
+def _response_usage(name: str) -> Callable[[Row, int], int | None]:
+    return lambda row, _: getattr(row.response.usage, name) if row.response and row.response.usage else None
 
-    Raises:
-        DamagedError: there is none of a name; the first is named.
-    """
-    missing = [path for path in every_path() if path not in paths and path not in ADDED]
-    if missing:
-        more = f", nor {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise DamagedError(f"it has no column `{missing[0]}`{more}")
+
+def _score(name: str) -> Callable[[Row, int], float | None]:
+    return lambda row, _: row.scores.get(name)
+
+
+def _sources(row: Row, k: int) -> list[dict[str, Any]] | None:
+    if row.response is None or row.response.sources is None:
+        return None
+    limits = (SOURCE_TEXT_LIMIT if rank < k else 0 for rank in range(len(row.response.sources)))
+    return [
+        {column.name: column.value(source, limit) for column in SOURCE_COLUMNS}
+        for source, limit in zip(row.response.sources, limits, strict=True)
+    ]
+
+
+def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
+    return [{column.name: column.value(verdict, k) for column in VERDICT_COLUMNS} for verdict in row.verdicts]
+
+
+def _retrieval_digest(row: Row, k: int) -> str | None:
+    """Of the ranked list that was scored: the same where the same sources came back in the same order."""
+    if row.response is None or row.response.sources is None:
+        return None
+    keys = [(source.chunk_id, source.title) for source in row.response.sources[:k]]
+    return text_digest(json.dumps(keys, ensure_ascii=False))
+
+
+def _source_text(source: Source, limit: int) -> str | None:
+    return source.text[:limit] or None if source.text else None
+
+
+def _expected(row: Row, _: int) -> list[str] | None:
+    return None if row.question.expected is None else list(row.question.expected)
+
+
+def _tool_calls(row: Row, _: int) -> list[str] | None:
+    return [call.name for call in row.response.tool_calls] if row.response else None
+
+
+def _hard_fails(row: Row, _: int) -> list[str] | None:
+    return list(row.reasoned.hard_fails) if row.reasoned else None
+
+
+def _of_question(name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> Column:
+    return Column(name, "text", _part("question", name), required=required, choices=choices)
+
+
+SOURCE_COLUMNS = (
+    *(Column(name, "text", _attribute(name)) for name in ("chunk_id", "title", "url")),
+    Column("score", "number", _attribute("score"), bounds=(-MOST, MOST), unbounded=True),
+    Column("text", "text", _source_text),
+    Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
+)
+
+VERDICT_SCORES = ("accuracy", "completeness", "relevance", "overall_score")
+"""What a judge of answers gives, each in [0, 1]."""
+
+VERDICT_COLUMNS = (
+    Column("judge", "text", _attribute("judge")),
+    Column("reasoning", "text", _attribute("reasoning")),
+    *(Column(name, "number", _attribute(name), bounds=(0, 1)) for name in VERDICT_SCORES),
+    Column("declined", "flag", _attribute("declined")),
+    Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
+    Column("cached", "flag", _attribute("cached")),
+    *(Column(name, "integer", _part("usage", name)) for name in Usage.model_fields),
+)
+
+_ADDED_SCORES = frozenset({"tool_invoked", "tools_coordinated", "sources_included"})
+
+COLUMNS = (
+    _of_question("id", required=True),
+    _of_question("question", required=True),
+    Column("answer", "text", _part("response", "answer")),
+    _of_question("expected_answer"),
+    _of_question("domain", required=True),
+    _of_question("difficulty", choices=get_args(Difficulty)),
+    _of_question("category"),
+    Column("passed", "flag", _attribute("passed")),
+    Column("error", "text", lambda row, _: str(row.failure) if row.failure else None),
+    *(
+        Column(
+            score.name,
+            "number",
+            _score(score.name),
+            bounds=(0, MOST if score.span is None else score.span),
+            unbounded=score.name == "combined_score",
+            since_first=score.name not in _ADDED_SCORES,
+        )
+        for score in SCORES
+    ),
+    Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
+    Column("expected", "texts", _expected),
+    Column("by_title", "flag", _part("question", "by_title"), required=True),
+    Column("sources", "objects", _sources, fields=SOURCE_COLUMNS),
+    Column("abstained", "flag", _part("response", "abstained")),
+    Column("model", "text", _part("response", "model"), since_first=False),
+    Column("retrieval_digest", "text", _retrieval_digest),
+    Column("duplicates", "integer", _attribute("duplicates"), required=True),
+    Column("tool_calls", "texts", _tool_calls),
+    *(Column(name, "integer", _response_usage(name)) for name in Usage.model_fields),
+    Column("tokens_known", "text", _part("tokens", "known"), choices=("reported", "counted", "estimated")),
+    Column("tier", "integer", _part("reasoned", "tier"), bounds=(0, 3)),
+    Column("claimed_band", "integer", _part("reasoned", "claimed_band"), bounds=(1, 4)),
+    Column("earned_band", "integer", _part("reasoned", "earned_band"), bounds=(0, 4)),
+    Column("coupling_gap", "integer", _part("reasoned", "coupling_gap")),
+    Column("penalty", "integer", _part("reasoned", "penalty")),
+    Column("hard_fails", "texts", _hard_fails),
+    Column("mode", "text", _part("reasoned", "mode"), choices=get_args(Mode)),
+    Column("verdicts", "objects", _verdicts, fields=VERDICT_COLUMNS),
+    Column("seconds", "number", _attribute("seconds"), required=True),
+    Column("started_at", "number", _attribute("started_at"), required=True, bounds=(-MOST, MOST)),
+    _of_question("digest", required=True),
+    _of_question("judged_digest"),
+    Column("position", "integer", _attribute("position"), required=True),
+    Column("trial", "integer", _attribute("trial")),
+    Column("trials", "integer", _part("tally", "measured")),
+    Column("passes", "integer", _part("tally", "passed")),
+)
+
+
+def flatten(row: Row, k: int) -> dict[str, Any]:
+    """The row as columns, in the order in which people read them."""
+    return {column.name: column.value(row, k) for column in COLUMNS}
+
+
+REASONED_COLUMNS = tuple(Reasoned.model_fields)
+"""What led to a reasoning score."""
+
+
+def every_column() -> Iterator[tuple[str, Column]]:
+    """The columns, and the fields of those that hold objects, by their paths: `sources.title`."""
+    for column in COLUMNS:
+        yield column.name, column
+        yield from ((f"{column.name}.{each.name}", each) for each in column.fields)
 
 
 @cache
-def every_path() -> tuple[str, ...]:
-    """All columns and fields that evaltrack writes."""
-    return tuple(paths_of(schema()))
-
-
-def paths_of(found: pa.Schema) -> Iterator[str]:
-    """The columns, and the fields of those that hold lists of objects."""
+def schema() -> pa.Schema:
+    """The Arrow schema of the columns."""
     import pyarrow as pa
 
-    for field in found:
-        yield field.name
-        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-            yield from (f"{field.name}.{each.name}" for each in field.type.value_type)
+    return pa.schema({column.name: _arrow_type(column) for column in COLUMNS})
 
 
-@cache
-def text_paths() -> list[str]:
-    """The columns of texts, inside of lists too, by their paths in a Parquet file."""
+def _arrow_type(column: Column) -> pa.DataType:
     import pyarrow as pa
 
-    paths = []
-
-    def look(path: str, kind: pa.DataType) -> None:
-        if pa.types.is_string(kind):
-            paths.append(path)
-        elif pa.types.is_list(kind):
-            look(f"{path}.list.element", kind.value_type)
-        elif pa.types.is_struct(kind):
-            for index in range(kind.num_fields):
-                look(f"{path}.{kind.field(index).name}", kind.field(index).type)
-
-    for field in schema():
-        look(field.name, field.type)
-    return paths
+    if column.type == "objects":
+        return pa.list_(pa.struct({each.name: _arrow_type(each) for each in column.fields}))
+    types = {"text": pa.string(), "number": pa.float64(), "integer": pa.int64(), "flag": pa.bool_()}
+    return pa.list_(pa.string()) if column.type == "texts" else types[column.type]

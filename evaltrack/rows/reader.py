@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import check_columns, check_types, check_version, paths_of, text_paths
+from evaltrack.rows.columns import every_column, schema
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
 from evaltrack.rows.rows_error import RowsError, damaged
-from evaltrack.rows.table import GROUP_BYTES, FlatRow, schema
-from evaltrack.rows.values import LARGEST, UNBOUNDED, check_ids, check_values
+from evaltrack.rows.schema_checks import check_columns, check_types, check_version, paths_of, text_paths
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.table import GROUP_BYTES
+from evaltrack.rows.values import LARGEST, check_ids, check_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +38,9 @@ TEXT_LIMIT = 200_000
 
 AT_ONCE = 200
 """Rows that become Python together."""
+
+UNBOUNDED = frozenset(path for path, column in every_column() if column.unbounded)
+"""Numbers that may lie above `LARGEST` in a sound row, and are read as null there."""
 
 
 def count_rows(path: Path) -> int:
@@ -68,8 +73,17 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
             raise _damaged(path, str(error)) from None
 
 
-def read_table(path: Path, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
-    """The rows of a Parquet file as dicts, streamed; with `ids` those rows alone, which costs little for the others.
+def stored_rows(
+    path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
+) -> Iterator[StoredRow]:
+    """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
+    return map(StoredRow.of, read_table(path, columns, ids))
+
+
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file as dictionaries of columns, streamed; with `ids` those rows alone, at little cost.
 
     A column that the file lacks, as one of an older version does, is null in every row; texts longer than `TEXT_LIMIT`
     are cut.

@@ -5,45 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from evaltrack.records.question import Difficulty
-from evaltrack.records.verdict import Mode
+from evaltrack.rows.columns import MOST, Column, every_column
 from evaltrack.rows.parquet_claims import DamagedError
-from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NEVER_EMPTY = ("id", "question", "domain", "digest")
-NEVER_NULL = (*NEVER_EMPTY, "position", "by_title", "duplicates", "seconds", "started_at")
-
 LARGEST = 1e15
 """Above this no score that means something can be."""
 
-UNBOUNDED = frozenset({"combined_score", "sources.score"})
-"""Numbers that may lie above `LARGEST` in a sound row, and are read as null there."""
-
-MOST = 1 << 60
-COUNTED = (0, MOST)
-UNIT = (0, 1)
 ROUNDING = 1e-9
 """How far a computed score may lie beside its scale."""
 
-BOUNDS: dict[str, tuple[float, float]] = {
-    **{score.name: (0, score.span) for score in SCORES if score.span is not None},
-    **{f"verdicts.{name}": UNIT for name in ("accuracy", "completeness", "relevance", "overall_score")},
-    **{"sources.score": (-MOST, MOST), "started_at": (-MOST, MOST)},
-    **{"tier": (0, 3), "claimed_band": (1, 4), "earned_band": (0, 4)},
-}
-"""Least and largest value of a number; one that is not named here is a count or a duration."""
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "difficulty": get_args(Difficulty),
-    "mode": get_args(Mode),
-    "tokens_known": ("reported", "counted", "estimated"),
-}
-"""Texts of which there are few."""
+BY_PATH: dict[str, Column] = dict(every_column())
 
 FACTOR = 6364136223846793005
 SHOWN = 3
@@ -89,17 +65,20 @@ def check_values(table: pa.Table) -> None:
     Raises:
         DamagedError: a value is missing, not finite, off its scale, or none of a list.
     """
-    import pyarrow.compute as pc
-
     for name in table.column_names:
+        column = BY_PATH.get(name)
         for array in table[name].chunks:
-            if name in NEVER_NULL and (
-                array.null_count or (name in NEVER_EMPTY and pc.any(pc.equal(array, "")).as_py())
-            ):
+            if column and column.required and _has_gaps(array, column):
                 raise DamagedError(f"column `{name}` is empty in some rows")
             _check_array(name, array, table)
     if "unmeasured" in table.column_names:
         _check_reasons(table["unmeasured"])
+
+
+def _has_gaps(array: Any, column: Column) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(array.null_count or (column.type == "text" and pc.any(pc.equal(array, "")).as_py()))
 
 
 def _check_array(name: str, array: Any, table: pa.Table) -> None:
@@ -114,12 +93,12 @@ def _check_array(name: str, array: Any, table: pa.Table) -> None:
         for index, child in enumerate(array.flatten()):
             _check_array(f"{name}.{array.type.field(index).name}", child, table)
     elif pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
-        low, high = BOUNDS.get(name, COUNTED)
+        low, high = BY_PATH[name].bounds if name in BY_PATH else (0, MOST)
         if pa.types.is_floating(array.type):
             low, high = low - ROUNDING, high + ROUNDING
         _check_all(name, array, pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high)), table)
-    elif name in CHOICES:
-        _check_all(name, array, pc.or_(pc.is_null(array), pc.is_in(array, pa.array(CHOICES[name]))), table)
+    elif name in BY_PATH and (choices := BY_PATH[name].choices):
+        _check_all(name, array, pc.or_(pc.is_null(array), pc.is_in(array, pa.array(choices))), table)
 
 
 def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:

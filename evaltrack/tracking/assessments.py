@@ -7,14 +7,14 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.rubric import tier_words
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment
 
 
-def assessments_of(row: FlatRow, trace_id: str) -> list[Assessment]:
+def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     """Pass or fail with its reason, the judge's score and recall; of reasoning its score and the coupling gap instead.
 
     Of a panel each member's score stands by itself, with what that member said. Each has an id of its own that is
@@ -27,48 +27,48 @@ def assessments_of(row: FlatRow, trace_id: str) -> list[Assessment]:
     return found
 
 
-def _assessments(row: FlatRow) -> list[Assessment]:
+def _assessments(row: StoredRow) -> list[Assessment]:
     from mlflow.entities import AssessmentSource, Expectation, Feedback
 
     code = AssessmentSource("CODE", "evaltrack")
     human = AssessmentSource("HUMAN", "golden set")
     found: list[Assessment] = [
-        Feedback(name=name, value=row[name], source=code)
-        for name in ("recall_at_k", "coupling_gap")
-        if row[name] is not None
+        Feedback(name=name, value=value, source=code)
+        for name, value in (("recall_at_k", row.scores.get("recall_at_k")), ("coupling_gap", row.coupling_gap))
+        if value is not None
     ]
     found += _judged(row)
-    if row["error"]:
-        found.append(Feedback(name="passed", error=row["error"], source=code))
-    elif row["passed"] is not None:
-        found.append(Feedback(name="passed", value="yes" if row["passed"] else "no", rationale=_why(row), source=code))
-    if row["expected"] is not None:
-        name = "expected_sources" if row["by_title"] else "expected_chunks"
-        value = row["expected"] or ["nothing: the target should decline"]
+    if row.error:
+        found.append(Feedback(name="passed", error=row.error, source=code))
+    elif row.passed is not None:
+        found.append(Feedback(name="passed", value="yes" if row.passed else "no", rationale=_why(row), source=code))
+    if row.expected is not None:
+        name = "expected_sources" if row.by_title else "expected_chunks"
+        value = list(row.expected) or ["nothing: the target should decline"]
         found.append(Expectation(name=name, value=value, source=human))
-    if row["expected_answer"]:
-        found.append(Expectation(name="expected_answer", value=row["expected_answer"], source=human))
+    if row.expected_answer:
+        found.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
     return found
 
 
-def _judged(row: FlatRow) -> list[Assessment]:
+def _judged(row: StoredRow) -> list[Assessment]:
     """Each judge's overall score; of reasoning the rubric's score, with what its judges said."""
     from mlflow.entities import AssessmentSource, Feedback
 
-    verdicts: list[FlatRow] = row["verdicts"] or []
-    if row["reasoning_score"] is not None:
-        said = "\n\n".join(verdict["reasoning"] for verdict in verdicts)
-        source = AssessmentSource(_kind(verdicts[0]["judge"]), "+".join(verdict["judge"] for verdict in verdicts))
-        return [Feedback(name="reasoning_score", value=row["reasoning_score"], source=source, rationale=said)]
+    verdicts, score = row.verdicts, row.scores.get("reasoning_score")
+    if score is not None:
+        said = "\n\n".join(verdict.reasoning for verdict in verdicts)
+        source = AssessmentSource(_kind(verdicts[0].judge), "+".join(verdict.judge for verdict in verdicts))
+        return [Feedback(name="reasoning_score", value=score, source=source, rationale=said)]
     return [
         Feedback(
             name="judge_score",
-            value=verdict["overall_score"],
-            source=AssessmentSource(_kind(verdict["judge"]), verdict["judge"]),
-            rationale=verdict["reasoning"],
+            value=verdict.overall_score,
+            source=AssessmentSource(_kind(verdict.judge), verdict.judge),
+            rationale=verdict.reasoning,
         )
         for verdict in verdicts
-        if row["overall_score"] is not None
+        if "overall_score" in row.scores
     ]
 
 
@@ -76,14 +76,14 @@ def _kind(judge: str) -> str:
     return "LLM_JUDGE" if judge.startswith("openai:") else "CODE" if ":" in judge else "HUMAN"
 
 
-def _why(row: FlatRow) -> str:
+def _why(row: StoredRow) -> str:
     """Why a question passed or did not; of a negative with what its judges said."""
-    if row["reasoning_score"] is not None:
-        tier = tier_words(row["tier"], row["hard_fails"] or ())
-        return f"the reasoning scores {row['reasoning_score']:g} of 100, {tier}"
-    if row["negative_pass"] is not None:
-        said = [verdict["reasoning"] for verdict in row["verdicts"] or () if verdict["declined"] is not None]
-        return "\n\n".join([f"negative: the target {'declined' if row['passed'] else 'answered'}", *said])
-    if row["hit"] is None:
+    scores = row.scores
+    if "reasoning_score" in scores and row.tier is not None:
+        return f"the reasoning scores {scores['reasoning_score']:g} of 100, {tier_words(row.tier, row.hard_fails)}"
+    if "negative_pass" in scores:
+        said = [verdict.reasoning for verdict in row.verdicts if verdict.declined is not None]
+        return "\n\n".join([f"negative: the target {'declined' if row.passed else 'answered'}", *said])
+    if "hit" not in scores:
         return "its judge alone decides: retrieval was not measured"
-    return "an expected source is among the first k" if row["hit"] else "no expected source among the first k"
+    return "an expected source is among the first k" if scores["hit"] else "no expected source among the first k"

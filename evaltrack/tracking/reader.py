@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
-from evaltrack.rows.reader import check_rows, read_table
+from evaltrack.rows.reader import check_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -251,7 +251,7 @@ def _artifacts(store: Store, run_id: str) -> set[str] | None:
 
 def read_rows(
     store: Store, run: EvaluationRun, columns: list[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[FlatRow]:
+) -> Iterator[StoredRow]:
     """The rows of a run in the order of its golden set, or those of `ids`, streamed from its Parquet artifact.
 
     Raises:
@@ -260,12 +260,12 @@ def read_rows(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, rows_of_run(run.run_id):
         path = fetch_rows(store, run, Path(folder))
         check_rows(path, run.num_questions)
-        yield from read_table(path, columns, ids)
+        yield from stored_rows(path, columns, ids)
 
 
 def read_rows_of(
     store: Store, run_id: str, columns: list[str] | None = None, ids: Collection[str] | None = None
-) -> Iterator[FlatRow]:
+) -> Iterator[StoredRow]:
     """As `read_rows`, of the run with this id, which is looked up when its rows are read.
 
     Raises:

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.table import FlatRow
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
@@ -18,18 +17,18 @@ SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "o
 """What of a verdict a judge's span shows."""
 
 
-def spans_of(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
+def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
     """The question with every score, below it what was retrieved and what each judge said."""
-    asked, done = row["started_at"], row["started_at"] + row["seconds"]
-    root = _Span("question", "CHAIN", asked, done, inputs, outcome(row), attributes=_scores(row), error=row["error"])
+    asked, done = row.started_at, row.started_at + row.seconds
+    root = _Span("question", "CHAIN", asked, done, inputs, outcome(row), attributes=row.scores, error=row.error)
     spans = [root]
-    if row["sources"] is not None:
-        documents = [_document(source) for source in row["sources"]]
+    if row.sources is not None:
+        documents = [_document(source) for source in row.sources]
         spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
-    judged = {**inputs, "answer": row["answer"], "expected_answer": row["expected_answer"]}
-    for verdict in row["verdicts"] or ():
-        said = {name: verdict[name] for name in SAID if verdict[name] is not None}
-        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict["judge"]}))
+    judged = {**inputs, "answer": row.answer, "expected_answer": row.expected_answer}
+    for verdict in row.verdicts:
+        said = {name: value for name in SAID if (value := getattr(verdict, name)) is not None}
+        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict.judge}))
     ids = [_span_id(trace_id, position) for position in range(len(spans))]
     return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
 
@@ -37,11 +36,6 @@ def spans_of(row: FlatRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
 def _span_id(trace_id: str, position: int) -> str:
     """Always the same, so that a request which arrives twice adds nothing."""
     return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
-
-
-def _scores(row: FlatRow) -> dict[str, float]:
-    """Every score that was measured, as attributes of the question's span."""
-    return {score.name: row[score.name] for score in SCORES if row[score.name] is not None}
 
 
 @dataclass(frozen=True)
@@ -82,14 +76,13 @@ class _Span:
         )
 
 
-def _document(source: FlatRow) -> dict[str, Any]:
+def _document(source: StoredSource) -> dict[str, Any]:
     """A source in the form MLflow's UI shows as a retrieved document."""
-    metadata = {"doc_uri": source["url"] or source["chunk_id"], "chunk_id": source["chunk_id"]}
-    metadata |= {"title": source["title"], "score": source["score"]}
-    return {"page_content": source["text"] or source["title"] or "", "metadata": metadata}
+    metadata: dict[str, Any] = {"doc_uri": source.url or source.chunk_id, "chunk_id": source.chunk_id}
+    metadata |= {"title": source.title, "score": source.score}
+    return {"page_content": source.text or source.title or "", "metadata": metadata}
 
 
-def outcome(row: FlatRow) -> str:
+def outcome(row: StoredRow) -> str:
     """What the target said, or why it said nothing."""
-    text: str | None = row["error"] or row["answer"]
-    return text or ("(declined)" if row["abstained"] or row["sources"] == [] else "(no answer; see its sources)")
+    return row.error or row.answer or ("(declined)" if row.declined else "(no answer; see its sources)")

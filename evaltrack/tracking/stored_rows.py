@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.base import Count, Record
+from evaltrack.rows.columns import ROWS_VERSION
 from evaltrack.rows.rows_error import CURE, RowsError, newer
-from evaltrack.rows.table import ROWS_VERSION
 from evaltrack.tracking.tags import read_tag
 
 ROWS: Final = "per_question.parquet"
@@ -20,7 +20,7 @@ ROWS_TAG = "evaltrack.rows"
 RowsFile = Literal["per_question.parquet", "trials.parquet"]
 
 
-class StoredRows(Record):
+class RowsTag(Record):
     """The tag `evaltrack.rows`: version of the columns, number of rows, and the SHA-256 of each file.
 
     `trials_sha256` is empty where every question was asked once.
@@ -34,7 +34,7 @@ class StoredRows(Record):
 
 def rows_tag(rows: int, file: Path, trials: Path | None) -> dict[str, str]:
     """The tag of a run that logs these files."""
-    made = StoredRows(
+    made = RowsTag(
         version=ROWS_VERSION, rows=rows, sha256=file_digest(file), trials_sha256=file_digest(trials) if trials else ""
     )
     return {ROWS_TAG: made.model_dump_json()}
@@ -61,14 +61,14 @@ def check_logged(path: Path, name: RowsFile, run_id: str, tag: str) -> None:
         raise RowsError(name, problem, CURE, run_id)
 
 
-def _read(name: str, run_id: str, tag: str) -> StoredRows:
+def _read(name: str, run_id: str, tag: str) -> RowsTag:
     try:
         version = json.loads(tag)["version"]
     except (ValueError, KeyError, TypeError, RecursionError):
         version = None
     if type(version) is int and version > ROWS_VERSION:
         raise newer(name, version, run_id)
-    logged = read_tag(StoredRows, tag)
+    logged = read_tag(RowsTag, tag)
     if logged is None:
         cure = "evaluate again, or delete the tag, so that the file is checked without it"
         raise TrackingError(f"tag `{ROWS_TAG}` of run {run_id} was not written by evaltrack; {cure}")

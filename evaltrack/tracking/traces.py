@@ -16,7 +16,7 @@ from dataclasses import asdict, astuple, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.assessments import assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, spans_of
@@ -62,7 +62,7 @@ def write_traces(
     store: Store,
     experiment_id: str,
     run_id: str,
-    rows: Iterable[FlatRow],
+    rows: Iterable[StoredRow],
     repeated: Container[str] = (),
     told: Callable[[int], object] = lambda _: None,
 ) -> TraceCounts:
@@ -79,10 +79,10 @@ def write_traces(
             infos: list[TraceInfo] = []
             spans: list[Span] = []
             for row in batch:
-                trace_id = trace_id_of(run_id, row["id"])
-                inputs = {"question": row["question"]}
-                if row["question"] in repeated:
-                    inputs["id"] = row["id"]
+                trace_id = trace_id_of(run_id, row.id)
+                inputs = {"question": row.question}
+                if row.question in repeated:
+                    inputs["id"] = row.id
                 info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
                 infos.append(client.start_trace(info))
                 spans += spans_of(row, trace_id, inputs)
@@ -130,12 +130,12 @@ def trace_id_of(run_id: str, question_id: str) -> str:
     return f"tr-{hashlib.sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
 
 
-def has_trace(traced: Traced, row: FlatRow) -> bool:
+def has_trace(traced: Traced, row: StoredRow) -> bool:
     """Whether the question has a trace where `traced` of them have one."""
-    return traced == "all" or (traced == "failed" and (bool(row["error"]) or row["passed"] is False))
+    return traced == "all" or (traced == "failed" and (bool(row.error) or row.passed is False))
 
 
-def batched(rows: Iterable[FlatRow], size: int) -> Iterator[list[FlatRow]]:
+def batched(rows: Iterable[StoredRow], size: int) -> Iterator[list[StoredRow]]:
     """The rows in lists of `size` (`itertools.batched` came with Python 3.12)."""
     iterator = iter(rows)
     while batch := list(islice(iterator, size)):
@@ -204,19 +204,19 @@ def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool
             return
 
 
-def _trace_info(row: FlatRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:
+def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
     answer = outcome(row)
-    labels = {"id": row["id"], "domain": row["domain"], "difficulty": row["difficulty"], "category": row["category"]}
+    labels = {"id": row.id, "domain": row.domain, "difficulty": row.difficulty, "category": row.category}
     return TraceInfo(
         trace_id=trace_id,
         trace_location=TraceLocation.from_experiment_id(experiment_id),
-        request_time=int(row["started_at"] * 1000),
-        execution_duration=int(row["seconds"] * 1000),
-        state=TraceState.ERROR if row["error"] else TraceState.OK,
-        client_request_id=row["id"],
-        request_preview=_cut(row["question"]),
+        request_time=int(row.started_at * 1000),
+        execution_duration=int(row.seconds * 1000),
+        state=TraceState.ERROR if row.error else TraceState.OK,
+        client_request_id=row.id,
+        request_preview=_cut(row.question),
         response_preview=_cut(answer),
         trace_metadata={
             "mlflow.sourceRun": run_id,

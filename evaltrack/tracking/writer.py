@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.records import Reasoned, Row
 from evaltrack.records.clock import milliseconds_now
-from evaltrack.rows.reader import count_rows, read_table
-from evaltrack.rows.table import FlatRow, TableWriter
+from evaltrack.rows.reader import count_rows, stored_rows
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.table import TableWriter
 from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
@@ -87,9 +88,9 @@ class RunWriter:
             with self._folder.errors():
                 self._trials.add(row)
 
-    def rows(self, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[FlatRow]:
+    def rows(self, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
         """The rows written, in order, or of these ids alone; after `log_rows`."""
-        return read_table(self._file, columns, ids)
+        return stored_rows(self._file, columns, ids)
 
     def log_rows(self, told: Told) -> None:
         """Log rows and table, read the rows back and compare their count.
@@ -209,7 +210,7 @@ class RunWriter:
         total, traced = self._table.rows, self.traced(traces)
         if traced == "off":
             return
-        asked = Counter(row["question"] for row in read_table(self._file, ["question"]))
+        asked = Counter(row.question for row in self.rows(["id", "question"]))
         repeated = {text for text, times in asked.items() if times > 1}
         chosen = (row for row in self.rows() if has_trace(traced, row))
         rows = itertools.takewhile(lambda _: not stopped(), chosen)
@@ -220,37 +221,37 @@ class RunWriter:
             repeated,
             lambda done: told("writing traces", done, total),
         )
-        ids = {trace_id_of(self._run_id, row["id"]) for row in self.rows(["id"])}
+        ids = {trace_id_of(self._run_id, row.id) for row in self.rows(["id"])}
         expect(self._run_id, lambda: written.gap(read_counts(*place, ids)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
 
-def _columns(rows: Iterator[FlatRow]) -> dict[str, list[object]]:
+def _columns(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
     """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
     table: dict[str, list[object]] = {}
     held = list(rows)
-    panel = {verdict["judge"] for row in held for verdict in row["verdicts"] or ()}
+    panel = {verdict.judge for row in held for verdict in row.verdicts}
     for row in held:
         shown = {
-            **{name: row[name] for name in ("question", "answer", "id")},
-            "result": "error" if row["error"] else {True: "pass", False: "fail", None: "not measured"}[row["passed"]],
-            "expected": ", ".join(row["expected"] or ()),
-            "retrieved": ", ".join(
-                (s["title"] if row["by_title"] else s["chunk_id"]) or "?" for s in row["sources"] or ()
-            ),
+            "question": row.question,
+            "answer": row.answer,
+            "id": row.id,
+            "result": row.outcome,
+            "expected": ", ".join(row.expected or ()),
+            "retrieved": ", ".join(map(row.name_of, row.sources or ())),
             **(_panel_scores(row, panel) if len(panel) > 1 else {}),
-            "reasoning": "\n".join(verdict["reasoning"] for verdict in row["verdicts"] or ()),
-            **{name: value for name, value in row.items() if name not in _SHOWN_OTHERWISE},
+            "reasoning": "\n".join(verdict.reasoning for verdict in row.verdicts),
+            **{name: value for name, value in row.columns().items() if name not in _SHOWN_OTHERWISE},
         }
         for name, value in shown.items():
             table.setdefault(name, []).append(value)
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
-def _panel_scores(row: FlatRow, panel: set[str]) -> dict[str, object]:
+def _panel_scores(row: StoredRow, panel: set[str]) -> dict[str, object]:
     """Each judge's own overall score, in a column of its own."""
-    scores = {verdict["judge"]: verdict["overall_score"] for verdict in row["verdicts"] or ()}
+    scores = {verdict.judge: verdict.overall_score for verdict in row.verdicts}
     return {f"judge_score: {judge}": scores.get(judge) for judge in sorted(panel)}
 
 

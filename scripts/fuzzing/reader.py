@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from evaltrack.errors import EvaltrackError
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Response, Row, Verdict
-from evaltrack.rows.table import flatten
+from evaltrack.rows.columns import flatten
 from scripts.fuzzing.writer import Writer
 
 REPO = Path(__file__).parent.parent.parent

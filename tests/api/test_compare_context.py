@@ -20,7 +20,7 @@ from evaltrack.records import Response, Row, Source, ToolCall, Verdict
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.tracking.judge_notes import (
     ACCEPTED,
@@ -299,14 +299,14 @@ def test_the_command_line(pair: Pair, capsys: pytest.CaptureFixture[str]) -> Non
 # Which flips are the judge's
 
 
-def judged_row(response: Response, score: float | None, declined: bool | None = None, **fields: Any) -> FlatRow:
+def judged_row(response: Response, score: float | None, declined: bool | None = None, **fields: Any) -> StoredRow:
     """The row of question `q` with this response and verdict."""
     asked = question("q", **fields)
     verdict = Verdict(judge="j", reasoning="so", overall_score=score, declined=declined)
     verdicts = () if score is None and declined is None else (verdict,)
     made = measure(asked, response, Rules(K), verdicts)
     whole = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed, "verdicts": verdicts}
-    return flatten(
+    return stored_row(
         Row.model_validate(
             {"position": 0, "question": asked, "response": response, "started_at": 0, "seconds": 0, **whole}
         ),
@@ -314,9 +314,9 @@ def judged_row(response: Response, score: float | None, declined: bool | None = 
     )
 
 
-def flip_of(before: FlatRow, after: FlatRow) -> tuple[bool, str]:
+def flip_of(before: StoredRow, after: StoredRow) -> tuple[bool, str]:
     """Whether the one flip between the rows is the judge's, and the verdict where he is not trusted."""
-    assert (before["passed"], after["passed"]) == (True, False)
+    assert (before.passed, after.passed) == (True, False)
     made = compare(side([before]), side([after]), known=JudgeKnown(trusted=False), resamples=10)
     (flip,) = made.flips
     assert flip.informs is flip.by_judge
@@ -326,7 +326,7 @@ def flip_of(before: FlatRow, after: FlatRow) -> tuple[bool, str]:
 JUDGED_ONLY = {"expected_chunks": None}
 NEGATIVE = {"expected_chunks": ()}
 CALLED = (ToolCall(name="search"),)
-CASES: Sequence[tuple[str, FlatRow, FlatRow, tuple[bool, str]]] = [
+CASES: Sequence[tuple[str, StoredRow, StoredRow, tuple[bool, str]]] = [
     (
         "another answer",
         judged_row(found("q!"), 0.9),
@@ -388,7 +388,7 @@ CASES: Sequence[tuple[str, FlatRow, FlatRow, tuple[bool, str]]] = [
 
 @pytest.mark.parametrize(("before", "after", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_flip_is_the_judges_if_all_else_still_passes(
-    before: FlatRow, after: FlatRow, expected: tuple[bool, str]
+    before: StoredRow, after: StoredRow, expected: tuple[bool, str]
 ) -> None:
     """Retrieval, tools and the target's own word block whoever judges; a drop of MRR does by its own rule."""
     assert flip_of(before, after) == expected

@@ -139,7 +139,7 @@ def test_any_two_runs_are_paired_question_by_question(site: Handbook, tab: Calla
 
     page.goto(f"{second.link}/artifacts/per_question.json")
     page.get_by_text("View as table").first.wait_for()
-    page.locator("th", has_text="retrieved").first.wait_for()
+    page.locator(".table-header-text", has_text="retrieved").first.wait_for(state="attached")
 
 
 def test_a_description_shows_its_links_and_no_escapes(site: Handbook, tab: Callable[[], Page]) -> None:

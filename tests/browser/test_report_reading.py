@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from evaltrack.compare.ranks import by_key, expected_keys
+from evaltrack.compare.ranks import by_key
 
 from .conftest import Files, Open
 from .handbook import FAILED, FLIPPED
@@ -41,7 +41,7 @@ def test_both_ranked_lists_are_as_the_rows_have_them(files: Files, tab: Open) ->
             wanted = [(str(rank), key, _move(ranks, key, place)) for key, rank in ranks[place].items()]
             assert told == wanted, flip.id
             for (key, rank), mark in zip(ranks[place].items(), marks, strict=True):
-                assert ("expected" in mark) == (key in expected_keys(row))
+                assert ("expected" in mark) == (key in row.expected_keys)
                 assert ("beyond" in mark) == (rank > 4)
                 assert ("cut" in mark) == (rank == 5)
 
@@ -77,7 +77,7 @@ def test_answers_are_compared_word_by_word(files: Files, tab: Open) -> None:
     flip = next(flip for flip in files.made.flips if flip.id == "5")
     assert flip.before is not None
     assert flip.after is not None
-    assert (before, after) == (flip.before["answer"], flip.after["answer"])
+    assert (before, after) == (flip.before.answer, flip.after.answer)
 
 
 def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 from tests.compared import found, question, row
+from tests.stored import patched
 
 Scores = tuple[float | None, float | None]
 JUDGED: dict[str, Any] = {"scores": (0.9, 0.2)}
@@ -152,12 +154,12 @@ def test_an_abstention_with_its_sources_is_one_too() -> None:
     assert kinds(found("a", "c"), found("x", "c", **declining), **JUDGED)[0] == "source_lost"
 
 
-def negative(given: Response, declined: bool | None) -> FlatRow:
+def negative(given: Response, declined: bool | None) -> StoredRow:
     verdicts = () if declined is None else (Verdict(judge="j", reasoning="because", declined=declined),)
     made = measure(NEGATIVE, given, Rules(5), verdicts)
     scored = {"scores": made.scores, "unmeasured": made.unmeasured, "passed": made.passed}
     told = {"position": 0, "question": NEGATIVE, "started_at": 0.0, "seconds": 0.1, "response": given}
-    return flatten(Row.model_validate({**told, "verdicts": verdicts, **scored}), 5)
+    return stored_row(Row.model_validate({**told, "verdicts": verdicts, **scored}), 5)
 
 
 @pytest.mark.parametrize(
@@ -223,17 +225,17 @@ def test_other_tools_are_another_answer() -> None:
 
 def test_a_judge_that_failed_explains_that_nothing_was_measured() -> None:
     """Another answer does not; a source that was lost was lost all the same."""
-    failed = {"error": "judge_error: empty", "passed": None, "overall_score": None}
+    failed: dict[str, Any] = {"error": "judge_error: empty", "passed": None, "overall_score": None}
     before = row(ASKED, found("a", "c"), score=0.9)
-    answered = row(ASKED, found("a", "c", answer="No."), score=0.9) | failed
+    answered = patched(row(ASKED, found("a", "c", answer="No."), score=0.9), **failed)
     assert [cause.kind for cause in causes_of(before, answered, 5)] == ["judge_failed", "answer_changed"]
-    lost = row(ASKED, found("c"), score=0.9) | failed
+    lost = patched(row(ASKED, found("c"), score=0.9), **failed)
     assert [cause.kind for cause in causes_of(before, lost, 5)] == ["source_lost", "judge_failed"]
 
 
 def test_of_several_trials_the_row_says_how_many_passed() -> None:
     """Where what it shows does not differ."""
-    rows = [row(ASKED, found("a")) | {"trials": 3, "passes": passes} for passes in (3, 1)]
+    rows = [replace(row(ASKED, found("a")), trials=3, passes=passes) for passes in (3, 1)]
     (cause,) = causes_of(*rows, 5)
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
 

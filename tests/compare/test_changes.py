@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evaltrack.compare.changes import _by_judge
+from evaltrack.rows.stored_row import StoredRow
 
 ANSWERED: dict[str, Any] = {
     "reasoning_score": None,
@@ -15,6 +17,7 @@ ANSWERED: dict[str, Any] = {
     "hit": 1.0,
     "false_abstention": 0.0,
     "tools_called": None,
+    "id": "1",
     "abstained": False,
     "sources": [{"chunk_id": "a"}],
 }
@@ -38,10 +41,10 @@ ANSWERED: dict[str, Any] = {
 )
 def test_what_would_pass_but_for_the_judge(changes: dict[str, Any], by_judge: bool) -> None:
     """Nothing else of the row fails; a negative is by the judge unless the target itself declined before."""
-    after = ANSWERED | changes
-    assert _by_judge(ANSWERED, after) == by_judge
+    before, after = StoredRow.of(ANSWERED), StoredRow.of(ANSWERED | changes)
+    assert _by_judge(before, after) == by_judge
     assert not _by_judge(None, after)
-    assert not _by_judge(ANSWERED, None)
-    if after["negative_pass"] is not None:
-        assert not _by_judge(ANSWERED | {"abstained": True}, after)
-        assert not _by_judge(ANSWERED | {"sources": []}, after)
+    assert not _by_judge(before, None)
+    if "negative_pass" in after.scores:
+        assert not _by_judge(replace(before, abstained=True), after)
+        assert not _by_judge(replace(before, sources=()), after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Question, Response
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_METRIC
 from tests.compared import found, question, row, rows_of, side
+from tests.stored import patched
 
 TEN = [question(f"q{i}", domain=f"domain {i % 2}", difficulty="easy" if i < 5 else "hard") for i in range(10)]
 LOST = {"q3": found("x", "y")}
@@ -282,7 +285,7 @@ def test_groups_have_their_own_deltas() -> None:
 # Causes: planted, and read back
 
 
-def planted(kind: str, asked: Question) -> tuple[dict[str, Any], dict[str, Any]]:
+def planted(kind: str, asked: Question) -> tuple[StoredRow, StoredRow]:
     """The row before and after a fault of this kind, both with a judge's score."""
     gold = asked.expected[0] if asked.expected else ""
     before = row(asked, found(gold, "b", "c"), score=0.9)
@@ -316,7 +319,7 @@ def test_a_planted_fault_in_any_of_500_questions_is_found_with_its_cause(place: 
     asked = FIVE_HUNDRED[place]
     before, after = planted(kind, asked)
     was, now = list(ROWS), list(ROWS)
-    was[place], now[place] = {**before, "position": place}, {**after, "position": place}
+    was[place], now[place] = replace(before, position=place), replace(after, position=place)
     made = compare(side(was), side(now), Gate(drops={}), resamples=10)
 
     (change,) = made.lost if kind == "target_failed" else made.flips
@@ -367,7 +370,7 @@ def test_a_judge_that_failed_is_a_cause() -> None:
     from evaltrack.compare.causes import causes_of
 
     before = row(question("q"), found("q!"), score=0.9)
-    after = {**before, "error": "judge_error: empty", "passed": None, "overall_score": None}
+    after = patched(before, error="judge_error: empty", passed=None, overall_score=None)
     assert [cause.kind for cause in causes_of(before, after, 5)] == ["judge_failed"]
 
 

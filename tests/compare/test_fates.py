@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,14 +14,15 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import JudgeKnown, compare
 from evaltrack.compare.kinds import Fate
 from evaltrack.records import Failure, Response
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, side
+from tests.stored import patched
 
 BROKEN = Failure(kind="target_error", message="down")
 ASKED = [question(key) for key in "abcdefgh"]
 
 
-def rows(given: Mapping[str, tuple[Response | Failure, float | None]]) -> list[FlatRow]:
+def rows(given: Mapping[str, tuple[Response | Failure, float | None]]) -> list[StoredRow]:
     """All questions, found and judged 0.9, but for those that are given with their score."""
     good = {asked.id: (found(f"{asked.id}!", "other"), 0.9) for asked in ASKED}
     return [
@@ -71,7 +73,7 @@ def test_a_question_has_the_fate_that_its_rows_show(was: Any, now: Any, fate: Fa
 def test_another_word_of_the_judge_is_no_identical_question() -> None:
     """Its grades are the same, and what it says of them is not."""
     was, now = rows({}), rows({})
-    now[3] = now[3] | {"verdicts": [now[3]["verdicts"][0] | {"reasoning": "for another reason"}]}
+    now[3] = replace(now[3], verdicts=(replace(now[3].verdicts[0], reasoning="for another reason"),))
     made = compare(side(was, "was"), side(now, "now"), resamples=20)
     assert fates(made) == {"d": "other content"}
     assert "in the judge's words" in made.others[0].cause.detail
@@ -81,7 +83,7 @@ def test_both_sides_of_whatever_differs_are_there() -> None:
     """With what differs as the cause, and the scores that moved."""
     made = compared({}, {"a": (found("a!", "other", answer="No."), 0.9), "b": (found("b!", "other"), 0.99)})
     (other,), (gain,) = made.others, made.gains
-    assert (other.cause.kind, other.before["answer"], other.after["answer"]) == ("answer_changed", "It is so.", "No.")  # type: ignore[index]
+    assert (other.cause.kind, other.before.answer, other.after.answer) == ("answer_changed", "It is so.", "No.")  # type: ignore[union-attr]
     assert (gain.raised, gain.dropped) == ((("overall_score", 0.9, 0.99),), ())
     assert gain.before is not None
 
@@ -135,7 +137,7 @@ def test_across_judges_nothing_breaks_and_no_score_of_theirs_moves() -> None:
 def test_a_judge_that_failed_loses_nothing_that_is_not_compared() -> None:
     """Its question was found on both sides."""
     failed = rows({})
-    failed[0] = failed[0] | {"passed": None, "overall_score": None, "error": "judge_error: no JSON", "verdicts": []}
+    failed[0] = patched(failed[0], passed=None, overall_score=None, error="judge_error: no JSON", verdicts=[])
     made = compare(side(rows({}), "was", judge="i"), side(failed, "now", judge="j"), ignore=["judge"], resamples=20)
     assert made.count("lost") == 0
 
@@ -191,5 +193,5 @@ def test_the_fates_add_up_whatever_happens(pairs: list[tuple[Any, Any]]) -> None
     ]
     made = compare(*sides, resamples=2)
     assert sum(made.fates.values()) == made.num_common == len(pairs)
-    listed = [change.id for changes in made.by_fate.values() for change in changes] + [each["id"] for each in made.same]
+    listed = [change.id for changes in made.by_fate.values() for change in changes] + [each.id for each in made.same]
     assert sorted(listed) == sorted(each.id for each in asked)

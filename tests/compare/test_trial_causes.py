@@ -60,8 +60,8 @@ def test_the_cause_is_that_of_most_trials_that_failed(store_uri: str, tmp_path: 
     assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
     assert flip.cause.detail.endswith("is no longer returned, in 3 of the 4 trials that failed")
     assert flip.after is not None
-    assert [source["chunk_id"] for source in flip.after["sources"]] == ["b", "c"]  # a trial of which this is true
-    assert flip.after["recall_at_k"] == 0.2  # and the scores of all of them
+    assert [source.chunk_id for source in flip.after.sources or ()] == ["b", "c"]  # a trial of which this is true
+    assert flip.after.scores["recall_at_k"] == 0.2  # and the scores of all of them
 
 
 def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_what_a_passing_trial_shares_is_no_cause(store_uri: str, tmp_path: Path)
     (flip,) = made.flips
     assert (flip.cause.kind, flip.cause.source) == ("source_lost", "a")
     assert flip.also == ()
-    assert flip.before is not None
-    assert flip.before["sources"][0]["text_digest"] == flip.after["sources"][0]["text_digest"]  # type: ignore[index]
+    before, after = (row.sources[0] for row in (flip.before, flip.after) if row and row.sources)
+    assert before.text_digest == after.text_digest
 
 
 def test_a_lower_score_is_explained_by_the_trials_that_have_it(store_uri: str, tmp_path: Path) -> None:

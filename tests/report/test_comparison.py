@@ -25,7 +25,9 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
+from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
+from tests.stored import patched
 
 RENDERINGS = Path(__file__).parent.parent / "renderings"
 
@@ -246,12 +248,14 @@ def test_an_answer_that_is_not_there_is_an_empty_one() -> None:
 def test_sources_are_ranked_as_they_were_scored() -> None:
     """Repeats take no rank, a source without the compared name takes one, and what was expected is marked."""
     row = flat("a", "x", "x", "fees#refunds", "y")
-    row["sources"].insert(1, {"chunk_id": None, "title": "No id"})
+    first, *others = row.columns()["sources"]
+    row = patched(row, sources=[first, {"chunk_id": None, "title": "No id"}, *others])
     assert words.ranked_sources(row, 10) == [("x", False), ("No id", False), ("fees#refunds", True), ("y", False)]
     assert words.ranked_sources(row, 2) == [("x", False), ("No id", False)]
     assert words.ranked_sources(None, 5) == []
 
-    titles = {"by_title": True, "expected": ["Fare_Zones"], "sources": [{"title": "fare zones"}, {"title": None}]}
+    sources = [{"title": "fare zones"}, {"title": None}]
+    titles = StoredRow.of({"id": "1", "by_title": True, "expected": ["Fare_Zones"], "sources": sources})
     assert words.ranked_sources(titles, 5) == [("fare zones", True), ("?", False)]
 
 
@@ -342,7 +346,7 @@ def test_json_holds_no_number_that_is_none_and_no_text_that_is_none() -> None:
 
 def test_json_tells_no_sources_from_none_found() -> None:
     """A target that does not retrieve has null, one that found nothing an empty list."""
-    made = comparison(flips=(replace(FLIP, before=flat("a") | {"sources": None}, after=flat("a")),))
+    made = comparison(flips=(replace(FLIP, before=replace(flat("a"), sources=None), after=flat("a")),))
     (flip,) = comparison_json(made)["flips"]
     assert (flip["before"]["sources"], flip["after"]["sources"]) == (None, [])
 

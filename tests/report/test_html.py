@@ -33,7 +33,8 @@ from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longe
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.table import FlatRow, schema
+from evaltrack.rows.columns import schema
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.history import PastRun
 from evaltrack.tracking.traces import has_trace, trace_id_of
@@ -54,6 +55,7 @@ from tests.comparisons import (
     quiet,
 )
 from tests.report.test_run import result
+from tests.stored import patched
 
 TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
     *("h1", "h2", "h3", "p", "ul", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
@@ -380,14 +382,20 @@ def test_a_line_of_nothing_is_none(values: list[float | None]) -> None:
 # Ranked sources
 
 
-def placed(row_: FlatRow, other: FlatRow | None, k: int = 3) -> list[tuple[str, int, int | None]]:
+def with_source(row_: StoredRow, **fields: Any) -> StoredRow:
+    """The row with another first source."""
+    first, *others = row_.sources or ()
+    return replace(row_, sources=(replace(first, **fields), *others))
+
+
+def placed(row_: StoredRow, other: StoredRow | None, k: int = 3) -> list[tuple[str, int, int | None]]:
     """Name, rank, and rank on the other side."""
     return [(each["name"], each["rank"], each.get("moved")) for each in ranked(row_, other, k) or []]
 
 
 def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() -> None:
     """Repeats have no rank of their own; what is not on the other side stands at 0 there."""
-    before, after = FLIP.before or {}, FLIP.after or {}
+    before, after = FLIP.before or flat(None), FLIP.after or flat(None)
     assert placed(before, after) == [("fees#refunds", 1, 4), ("fees#lead", 2, 2), ("visa#fees", 3, 3)]
     assert placed(after, before) == [
         ("fares#refunds", 1, 0),
@@ -396,30 +404,32 @@ def test_sources_stand_at_their_ranks_with_where_they_are_on_the_other_side() ->
         ("fees#refunds", 4, 1),
     ]
     assert placed(after, None)[0] == ("fares#refunds", 1, None)
-    assert placed(after, before | {"sources": None})[0] == ("fares#refunds", 1, None)
+    assert placed(after, patched(before, sources=None))[0] == ("fares#refunds", 1, None)
     assert [each["name"] for each in ranked(before, after, 3) or [] if each.get("expected")] == ["fees#refunds"]
 
 
 def test_a_source_has_what_is_known_of_it_and_no_more() -> None:
     """A score of 0 is one; a score that JSON cannot hold is none."""
-    made = flat("a", "x") | {"expected": ["x"]}
-    source = made["sources"][0]
+    made = patched(flat("a", "x"), expected=["x"])
+    source = made.columns()["sources"][0]
     assert ranked(made, None, 3) == [
         {"rank": 1, "name": "x", "url": "https://docs.example/fees", "score": 1.0, "text": "text", "expected": True}
     ]
     for score, told in ((0.0, 0.0), (0.123456, 0.1235), (1.7976931348623157e308, None), (float("nan"), None)):
-        (line,) = ranked(made | {"sources": [source | {"score": score, "url": "x.md", "text": None}]}, None, 3) or []
+        (line,) = ranked(patched(made, sources=[source | {"score": score, "url": "x.md", "text": None}]), None, 3) or []
         assert line == {"rank": 1, "name": "x", "expected": True} | ({} if told is None else {"score": told})
-    assert ranked(made | {"sources": None}, None, 3) is None
-    assert ranked(made | {"sources": []}, None, 3) == []
+    assert ranked(patched(made, sources=None), None, 3) is None
+    assert ranked(patched(made, sources=[]), None, 3) == []
 
 
 def test_a_title_stands_beside_a_name_that_is_another() -> None:
     """Where titles are compared the name is the title."""
     made = flat("a", "x")
-    titled = [made["sources"][0] | {"title": "X page"}]
-    assert [(e["name"], e.get("title")) for e in ranked(made | {"sources": titled}, None, 3) or []] == [("x", "X page")]
-    by_title = made | {"sources": titled, "by_title": True, "expected": ["x PAGE"]}
+    titled = [made.columns()["sources"][0] | {"title": "X page"}]
+    assert [(e["name"], e.get("title")) for e in ranked(patched(made, sources=titled), None, 3) or []] == [
+        ("x", "X page")
+    ]
+    by_title = patched(made, sources=titled, by_title=True, expected=["x PAGE"])
     assert [(e["name"], e.get("title"), e.get("expected")) for e in ranked(by_title, None, 3) or []] == [
         ("X page", None, True)
     ]
@@ -428,15 +438,15 @@ def test_a_title_stands_beside_a_name_that_is_another() -> None:
 @pytest.mark.parametrize(("k", "ranks"), [(3, [*range(1, 13), 20]), (15, [*range(1, 16), 20]), (30, range(1, 31))])
 def test_far_below_k_only_what_is_expected_is_listed(k: int, ranks: Iterable[int]) -> None:
     """At least twelve ranks are, whatever k is."""
-    made = flat("a", *(f"c{rank}" for rank in range(1, 31))) | {"expected": ["c20"]}
+    made = patched(flat("a", *(f"c{rank}" for rank in range(1, 31))), expected=["c20"])
     assert [each["rank"] for each in ranked(made, None, k) or []] == list(ranks)
 
 
 def test_a_text_that_is_another_is_marked() -> None:
     """By the digest of the whole text; where one side kept none nothing is said."""
-    before, after = flat("a", "x", "y"), flat("a", "x", "y")
-    after["sources"][0]["text_digest"] = "another"
-    after["sources"][1]["text_digest"] = None
+    before = flat("a", "x", "y")
+    x, y = before.sources or ()
+    after = replace(before, sources=(replace(x, text_digest="another"), replace(y, text_digest=None)))
     assert [each.get("changed") for each in ranked(after, before, 3) or []] == [True, None]
 
 
@@ -444,20 +454,20 @@ def test_expected_sources_that_were_not_returned_are_named() -> None:
     """As the golden set writes them."""
     assert missing(flat("a", "x")) == ["fees#refunds"]
     assert missing(flat("a", "fees#refunds")) == []
-    titled = flat("a") | {"by_title": True, "expected": ["My PAGE", "Other"]}
-    titled["sources"] = [{"chunk_id": "x", "title": "my page"}]
+    sources = [{"chunk_id": "x", "title": "my page"}]
+    titled = patched(flat("a"), by_title=True, expected=["My PAGE", "Other"], sources=sources)
     assert missing(titled) == ["Other"]
-    assert missing(flat("a") | {"expected": None}) == []
+    assert missing(patched(flat("a"), expected=None)) == []
 
 
 def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> None:
     """By its name; one that a side did not keep, or that is the same, is not."""
     before, after = flat("a", "x"), flat("a", "x")
     assert source_texts(before, after, "x") is None
-    after["sources"][0]["text"] = "another"
+    after = with_source(after, text="another")
     assert source_texts(before, after, "x") == ("text", "another")
     assert source_texts(before, after, "y") is None
-    assert source_texts(before, after | {"sources": None}, "x") is None
+    assert source_texts(before, patched(after, sources=None), "x") is None
 
 
 # Culprits
@@ -502,11 +512,13 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
 
 def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
     """Once each, as many as there is room for; a page that has no other name than its chunk has none."""
-    flips = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
-    for flip in flips:
-        for row_ in filter(None, (flip.before, flip.after)):
-            row_["sources"][0]["title"] = "The page"
-    (one,) = culprits(comparison(flips=tuple(flips), lost=(), drops=()))
+
+    def titled(row_: StoredRow | None) -> StoredRow:
+        return with_source(row_ or flat(None), title="The page")
+
+    demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
+    flips = tuple(replace(each, before=titled(each.before), after=titled(each.after)) for each in demotions)
+    (one,) = culprits(comparison(flips=flips, lost=(), drops=()))
     assert (one.name, one.what, len(one.ids)) == ("The page", "has another text now", 10)
     assert one.parts == [f"page#{place}" for place in range(9)]
     assert one.first_parts == one.parts[:6]
@@ -584,7 +596,7 @@ def test_one_run_is_no_past() -> None:
 
 def test_questions_come_by_what_became_of_them() -> None:
     """Flips, lost, lower, fixed, and the same; a fix has no cause."""
-    same = flat("It is.", "fees#refunds") | {"id": "1", "passed": True}
+    same = patched(flat("It is.", "fees#refunds"), id="1", passed=True)
     made = comparison(fates={}, same=(same,))
     told_ = list(changed_questions(made))
     assert [(each["group"], each["id"]) for each in told_] == [
@@ -605,11 +617,11 @@ def test_questions_come_by_what_became_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row_", "now"), [({"passed": None}, None), ({"passed": False}, "fail"), ({"error": "target_error: x"}, "error")]
+    ("columns", "now"), [({"passed": None}, None), ({"passed": False}, "fail"), ({"error": "target_error: x"}, "error")]
 )
-def test_what_is_the_same_says_what_it_is(row_: FlatRow, now: str | None) -> None:
+def test_what_is_the_same_says_what_it_is(columns: dict[str, Any], now: str | None) -> None:
     """Of one that could not be measured nothing is said."""
-    (*_, last) = changed_questions(quiet(fates={}, same=(flat("a") | row_,)))
+    (*_, last) = changed_questions(quiet(fates={}, same=(patched(flat("a"), **columns),)))
     assert (last["group"], last.get("now")) == ("same", now)
 
 
@@ -634,7 +646,7 @@ def test_a_flip_that_counts_for_nothing_says_why(change: Change, excused: bool |
 def test_answers_share_a_budget(questions: int, characters: int) -> None:
     """The more questions, the less of each."""
     assert longest(questions) == characters
-    rows = [flat("x" * 10_000, "c") | {"expected_answer": "y" * 10_000}]
+    rows = [patched(flat("x" * 10_000, "c"), expected_answer="y" * 10_000)]
     (made,) = run_questions(rows, 3, longest(questions), "off", "r", {})
     assert made["sides"][0]["answer"] == "x" * (characters - 1) + "…"
     assert len(made["sides"][0]["wanted"]) == characters
@@ -650,8 +662,7 @@ def test_words_are_compared_in_the_first_changes_only() -> None:
 
 def test_the_text_of_a_source_is_compared_where_it_is_the_cause() -> None:
     """And the answers only where they differ."""
-    before, after = flat("Yes.", "x"), flat("Yes.", "x")
-    before["sources"][0]["text"], after["sources"][0]["text"] = "Within 30 days.", "Within 14 days."
+    before, after = (with_source(flat("Yes.", "x"), text=f"Within {days} days.") for days in (30, 14))
     cause = Cause("source_text_changed", "the text of `x` changed", "x", 1, 1)
     (made,) = changed_questions(quiet(flips=(replace(FLIP, cause=cause, before=before, after=after),)))
     assert made["texts"] == [("same", "Within "), ("removed", "30 "), ("added", "14 "), ("same", "days. ")]
@@ -665,7 +676,7 @@ def test_traces_are_linked_where_there_are_any() -> None:
     """Each side to its own; a saved file has none."""
     linked = replace(CANDIDATE, trace_link="http://m/#")
     traced = [replace(linked, traces="failed"), replace(linked, traces="all")]
-    before, after = (FLIP.before or {}) | {"passed": True}, (FLIP.after or {}) | {"passed": False}
+    before, after = replace(FLIP.before or flat(None), passed=True), replace(FLIP.after or flat(None), passed=False)
     made = quiet(
         baseline=replace(traced[1], run_id="b"), candidate=traced[0], flips=(replace(FLIP, before=before, after=after),)
     )
@@ -678,7 +689,7 @@ def test_traces_are_linked_where_there_are_any() -> None:
 
 def test_which_questions_have_a_trace() -> None:
     """Those that failed or did not pass, or all, or none."""
-    rows: list[FlatRow] = [{"error": "x", "passed": None}, *({"error": None, "passed": p} for p in (False, None, True))]
+    rows = [StoredRow(id="1", error="x"), *(StoredRow(id="2", passed=passed) for passed in (False, None, True))]
     assert [has_trace("all", each) for each in rows] == [True] * 4
     assert [has_trace("failed", each) for each in rows] == [True, True, False, False]
     assert [has_trace("off", each) for each in rows] == [False] * 4
@@ -777,34 +788,33 @@ def test_foreign_text_in_a_comparison_is_text() -> None:
 # The page of a run
 
 
-def reader(rows: list[FlatRow], asked: list[Any] | None = None) -> run_page.Read:
+def reader(rows: list[StoredRow], asked: list[Any] | None = None) -> run_page.Read:
     """Rows as a run's table gives them; `asked` hears what for."""
 
-    def read(columns: list[str] | None, ids: Collection[str] | None) -> Iterable[FlatRow]:
+    def read(columns: list[str] | None, ids: Collection[str] | None) -> Iterable[StoredRow]:
         if asked is not None:
             asked.append((columns, None if ids is None else len(ids)))
         wanted = None if ids is None else set(ids)
-        return (each for each in rows if wanted is None or each["id"] in wanted)
+        return (each for each in rows if wanted is None or each.id in wanted)
 
     return read
 
 
-def run_of(rows: list[FlatRow], around: Around | None = None, **fields: Any) -> Page:
+def run_of(rows: list[StoredRow], around: Around | None = None, **fields: Any) -> Page:
     """The page of a run with these rows."""
     totals = dict(result().totals) | {
         "num_questions": len(rows),
-        "num_errors": sum(bool(each["error"]) for each in rows),
+        "num_errors": sum(bool(each.error) for each in rows),
     }
     return Page(run_html(result(**{"totals": totals, **fields}), reader(rows), around or Around("the run")))
 
 
-def outcomes() -> list[FlatRow]:
+def outcomes() -> list[StoredRow]:
     """One question of each outcome, the good one first."""
     made = rows_of([question(key, expected_answer="So.") for key in "abcd"], {})
-    made[1] |= {"passed": None}
-    made[2] |= {"passed": False, "hit": 0.0}
-    made[3] |= {"passed": None, "error": "target_timeout: no response within 60 s", "sources": None, "answer": None}
-    return made
+    timed_out = {"passed": None, "error": "target_timeout: no response within 60 s", "sources": None, "answer": None}
+    others: list[dict[str, Any]] = [{}, {"passed": None}, {"passed": False, "hit": 0.0}, timed_out]
+    return [patched(each, **columns) for each, columns in zip(made, others, strict=True)]
 
 
 def test_questions_of_a_run_stand_failed_first() -> None:
@@ -889,10 +899,10 @@ def test_traces_of_a_run_are_linked_where_there_are_any() -> None:
 def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample() -> None:
     """The ids are read first, then the rows of those that are listed; none is read whole for nothing."""
     good = outcomes()[0]
-    rows = [good | {"id": str(place)} for place in range(run_page.LISTED + 1)]
+    rows = [replace(good, id=str(place)) for place in range(run_page.LISTED + 1)]
     for place in (5_000, 9_999, 10_000):
-        rows[place] |= {"passed": False}
-    rows[7_000] |= {"error": "target_error: x", "passed": None}
+        rows[place] = replace(rows[place], passed=False)
+    rows[7_000] = replace(rows[7_000], error="target_error: x", passed=None)
     asked: list[Any] = []
     totals = dict(result().totals) | {"num_questions": len(rows)}
     page = Page(run_html(result(totals=totals), reader(rows, asked), Around("n")))
@@ -905,7 +915,7 @@ def test_of_very_many_questions_those_that_did_not_pass_are_listed_and_a_sample(
 def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -> None:
     """It stays small, and does not claim to hold them all."""
     bad = outcomes()[2]
-    rows = [bad | {"id": str(place)} for place in range(run_page.LISTED + 1)]
+    rows = [replace(bad, id=str(place)) for place in range(run_page.LISTED + 1)]
     totals = dict(result().totals) | {"num_questions": len(rows)}
     page = Page(run_html(result(totals=totals), reader(rows), Around("n")))
     assert len(page.questions) == run_page.LISTED - run_page.SAMPLED
@@ -915,11 +925,11 @@ def test_of_very_many_that_did_not_pass_the_page_lists_the_first_and_says_so() -
 @pytest.mark.parametrize("fields", [{}, {"serve_command": None, "link": "javascript:alert(1)"}])
 def test_foreign_text_in_a_run_is_text(fields: dict[str, Any]) -> None:
     """In every column, name and label."""
-    evil = outcomes()[0]
-    source = evil["sources"][0] | dict.fromkeys(("chunk_id", "title", "url", "text"), EVIL)
+    good = outcomes()[0]
+    source = good.columns()["sources"][0] | dict.fromkeys(("chunk_id", "title", "url", "text"), EVIL)
     texts = ("id", "question", "answer", "expected_answer", "domain", "difficulty", "category", "error")
-    evil |= {**dict.fromkeys(texts, EVIL), "sources": [source], "expected": [EVIL], "tool_calls": [EVIL]}
-    evil |= {"verdicts": [{"judge": EVIL, "reasoning": EVIL}]}
+    lists = {"sources": [source], "expected": [EVIL], "tool_calls": [EVIL]}
+    evil = patched(good, **dict.fromkeys(texts, EVIL), **lists, verdicts=[{"judge": EVIL, "reasoning": EVIL}])
     signature = SIGNATURE.model_copy(update={"golden": EVIL, "target": EVIL, "judge": EVIL})
     groups = {EVIL: {"recall_at_k": (0.5, 4)}, "d": {"recall_at_k": (0.5, 4)}}
     around = Around(EVIL, "all", "javascript:alert(1)", accepted={EVIL: EVIL})
@@ -931,28 +941,31 @@ def test_foreign_text_in_a_run_is_text(fields: dict[str, Any]) -> None:
 # Size
 
 
-def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[FlatRow], list[FlatRow]]:
+def many(count: int, flips: int, answer: str, texts: str | None) -> tuple[list[StoredRow], list[StoredRow]]:
     """The rows of two runs of five sources each, of which the first `flips` went from pass to fail.
 
     Those that no page can list, behind the first 10,000, are what is read of every question alone.
     """
     given_ = found("0!", "x1", "x2", "x3", "x4", answer=answer)
-    good: FlatRow = dict.fromkeys(schema().names) | row(question("0"), given_)
-    good["sources"] = [each | {"text": texts} for each in good["sources"]]
-    bad = good | {"passed": False, "hit": 0.0, "recall_at_k": 0.0, "reciprocal_rank": 0.0, "answer": f"No. {answer}"}
-    bad["sources"] = [*good["sources"][1:], good["sources"][1] | {"chunk_id": "x5"}]
-    light = {name: good[name] for name in ALWAYS}
-    before = [(good if place < 10_000 else light) | {"id": f"q{place}", "position": place} for place in range(count)]
-    worse = [bad | {"id": each["id"], "position": each["position"]} for each in before[:flips]]
+    whole = row(question("0"), given_)
+    sources = tuple(replace(each, text=texts) for each in whole.sources or ())
+    good = replace(whole, sources=sources)
+    missed = dict.fromkeys(("hit", "recall_at_k", "reciprocal_rank"), 0.0)
+    bad = patched(good, passed=False, answer=f"No. {answer}", **missed)
+    bad = replace(bad, sources=(*sources[1:], replace(sources[1], chunk_id="x5")))
+    columns = good.columns()
+    light = StoredRow.of({name: columns[name] for name in ALWAYS})
+    before = [replace(good if place < 10_000 else light, id=f"q{place}", position=place) for place in range(count)]
+    worse = [replace(bad, id=each.id, position=each.position) for each in before[:flips]]
     return before, [*worse, *before[flips:]]
 
 
-def from_a_table(made: Side, rows: list[FlatRow], path: Path) -> Side:
+def from_a_table(made: Side, rows: list[StoredRow], path: Path) -> Side:
     """The side, whose questions that are the same are read from a table as those of a run are."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema()), path)
+    pq.write_table(pa.Table.from_pylist([each.columns() for each in rows], schema=schema()), path)
     return replace(made, brief=partial(_brief, path))
 
 
@@ -962,7 +975,7 @@ def test_a_comparison_of_ten_thousand_questions_stays_below_15_mb(tmp_path: Path
     before, after = many(10_000, 500, answer, "text " * 100)
     made = compare(side(before), from_a_table(side(after), after, tmp_path / "rows.parquet"), resamples=100)
     assert (len(made.flips), made.count("identical"), len(made.same)) == (500, 9_500, 9_500)
-    assert all(source.get("text") is None for row_ in made.same for source in row_["sources"])
+    assert all(source.text is None for row_ in made.same for source in row_.sources or ())
 
     page = Page(comparison_html(made))
 
@@ -997,8 +1010,8 @@ def test_a_comparison_of_a_hundred_thousand_lists_every_regression_and_a_sample(
 def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None:
     """However many sources a question has, and however long their texts are."""
     one = flat("It is so. " * 60, *(f"page{place}#part" for place in range(k)))
-    one["sources"] = [each | {"text": "text " * 100} for each in one["sources"]]
-    rows = [one | {"id": str(place)} for place in range(questions)]
+    one = replace(one, sources=tuple(replace(each, text="text " * 100) for each in one.sources or ()))
+    rows = [replace(one, id=str(place)) for place in range(questions)]
     signature = result().signature.model_copy(update={"k": k})
     totals = dict(result().totals) | {"num_questions": questions}
     page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))

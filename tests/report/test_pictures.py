@@ -23,7 +23,7 @@ from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_s
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks
 from evaltrack.report.worst import worst_domains
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.aggregate import Summary
 from evaltrack.scoring.reasoning import DIMENSIONS
 from tests.conftest import REPO
@@ -42,7 +42,7 @@ def drawn(svg: str, kind: str) -> list[ET.Element]:
     return [each for each in ET.fromstring(svg).iter() if each.get("class") == kind and each.tag != f"{SVG}text"]
 
 
-def flat(place: int = 0, **fields: Any) -> FlatRow:
+def flat(place: int = 0, **fields: Any) -> StoredRow:
     """What pictures read of a row: found at rank 1, judged 0.9, 100 tokens."""
     made = {
         "id": str(place),
@@ -59,7 +59,7 @@ def flat(place: int = 0, **fields: Any) -> FlatRow:
         "claimed_band": None,
         "earned_band": None,
     }
-    return made | fields
+    return StoredRow.of(made | fields)
 
 
 def sources(*ids: str | None) -> list[dict[str, str | None]]:
@@ -67,7 +67,7 @@ def sources(*ids: str | None) -> list[dict[str, str | None]]:
     return [{"chunk_id": each, "title": None} for each in ids]
 
 
-def filled(picture: Any, rows: Iterable[FlatRow]) -> str:
+def filled(picture: Any, rows: Iterable[StoredRow]) -> str:
     """A picture of these rows."""
     for row in rows:
         picture.add(row)
@@ -127,7 +127,7 @@ def test_a_run_holds_pictures_whose_numbers_are_those_of_its_rows(store_uri: str
 def test_a_run_on_reasoning_has_its_own_scale(store_uri: str) -> None:
     """Scores of 100, its threshold of 70, and its two pictures beside the others; nothing of retrieval."""
     made = run_eval(REPO / "golden/reasoning.jsonl", rubric="reasoning", traces="off")
-    pictures = run_pictures(made, iter(made.rows), 0.75)
+    pictures = run_pictures(made, made.read_rows(), 0.75)
     assert sorted(pictures) == ["calibration.svg", "dimensions.svg", "domains.svg", "judge_scores.svg", "tokens.svg"]
     assert "passes from 70" in texts(pictures["judge_scores.svg"])
     assert "100" in texts(pictures["judge_scores.svg"])
@@ -146,7 +146,7 @@ def test_rows_are_read_once() -> None:
     """All pictures come of one pass, over rows that can be had only once, of which none is held."""
     passes = 0
 
-    def once() -> Iterator[FlatRow]:
+    def once() -> Iterator[StoredRow]:
         nonlocal passes
         passes += 1
         for place in range(5):
@@ -372,10 +372,10 @@ def test_points_stand_where_the_axes_say() -> None:
 def test_of_many_points_a_sample_is_drawn_and_it_says_so() -> None:
     """100,000 rows: 2,000 points, the same ones each time, from all over the run; the counts are of all."""
 
-    def rows() -> Iterator[FlatRow]:
+    def rows() -> Iterator[StoredRow]:
         base = flat()
         for place in range(100_000):
-            yield base | {"num_tokens": place + 1.0, "passed": place % 4 != 0}
+            yield replace(base, passed=place % 4 != 0, scores={**base.scores, "num_tokens": place + 1.0})
 
     picture = TokenPoints(JUDGED, 5)
     svg = filled(picture, rows())

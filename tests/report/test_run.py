@@ -34,8 +34,9 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
-from evaltrack.rows.reader import read_table
-from evaltrack.rows.table import FlatRow, TableWriter, flatten
+from evaltrack.rows.reader import stored_rows
+from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.rows.table import TableWriter
 from evaltrack.scoring.criteria import Checked, Criterion
 from evaltrack.scoring.measure import Rules, measure
 
@@ -311,7 +312,7 @@ def test_everything_about_a_run_but_its_rows_for_machines() -> None:
 
 def test_rows_for_machines_have_their_reasons_as_an_object() -> None:
     """Each row of the JSON output is the flat row; why scores are missing is an object by name, empty where none is."""
-    rows = [flatten(row(1, "Où?", unmeasured={"hit": "é"}), 5), flatten(row(2), 5)]
+    rows = [stored_row(row(1, "Où?", unmeasured={"hit": "é"}), 5), stored_row(row(2), 5)]
     text = "".join(run_json(result(read_rows=lambda: rows)))
     found = json.loads(text)["rows"]
     assert [one["unmeasured"] for one in found] == [{"hit": "é"}, {}]
@@ -355,7 +356,7 @@ SAMPLE = """{
 
 def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
     """What `evaluation.json` holds."""
-    pieces = list(evaluation_json(made, "evals/ground_truth.json", [flatten(each, 5) for each in rows]))
+    pieces = list(evaluation_json(made, "evals/ground_truth.json", [stored_row(each, 5) for each in rows]))
     assert len(pieces) == 2 + len(rows)
     found: dict[str, Any] = json.loads("".join(pieces))
     return found
@@ -441,7 +442,7 @@ def test_evaluation_json_of_a_run_without_rows() -> None:
 def test_evaluation_json_keeps_every_letter() -> None:
     """Texts stand as they are, and tokens as whole numbers."""
     made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
-    text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
+    text = "".join(evaluation_json(result(), "Prüfung.json", [stored_row(made, 5)]))
     assert '"num_tokens": 2500,' in text
     assert "Prüfung.json" in text
     assert json.loads(text)["results"][0]["question"] == 'Où "ça"?\n😀'
@@ -476,18 +477,18 @@ def judged(
     return row(0, **made | fields)
 
 
-def stored(folder: Path, *rows: Row) -> list[FlatRow]:
+def stored(folder: Path, *rows: Row) -> list[StoredRow]:
     """Rows as they come back from MLflow's table."""
     writer = TableWriter(folder / "rows.parquet", 5)
     for position, each in enumerate(rows):
         writer.add(each.model_copy(update={"position": position}))
     writer.close()
-    return list(read_table(folder / "rows.parquet"))
+    return list(stored_rows(folder / "rows.parquet"))
 
 
 def page(*rows: Row) -> str:
     """The page on what the judge said."""
-    return "".join(reasoning_page([flatten(each, 5) for each in rows]))
+    return "".join(reasoning_page([stored_row(each, 5) for each in rows]))
 
 
 def test_verdicts_can_be_read_back(tmp_path: Path) -> None:
@@ -685,9 +686,9 @@ def test_a_result_tells_what_it_is() -> None:
     """Success, metrics and totals by name, coverage, and the rows, which are read once."""
     reads: list[int] = []
 
-    def read() -> list[FlatRow]:
+    def read() -> list[StoredRow]:
         reads.append(1)
-        return [flatten(row(1), 5)]
+        return [stored_row(row(1), 5)]
 
     made = result(read_rows=read, totals={**result().totals, "num_errors": 1})
     assert (made.success, result(status="FAILED").success, result(status="KILLED").success) == (True, False, False)

@@ -10,20 +10,20 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.rows.columns import schema
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, PRINTED, fingerprints
 from evaltrack.rows.reader import read_groups
-from evaltrack.rows.table import FlatRow, schema
 from tests.compared import found, question, row
 
-WHOLE = row(question("a"), found("a!", "x", tool_calls=({"name": "search"},)), score=0.9)
+WHOLE = row(question("a"), found("a!", "x", tool_calls=({"name": "search"},)), score=0.9).columns()
 
 
-def table(*rows: FlatRow) -> pa.Table:
+def table(*rows: dict[str, Any]) -> pa.Table:
     """Rows as a file holds them."""
     return pa.Table.from_pylist(list(rows), schema=schema())
 
 
-def prints(*rows: FlatRow) -> list[tuple[float, ...]]:
+def prints(*rows: dict[str, Any]) -> list[tuple[float, ...]]:
     """The fingerprints of each row."""
     return [tuple(each[name] for name in PARTS) for each in fingerprints([table(*rows)]).to_dict("records")]
 
@@ -81,7 +81,10 @@ def test_a_verdict_is_its_words_and_grades() -> None:
 
 def test_parts_of_a_file_make_no_difference(tmp_path: Path) -> None:
     """A slice, a file of several row groups, and all rows at once have the same fingerprints."""
-    rows = [row(question(f"q{n}"), found(*(f"c{i}" for i in range(n % 4)), answer=f"a{n}"), n, 0.5) for n in range(9)]
+    rows = [
+        row(question(f"q{n}"), found(*(f"c{i}" for i in range(n % 4)), answer=f"a{n}"), n, 0.5).columns()
+        for n in range(9)
+    ]
     whole = fingerprints([table(*rows)])
     sliced = fingerprints([table(*rows).slice(0, 4), table(*rows).slice(4)])
     pq.write_table(table(*rows), tmp_path / "rows.parquet", row_group_size=2)

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from evaltrack.judges.answer import judge_messages
 from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
-from evaltrack.rows.reader import read_table
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
+from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
-from evaltrack.rows.table import SOURCE_TEXT_LIMIT, FlatRow, TableWriter, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
+from evaltrack.rows.table import TableWriter
 from tests.judging import KINDS, lines, observed
+from tests.stored import patched
 
 K = 3
 
@@ -24,12 +27,12 @@ def row(question: Question, response: Response | None = None, *verdicts: Verdict
     return Row(position=0, question=question, response=response, verdicts=verdicts, started_at=0, seconds=0)
 
 
-def stored(made: Row, folder: Path) -> FlatRow:
+def stored(made: Row, folder: Path) -> StoredRow:
     """The row as it comes back from a Parquet file."""
     writer = TableWriter(folder / "rows.parquet", K)
     writer.add(made)
     writer.close()
-    (found,) = read_table(folder / "rows.parquet")
+    (found,) = stored_rows(folder / "rows.parquet")
     return found
 
 
@@ -123,7 +126,7 @@ def test_verdicts_come_back_without_what_they_cost(tmp_path: Path) -> None:
 def test_a_row_that_nobody_judged_has_no_verdict(tmp_path: Path) -> None:
     """An empty list, not an error; also where the column is empty."""
     flat = stored(row(question()), tmp_path)
-    assert verdicts_of(flat) == verdicts_of(flat | {"verdicts": None}) == []
+    assert verdicts_of(flat) == verdicts_of(patched(flat, verdicts=None)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -131,7 +134,7 @@ def test_every_observation_of_the_showcase_comes_back(kind: str) -> None:
     """Quotes and all."""
     for line in lines(f"{kind}.verdicts.jsonl"):
         verdict = Verdict(judge="evaltrack-reference", reasoning=line["reasoning"], observed=observed(line))
-        assert verdicts_of(flatten(row(question(), Response(answer="Yes."), verdict), K)) == [verdict]
+        assert verdicts_of(stored_row(row(question(), Response(answer="Yes."), verdict), K)) == [verdict]
 
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
@@ -162,6 +165,6 @@ def test_no_text_and_no_number_is_changed(
         }
     )
     verdict = Verdict(judge="j", reasoning="".join(quotes), observed=seen)
-    flat = json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K)))
+    flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
     assert verdicts_of(flat) == [verdict]
     assert response_of(flat).answer == answer

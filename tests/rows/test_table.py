@@ -30,16 +30,9 @@ from evaltrack.records import (
     Usage,
     Verdict,
 )
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten, schema
 from evaltrack.rows.reader import count_rows, read_table
-from evaltrack.rows.table import (
-    BATCH,
-    SOURCE_TEXT_LIMIT,
-    WINDOW,
-    FlatRow,
-    TableWriter,
-    flatten,
-    schema,
-)
+from evaltrack.rows.table import BATCH, WINDOW, TableWriter
 from evaltrack.scoring.metrics import SCORES
 
 REASONING = (
@@ -72,7 +65,7 @@ def row(position: int = 0, **fields: Any) -> Row:
     return Row(position=position, **made | fields)
 
 
-def write(path: Path, rows: Iterable[Row], k: int = 5, trials: int = 1) -> list[FlatRow]:
+def write(path: Path, rows: Iterable[Row], k: int = 5, trials: int = 1) -> list[dict[str, Any]]:
     """What is read back from a file that holds `rows`."""
     writer = TableWriter(path, k, trials)
     for each in rows:
@@ -152,7 +145,7 @@ FULL = row(
     started_at=1_700_000_000.125,
     seconds=0.5,
 )
-FULL_FLAT: FlatRow = {
+FULL_FLAT: dict[str, Any] = {
     "id": "007",
     "question": "Où? 😀",
     "answer": "Là.",
@@ -264,7 +257,7 @@ FAILED = row(
     failure=Failure(kind="target_timeout", message="no response within 60 s"),
     unmeasured={"hit": "é"},
 )
-FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
+FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
     "id": "5",
     "question": "Why?",
     "domain": "d",
@@ -297,7 +290,7 @@ FAILED_FLAT: FlatRow = dict.fromkeys(COLUMNS) | {
         pytest.param(FAILED, FAILED_FLAT, id="failed"),
     ],
 )
-def test_columns(made: Row, flat: FlatRow) -> None:
+def test_columns(made: Row, flat: dict[str, Any]) -> None:
     """A row has every column in the order in which people read them; what there is not is null."""
     found = flatten(made, 5)
     assert found == flat
@@ -311,7 +304,7 @@ def test_schema_has_the_columns() -> None:
 
 
 @pytest.mark.parametrize(("made", "flat"), [(FULL, FULL_FLAT), (FAILED, FAILED_FLAT)], ids=["full", "failed"])
-def test_round_trip(tmp_path: Path, made: Row, flat: FlatRow) -> None:
+def test_round_trip(tmp_path: Path, made: Row, flat: dict[str, Any]) -> None:
     """Every column comes back from the file, and through JSON, as it was."""
     assert write(tmp_path / "t.parquet", [made]) == [flat]
     assert json.loads(json.dumps(flatten(made, 5))) == flat

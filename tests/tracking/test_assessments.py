@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evaltrack.records import Failure, Question, Row, Verdict
-from evaltrack.rows.table import FlatRow, flatten
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.scoring.rubric import RubricWeights
 from evaltrack.tracking.assessments import assessments_of
@@ -14,19 +14,19 @@ from tests.compared import row as answered
 from tests.scoring.test_metrics import RESPONSE, observations, verdicts
 
 
-def feedback(row: FlatRow) -> list[tuple[str, object]]:
+def feedback(row: StoredRow) -> list[tuple[str, object]]:
     """Names and values of what is no expectation, as MLflow's tables order them."""
     shown = [each for each in assessments_of(row, "tr-1") if not each.name.startswith("expected_")]
     return sorted((each.name, each.value) for each in shown)
 
 
-def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> FlatRow:
+def row_of(seen: tuple[Verdict, ...], rules: Rules, **fields: Any) -> StoredRow:
     """The row of `RESPONSE` to a question, with these verdicts."""
     asked = Question.model_validate({"id": "1", "question": "?", "domain": "d"} | fields)
     made = measure(asked, RESPONSE, rules, seen)
     scored = {name: getattr(made, name) for name in ("scores", "unmeasured", "passed", "reasoned")}
     timing = {"position": 0, "started_at": 0.0, "seconds": 0.1}
-    return flatten(Row(question=asked, response=RESPONSE, verdicts=seen, **scored, **timing), rules.k)
+    return stored_row(Row(question=asked, response=RESPONSE, verdicts=seen, **scored, **timing), rules.k)
 
 
 def test_a_judged_answer_has_three() -> None:
@@ -54,7 +54,7 @@ def test_reasoning_has_its_own_three() -> None:
     row = row_of(observations(3), Rules(reasoning=RubricWeights()))
     (score,) = (each for each in assessments_of(row, "tr-1") if each.name == "reasoning_score")
     assert [name for name, _ in feedback(row)] == ["coupling_gap", "passed", "reasoning_score"]
-    assert (score.value, score.rationale) == (row["reasoning_score"], "because")
+    assert (score.value, score.rationale) == (row.scores["reasoning_score"], "because")
     (passed,) = (each for each in assessments_of(row, "tr-1") if each.name == "passed")
     assert passed.rationale == "the reasoning scores 0 of 100, Hard Fail: reject, escalate"
 

@@ -11,7 +11,7 @@ from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, 
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.kinds import Fate
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import SCORES
 
@@ -219,13 +219,13 @@ def _cause(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _side(row: FlatRow | None) -> dict[str, Any] | None:
+def _side(row: StoredRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    sources = row.get("sources")
-    kept = ("chunk_id", "title", "url", "score")
-    listed = None if sources is None else [{name: source.get(name) for name in kept} for source in sources]
-    return {name: row.get(name) for name in SIDE_COLUMNS} | {"sources": listed}
+    columns = row.columns()
+    names = ("chunk_id", "title", "url", "score")
+    sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
+    return {name: columns[name] for name in SIDE_COLUMNS} | {"sources": sources}
 
 
 def _storable(value: Any) -> Any:

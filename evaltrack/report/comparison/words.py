@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from evaltrack.compare.comparison import (
     CauseKind,
@@ -13,12 +14,12 @@ from evaltrack.compare.comparison import (
     MetricDelta,
     RunInfo,
 )
+from evaltrack.compare.ranks import by_key
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.retrieval import title_key
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
@@ -270,27 +271,19 @@ def group_cell(group: GroupDelta, name: str) -> str:
     return f"{number(metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
 
 
-def ranked_sources(row: FlatRow | None, limit: int) -> list[tuple[str, bool]]:
+def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
     """The first `limit` sources by rank, repeats left out as in the scores: name, and whether it was expected."""
     if row is None:
         return []
-    by_title = bool(row.get("by_title"))
-    expected = {title_key(name) if by_title else name for name in row.get("expected") or ()}
-    found: dict[str, tuple[str, bool]] = {}
-    for place, source in enumerate(row.get("sources") or ()):
-        name = source.get("title") if by_title else source.get("chunk_id")
-        key = (title_key(name) if by_title else name) if name else f"\0{place}"
-        found.setdefault(key, (clip(name or source.get("title") or "?", 80), key in expected))
-        if len(found) == limit:
-            break
-    return list(found.values())
+    first = islice(by_key(row).items(), limit)
+    return [(clip(row.name_of(source), 80), key in row.expected_keys) for key, (_, source) in first]
 
 
 def answers(change: Change) -> tuple[str, str] | None:
     """The answers before and after, where both sides' rows are there and the answers differ."""
     if change.before is None or change.after is None:
         return None
-    before, after = change.before.get("answer") or "", change.after.get("answer") or ""
+    before, after = change.before.answer or "", change.after.answer or ""
     return (before, after) if before != after else None
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.ranks import source_name
 from evaltrack.report.comparison.words import CAUSES
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 
 SHOWN, QUESTIONS, PARTS = 8, 8, 6
 
@@ -85,8 +84,8 @@ def _pages(change: Change) -> tuple[str | None, str | None]:
     return _page(change.cause.source, rows), _page(change.cause.displaced_by, rows)
 
 
-def _page(name: str | None, rows: Iterable[FlatRow]) -> str | None:
+def _page(name: str | None, rows: Iterable[StoredRow]) -> str | None:
     if name is None:
         return None
-    titles = (each["title"] for row in rows for each in row["sources"] or () if source_name(each, row) == name)
+    titles = (each.title for row in rows for each in row.sources or () if row.name_of(each) == name)
     return next((title for title in titles if title), name)

@@ -15,7 +15,7 @@ from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_NAME
 from evaltrack.scoring.reasoning import DIMENSIONS
 from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
@@ -70,28 +70,28 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def run_questions(
-    rows: Iterable[FlatRow], k: int, limit: int, traces: Traced, run_id: str, accepted: dict[str, str]
+    rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, accepted: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Each question of one run, in the order of its rows."""
     for row in rows:
-        trace = trace_id_of(run_id, row["id"]) if has_trace(traces, row) else None
-        why = shown(row["error"] or (failed_words(row, k) if row["passed"] is False else ""), 400)
-        told = _about(row, _outcome_group(row)) | {"detail": why, "note": accepted.get(row["id"])}
+        trace = trace_id_of(run_id, row.id) if has_trace(traces, row) else None
+        why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
+        told = _about(row, _outcome_group(row)) | {"detail": why, "note": accepted.get(row.id)}
         yield _filled(told | {"sides": [_side(row, None, k, limit, trace)]})
 
 
-def _outcome_group(row: FlatRow) -> Group:
-    if row["error"]:
-        return "error"
-    return {True: "pass", False: "fail", None: "unmeasured"}[row["passed"]]  # type: ignore[return-value]
+def _outcome_group(row: StoredRow) -> Group:
+    return "unmeasured" if row.outcome == "not measured" else row.outcome
 
 
-def _about(row: FlatRow, group: Group) -> dict[str, Any]:
+def _about(row: StoredRow, group: Group) -> dict[str, Any]:
     return {
-        "id": shown(row["id"], 200),
-        "q": shown(row["question"], 1000),
+        "id": shown(row.id, 200),
+        "q": shown(row.question, 1000),
         "group": group,
-        **{name: shown(row[name], 80) for name in ("domain", "difficulty", "category")},
+        "domain": shown(row.domain, 80),
+        "difficulty": shown(row.difficulty, 80),
+        "category": shown(row.category, 80),
     }
 
 
@@ -126,17 +126,17 @@ def _note(change: Change) -> str:
     return "; ".join(note.strip(" []") for note in notes if note)
 
 
-def _both_sides(before: FlatRow, after: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
+def _both_sides(before: StoredRow, after: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     k = comparison.candidate.signature.k
     traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
     pairs = ((before, after, traces[0]), (after, before, traces[1]))
     return {"sides": [_side(row, other, k, limit, trace, comparison.left_out) for row, other, trace in pairs]}
 
 
-def _differences(change: Change, before: FlatRow, after: FlatRow, limit: int) -> dict[str, Any]:
+def _differences(change: Change, before: StoredRow, after: StoredRow, limit: int) -> dict[str, Any]:
     """Word by word: of the answers, and of the source whose text changed."""
     told: dict[str, Any] = {}
-    answers = (shown(before["answer"], limit), shown(after["answer"], limit))
+    answers = (shown(before.answer, limit), shown(after.answer, limit))
     if answers[0] and answers[1] and answers[0] != answers[1]:
         told["diff"] = word_diff(*answers)
         told["apart"] = _kept(told["diff"]) < LITTLE
@@ -153,44 +153,42 @@ def _kept(pieces: Sequence[Piece]) -> float:
     return same / max(sum(len(text) for kind, text in pieces if kind != "removed"), 1)
 
 
-def _same(row: FlatRow, comparison: Comparison, limit: int) -> dict[str, Any]:
+def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     trace = _trace(comparison.candidate, row)
     told: dict[str, Any] = _about(row, "same")
-    if row["error"] or comparison.passing_compared:
-        told["now"] = "error" if row["error"] else _outcome_group(row).replace("unmeasured", "")
+    if row.error or comparison.passing_compared:
+        told["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
     side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
     return told | {"sides": [side]}
 
 
-def _trace(run: RunInfo, row: FlatRow) -> str | None:
-    return trace_id_of(run.run_id, row["id"]) if run.run_id and has_trace(run.traces, row) else None
+def _trace(run: RunInfo, row: StoredRow) -> str | None:
+    return trace_id_of(run.run_id, row.id) if run.run_id and has_trace(run.traces, row) else None
 
 
 def _side(
-    row: FlatRow, other: FlatRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
+    row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     """One side; scores whose metric is not compared are left out, as the other side's cannot stand beside them."""
     return _filled(
         {
-            "answer": shown(row["answer"], limit),
-            "declined": bool(row.get("abstained")),
-            "error": shown(row["error"], 600),
+            "answer": shown(row.answer, limit),
+            "declined": bool(row.abstained),
+            "error": shown(row.error, 600),
             "sources": ranked(row, other, k),
             "missing": missing(row),
-            "wanted": shown(row.get("expected_answer"), limit),
+            "wanted": shown(row.expected_answer, limit),
             "scores": _scores(row, k, left_out),
-            "tools": [shown(tool, 80) for tool in row.get("tool_calls") or ()],
-            "verdicts": [
-                [shown(each["judge"], 80), shown(each["reasoning"], 3000)] for each in row.get("verdicts") or ()
-            ],
+            "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
+            "verdicts": [[shown(each.judge, 80), shown(each.reasoning, 3000)] for each in row.verdicts],
             "trace": trace,
         },
         but=("sources",),
     )
 
 
-def _scores(row: FlatRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
-    measured = [(name, row.get(name)) for name in SCORES_SHOWN if BY_NAME[name].metric not in left_out]
+def _scores(row: StoredRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
+    measured = [(name, row.scores.get(name)) for name in SCORES_SHOWN if BY_NAME[name].metric not in left_out]
     return [[_title(name, k), number(value)] for name, value in measured if value is not None]
 
 

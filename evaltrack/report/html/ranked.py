@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from evaltrack.compare.ranks import by_key, expected_keys, source_name
+from evaltrack.compare.ranks import by_key
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 LISTED, MOST = 12, 30
 """Ranks listed at least, and at most; of those behind, and behind k, only expected sources."""
@@ -15,16 +15,16 @@ LISTED, MOST = 12, 30
 NAME, SNIPPET = 160, 400
 
 
-def ranked(row: FlatRow, other: FlatRow | None, k: int) -> list[dict[str, Any]] | None:
+def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, Any]] | None:
     """One object a source, repeats left out as in the scores; None where the target reports no sources.
 
     It holds `rank`, `name`, and where there are: `title`, `url`, `score`, `text` (its beginning), `expected`, `moved`
     (its rank on the other side, 0 where it is not there) and `changed`: its text is another than on the other side.
     """
-    if row["sources"] is None:
+    if row.sources is None:
         return None
-    there = by_key(other) if other is not None and other["sources"] is not None else None
-    expected = set(expected_keys(row))
+    there = by_key(other) if other is not None and other.sources is not None else None
+    expected = set(row.expected_keys)
     listed = []
     for key, (rank, source) in by_key(row).items():
         if rank > max(min(k, MOST), LISTED) and key not in expected:
@@ -39,33 +39,33 @@ def ranked(row: FlatRow, other: FlatRow | None, k: int) -> list[dict[str, Any]] 
     return listed
 
 
-def missing(row: FlatRow) -> list[str]:
+def missing(row: StoredRow) -> list[str]:
     """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
-    if row["sources"] is None:
+    if row.sources is None:
         return []
     found = by_key(row)
-    named = dict(zip(expected_keys(row), row["expected"] or (), strict=True))
+    named = dict(zip(row.expected_keys, row.expected or (), strict=True))
     return [shown(name, NAME) for key, name in named.items() if key not in found]
 
 
-def source_texts(before: FlatRow, after: FlatRow, name: str | None) -> tuple[str, str] | None:
+def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple[str, str] | None:
     """The texts of the source called `name` on both sides, where both kept them and they differ."""
     texts = []
     for row in (before, after):
-        named = (each for each in row["sources"] or () if source_name(each, row) == name)
-        texts.append(next((each.get("text") for each in named), None))
+        named = (each for each in row.sources or () if row.name_of(each) == name)
+        texts.append(next((each.text for each in named), None))
     return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
 
 
-def _named(source: FlatRow, row: FlatRow) -> dict[str, Any]:
-    name = source_name(source, row)
-    title = source["title"] if source["title"] != name else None
+def _named(source: StoredSource, row: StoredRow) -> dict[str, Any]:
+    name = row.name_of(source)
+    title = source.title if source.title != name else None
     return {
         "name": shown(name, NAME),
         "title": shown(title, NAME),
-        "url": safe_link(source.get("url")),
-        "score": _short(source.get("score")),
-        "text": shown(source.get("text"), SNIPPET),
+        "url": safe_link(source.url),
+        "score": _short(source.score),
+        "text": shown(source.text, SNIPPET),
     }
 
 
@@ -75,6 +75,6 @@ def _short(score: float | None) -> float | None:
     return told if told is not None and isfinite(told) else None
 
 
-def _texts_differ(one: FlatRow, other: FlatRow) -> bool:
-    digests = one.get("text_digest"), other.get("text_digest")
+def _texts_differ(one: StoredSource, other: StoredSource) -> bool:
+    digests = one.text_digest, other.text_digest
     return None not in digests and digests[0] != digests[1]

@@ -27,7 +27,7 @@ from evaltrack.report.words import (
     model_words,
     number,
 )
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ SAMPLED = 2_000
 """Questions that passed and are still listed where there are more than `LISTED` in all."""
 
 
-Read = Callable[[list[str] | None, Collection[str] | None], Iterable[FlatRow]]
+Read = Callable[[list[str] | None, Collection[str] | None], Iterable[StoredRow]]
 """Rows in the order of the golden set: certain columns of them, of certain ids; None is all."""
 
 
@@ -131,13 +131,13 @@ def _num_rows(result: RunResult, around: Around) -> int:
     return result.totals["num_questions"] if around.num_rows is None else around.num_rows
 
 
-def _listed_ids(rows: Iterable[FlatRow]) -> list[str]:
+def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
     """Of very many questions those that did not pass, and a sample of the others."""
     ids: dict[bool, list[str]] = defaultdict(list)
     for row in rows:
-        passed = bool(row["passed"]) and not row["error"]
+        passed = bool(row.passed) and not row.error
         if len(ids[passed]) < (SAMPLED if passed else LISTED - SAMPLED):
-            ids[passed].append(row["id"])
+            ids[passed].append(row.id)
     return ids[False] + ids[True]
 
 

@@ -14,11 +14,11 @@ from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, first_me
 from evaltrack.report.pictures.ranks import Ranks
 from evaltrack.report.pictures.reasoning import Calibration, dimensions_svg
 from evaltrack.report.pictures.tokens import TokenPoints
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.rubric import PASS_SCORE
 
 
-def run_pictures(result: RunResult, rows: Iterable[FlatRow], pass_threshold: float) -> dict[str, str]:
+def run_pictures(result: RunResult, rows: Iterable[StoredRow], pass_threshold: float) -> dict[str, str]:
     """The pictures that have something to show, by file name.
 
     Args:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
-from evaltrack.rows.table import FlatRow
-from evaltrack.scoring.retrieval import first_occurrences, first_relevant_rank, title_key
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.retrieval import first_occurrences, first_relevant_rank
 
 SINGLE = 20
 """Up to this k each rank has a bar of its own; above it bars hold the ranks up to 1, 2, 3, 5, 10, 20, 50, …"""
@@ -26,12 +26,12 @@ class Ranks:
         self._labels = [_label(low + 1, high) for low, high in zip((0, *self._ends), self._ends, strict=False)]
         self._trials = False
 
-    def add(self, row: FlatRow) -> None:
+    def add(self, row: StoredRow) -> None:
         """Count one row."""
         self._rows += 1
-        if row["reciprocal_rank"] is None or row["sources"] is None or not row["expected"]:
+        if row.scores.get("reciprocal_rank") is None or row.sources is None or not row.expected:
             return
-        self._trials |= row["trials"] is not None
+        self._trials |= row.trials is not None
         rank = first_rank(row)
         if rank is None:
             self._found[ABSENT] += 1
@@ -62,16 +62,10 @@ class Ranks:
             yield words(136 + 370 * count / most, y + 14, f"{count:,} ({100 * count / measured:.1f} %)")
 
 
-def first_rank(row: FlatRow) -> int | None:
+def first_rank(row: StoredRow) -> int | None:
     """Rank (from 1, repeats dropped) of the first expected source among all that were returned; None if none was."""
-    if row["by_title"]:
-        keys = [title_key(s["title"]) if s["title"] else f"\0{place}" for place, s in enumerate(row["sources"])]
-        relevant = set(map(title_key, row["expected"]))
-    else:
-        keys = [s["chunk_id"] or f"\0{place}" for place, s in enumerate(row["sources"])]
-        relevant = set(row["expected"])
-    ranked, _ = first_occurrences(keys)
-    return first_relevant_rank(ranked, relevant, len(ranked))
+    ranked, _ = first_occurrences(row.source_keys)
+    return first_relevant_rank(ranked, set(row.expected_keys), len(ranked))
 
 
 def rank_ends(k: int) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from evaltrack.report.pictures.svg import drawing, words
 from evaltrack.report.words import metric_title
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.reasoning import DIMENSIONS
 
 BANDS = ("none", "below 50 %", "50 to 70 %", "70 to 90 %", "above 90 %")
@@ -35,11 +35,11 @@ class Calibration:
         self._found: Counter[tuple[int, int]] = Counter()
         self._rows = 0
 
-    def add(self, row: FlatRow) -> None:
+    def add(self, row: StoredRow) -> None:
         """Count one row."""
         self._rows += 1
-        if row["claimed_band"] is not None:
-            self._found[row["claimed_band"], row["earned_band"]] += 1
+        if row.claimed_band is not None and row.earned_band is not None:
+            self._found[row.claimed_band, row.earned_band] += 1
 
     def svg(self) -> str:
         """The grid, also where nothing was claimed."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 
 SUMMARY = {
     "avg_hit_rate": "hit_rate",
@@ -20,7 +20,7 @@ SUMMARY = {
 }
 
 
-def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[FlatRow]) -> Iterator[str]:
+def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[StoredRow]) -> Iterator[str]:
     """The object in pieces, its results streamed."""
     summary: dict[str, Any] = {name: result.metrics.get(metric) for name, metric in SUMMARY.items()}
     head = {
@@ -46,13 +46,14 @@ def _judge_model(judge: str) -> str | None:
     return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 
-def _result(row: FlatRow) -> dict[str, Any]:
+def _result(row: StoredRow) -> dict[str, Any]:
+    scores = row.scores
     return {
-        "question": row["question"],
-        "hit_rate": row["hit"],
-        "mrr": row["reciprocal_rank"],
-        "judge_score": row["overall_score"],
-        "num_tokens": None if row["num_tokens"] is None else int(row["num_tokens"]),
-        "combined_score": row["combined_score"],
-        **({"error": row["error"]} if row["error"] else {}),
+        "question": row.question,
+        "hit_rate": scores.get("hit"),
+        "mrr": scores.get("reciprocal_rank"),
+        "judge_score": scores.get("overall_score"),
+        "num_tokens": int(scores["num_tokens"]) if "num_tokens" in scores else None,
+        "combined_score": scores.get("combined_score"),
+        **({"error": row.error} if row.error else {}),
     }

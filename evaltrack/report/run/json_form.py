@@ -8,7 +8,7 @@ from typing import Any
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.report.ci_commands import json_without_commands
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow
 
 RUN_SCHEMA = "evaltrack.run/1"
 
@@ -66,6 +66,6 @@ def _text(value: dict[str, Any]) -> str:
     return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def machine_row(row: FlatRow) -> dict[str, Any]:
-    """A flat row with its reasons as an object."""
-    return row | {"unmeasured": json.loads(row["unmeasured"]) if row["unmeasured"] else {}}
+def machine_row(row: StoredRow) -> dict[str, Any]:
+    """The row as columns, with its reasons as an object."""
+    return row.columns() | {"unmeasured": json.loads(row.unmeasured) if row.unmeasured else {}}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from evaltrack.report.run.markdown import plain
-from evaltrack.rows.table import FlatRow
+from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 from evaltrack.scoring.rubric import tier_words
 
 FIELDS = ("judge", "reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined")
@@ -17,59 +17,60 @@ SHOWN = 500
 """Questions on the page; the JSON Lines hold all."""
 
 
-def verdict_lines(rows: Iterable[FlatRow], judge: str | None = None) -> Iterator[str]:
+def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterator[str]:
     """One line for each verdict, in the form that a `recorded:` judge reads; of one judge of a panel, or of all."""
     for row in rows:
-        for verdict in row["verdicts"] or ():
-            if judge is not None and verdict["judge"] != judge:
+        for verdict in row.verdicts:
+            if judge is not None and verdict.judge != judge:
                 continue
-            kept = {name: verdict[name] for name in FIELDS if verdict[name] is not None}
-            kept |= json.loads(verdict["observed"]) if verdict.get("observed") else {}
-            yield json.dumps({"id": row["id"], **kept}, ensure_ascii=False, allow_nan=False) + "\n"
+            fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
+            fields |= json.loads(verdict.observed) if verdict.observed else {}
+            yield json.dumps({"id": row.id, **fields}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def reasoning_page(rows: Iterable[FlatRow]) -> Iterator[str]:
+def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     """The page: judge errors, then questions that did not pass, then the rest by score."""
-    judged = [row for row in rows if row["verdicts"] or (row["error"] or "").startswith("judge_error")]
+    judged = [row for row in rows if row.verdicts or row.judge_failed]
     judged.sort(key=_order)
     yield f"# What the judge said\n\n{len(judged)} questions, failures first.\n"
     for row in judged[:SHOWN]:
-        yield f"\n## {plain(row['id'])}: {plain(row['question'], 300)}\n\n"
-        yield f"- answer: {plain(row['answer'] or '(none)', 1000)}\n"
-        if row["expected_answer"]:
-            yield f"- expected: {plain(row['expected_answer'], 1000)}\n"
-        if row["error"]:
-            yield f"- **{plain(row['error'], 1000)}**\n"
-        for verdict in row["verdicts"] or ():
-            yield f"- {plain(verdict['judge'])}: {_said(row, verdict)}\n\n  {plain(verdict['reasoning'], 3000)}\n"
+        yield f"\n## {plain(row.id)}: {plain(row.question, 300)}\n\n"
+        yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"
+        if row.expected_answer:
+            yield f"- expected: {plain(row.expected_answer, 1000)}\n"
+        if row.error:
+            yield f"- **{plain(row.error, 1000)}**\n"
+        for verdict in row.verdicts:
+            yield f"- {plain(verdict.judge)}: {_said(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
     if len(judged) > SHOWN:
         yield f"\n{len(judged) - SHOWN} more stand in `verdicts.jsonl`.\n"
 
 
-def _order(row: FlatRow) -> tuple[int, float]:
-    if row["error"]:
+def _order(row: StoredRow) -> tuple[int, float]:
+    if row.error:
         return 0, 0.0
-    score = row["overall_score"] if row["reasoning_score"] is None else row["reasoning_score"]
-    return (1 if row["passed"] is False else 2), score if score is not None else 1.0
+    score = row.scores.get("reasoning_score", row.scores.get("overall_score"))
+    return (1 if row.passed is False else 2), score if score is not None else 1.0
 
 
-def _said(row: FlatRow, verdict: FlatRow) -> str:
-    if verdict.get("observed"):
-        return _observed(row, json.loads(verdict["observed"]))
-    if row["expected"] == []:
-        return "declined" if verdict["declined"] else "**did not decline**"
+def _said(row: StoredRow, verdict: StoredVerdict) -> str:
+    if verdict.observed:
+        return _observed(row, json.loads(verdict.observed))
+    if row.negative:
+        return "declined" if verdict.declined else "**did not decline**"
     names = ("overall_score", "accuracy", "completeness", "relevance")
-    return ", ".join(f"{name} {verdict[name]:.2f}" for name in names if verdict[name] is not None)
+    values = ((name, getattr(verdict, name)) for name in names)
+    return ", ".join(f"{name} {value:.2f}" for name, value in values if value is not None)
 
 
-def _observed(row: FlatRow, observed: dict[str, Any]) -> str:
+def _observed(row: StoredRow, observed: dict[str, Any]) -> str:
     """The score and what led to it, in a line."""
     parts = [f"{observed['hypotheses']} hypotheses, {observed['shifts']} shifts", f"crux {observed['crux_treatment']}"]
     parts.append(f"uncertainty {observed['uncertainty_treatment']}")
     if observed["confidence"] is not None:
         parts.append(f"{observed['confidence']:g} % sure")
-    if row["reasoning_score"] is not None:
-        fails = f" ({', '.join(row['hard_fails'])})" if row["hard_fails"] else ""
-        tier = f"tier {row['tier']}, {tier_words(row['tier'], row['hard_fails'] or ())}"
-        parts.insert(0, f"score {row['reasoning_score']:g}, {tier}{fails}")
+    if "reasoning_score" in row.scores and row.tier is not None:
+        fails = f" ({', '.join(row.hard_fails)})" if row.hard_fails else ""
+        tier = f"tier {row.tier}, {tier_words(row.tier, row.hard_fails)}"
+        parts.insert(0, f"score {row.scores['reasoning_score']:g}, {tier}{fails}")
     return ", ".join(parts)

@@ -1,0 +1,214 @@
+"""A row as it stands in a run's table, with its types: what comparisons, reports and traces read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from evaltrack.records import Mode, Row
+from evaltrack.records.row import FailureKind
+from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, VERDICT_COLUMNS, flatten
+from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.retrieval import title_key
+
+RowOutcome = Literal["pass", "fail", "error", "not measured"]
+
+JUDGE_ERROR: FailureKind = "judge_error"
+"""Begins the `error` of a row whose target answered and whose judge failed."""
+
+NAMELESS = "\0"
+"""Begins the key of a source that lacks the one it is compared by; such a key says nothing but its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """One source that was returned; `text` is None beyond the first k, `text_digest` is of all of its text."""
+
+    chunk_id: str | None = None
+    title: str | None = None
+    url: str | None = None
+    score: float | None = None
+    text: str | None = None
+    text_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdict:
+    """What one judge said; `observed` is JSON of an `Observed`."""
+
+    judge: str
+    reasoning: str = ""
+    accuracy: float | None = None
+    completeness: float | None = None
+    relevance: float | None = None
+    overall_score: float | None = None
+    declined: bool | None = None
+    observed: str | None = None
+    cached: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRow:
+    """One question of a run, or one trial of it.
+
+    `scores` holds what was measured, by the names of `SCORES`. A column that was not read has its default. `expected`
+    is None where nothing is said of sources and empty where the target should decline. `trials` counts the measured
+    trials that the row merges, `passes` those that passed.
+    """
+
+    id: str
+    question: str = ""
+    answer: str | None = None
+    expected_answer: str | None = None
+    domain: str = ""
+    difficulty: str | None = None
+    category: str | None = None
+    passed: bool | None = None
+    error: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    unmeasured: str | None = None
+    expected: tuple[str, ...] | None = None
+    by_title: bool = False
+    sources: tuple[StoredSource, ...] | None = None
+    abstained: bool | None = None
+    model: str | None = None
+    retrieval_digest: str | None = None
+    duplicates: int = 0
+    tool_calls: tuple[str, ...] | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    tokens_known: str | None = None
+    tier: int | None = None
+    claimed_band: int | None = None
+    earned_band: int | None = None
+    coupling_gap: int | None = None
+    penalty: int | None = None
+    hard_fails: tuple[str, ...] = ()
+    mode: Mode | None = None
+    verdicts: tuple[StoredVerdict, ...] = ()
+    seconds: float = 0.0
+    started_at: float = 0.0
+    digest: str = ""
+    judged_digest: str | None = None
+    position: int = 0
+    trial: int | None = None
+    trials: int | None = None
+    passes: int | None = None
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any]) -> StoredRow:
+        """The row of these columns; those that are not there have their defaults, and so has null where a list is."""
+        values = {name: columns[name] for name in _PLAIN if name in columns}
+        scores = {name: value for name in _SCORES if (value := columns.get(name)) is not None}
+        sources, verdicts = columns.get("sources"), columns.get("verdicts")
+        return cls(
+            **values,
+            scores=scores,
+            expected=_tuple(columns.get("expected")),
+            sources=None if sources is None else tuple(StoredSource(**_values(StoredSource, each)) for each in sources),
+            tool_calls=_tuple(columns.get("tool_calls")),
+            hard_fails=_tuple(columns.get("hard_fails")) or (),
+            verdicts=tuple(StoredVerdict(**_values(StoredVerdict, each)) for each in verdicts or ()),
+        )
+
+    def columns(self) -> dict[str, Any]:
+        """The row as columns again, in their order; lists are lists, objects dictionaries."""
+        return {column.name: self._column(column.name) for column in COLUMNS}
+
+    def _column(self, name: str) -> Any:
+        if name in _SCORES:
+            return self.scores.get(name)
+        value = getattr(self, name)
+        if name in ("sources", "verdicts"):
+            return None if value is None else [_object(each) for each in value]
+        if name == "hard_fails" and self.mode is None:
+            return None
+        return list(value) if isinstance(value, tuple) else value
+
+    @property
+    def outcome(self) -> RowOutcome:
+        """What became of the question."""
+        if self.error:
+            return "error"
+        return "not measured" if self.passed is None else "pass" if self.passed else "fail"
+
+    @property
+    def declined(self) -> bool:
+        """Whether the target itself declined: it said so, or returned an empty list."""
+        return bool(self.abstained) or self.sources == ()
+
+    @property
+    def judge_failed(self) -> bool:
+        """Whether the target answered and its judge failed."""
+        return (self.error or "").startswith(JUDGE_ERROR)
+
+    @property
+    def target_failed(self) -> bool:
+        """Whether there is no answer to judge."""
+        return bool(self.error) and not self.judge_failed
+
+    @property
+    def negative(self) -> bool:
+        """Whether the target should decline."""
+        return self.expected == ()
+
+    @property
+    def expected_keys(self) -> tuple[str, ...]:
+        """What is expected of the question, as sources are compared."""
+        expected = self.expected or ()
+        return tuple(map(title_key, expected)) if self.by_title else expected
+
+    @property
+    def source_keys(self) -> list[str]:
+        """The key that each source is compared by; one that lacks it has a key of its own."""
+        return [self._key(source, place) for place, source in enumerate(self.sources or ())]
+
+    def _key(self, source: StoredSource, place: int) -> str:
+        name = self._compared_name(source)
+        return (title_key(name) if name and self.by_title else name) or f"{NAMELESS}{place}"
+
+    def _compared_name(self, source: StoredSource) -> str | None:
+        return source.title if self.by_title else source.chunk_id
+
+    def name_of(self, source: StoredSource) -> str:
+        """A source's name for people."""
+        return self._compared_name(source) or source.title or "?"
+
+    def without_texts(self) -> StoredRow:
+        """The row without the texts of its sources, which are most of it."""
+        sources = self.sources
+        return self if sources is None else replace(self, sources=tuple(replace(each, text=None) for each in sources))
+
+
+def stored_row(row: Row, k: int) -> StoredRow:
+    """The row as its table will hold it, where the first k sources are scored."""
+    return StoredRow.of(flatten(row, k))
+
+
+_SCORES = frozenset(score.name for score in SCORES)
+_LISTS = frozenset({"expected", "sources", "tool_calls", "hard_fails", "verdicts"})
+_PLAIN = tuple(column.name for column in COLUMNS if column.name not in _SCORES | _LISTS)
+_FIELDS = {
+    StoredSource: tuple(column.name for column in SOURCE_COLUMNS),
+    StoredVerdict: tuple(column.name for column in VERDICT_COLUMNS),
+}
+
+
+def _values(kind: type[StoredSource | StoredVerdict], item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are there; those of a newer version are left alone."""
+    return {name: item[name] for name in _FIELDS[kind] if name in item}
+
+
+def _object(item: StoredSource | StoredVerdict) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in _FIELDS[type(item)]}
+
+
+def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
