@@ -13,7 +13,7 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_judges
-from evaltrack.judges import chosen
+from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, Question, Response, Row, Signature
 from evaltrack.report.judge.repeatability import replay_json
@@ -122,7 +122,7 @@ def _judges(settings: EvaluationConfig, signature: Signature, cache: VerdictCach
     """The judges of the run, with the prompts they had."""
     if _recorded(settings.judge, signature):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
-    names = chosen(settings.judge)
+    names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
     judges = open_judges(names, settings, cache)

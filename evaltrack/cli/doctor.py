@@ -34,10 +34,10 @@ def _auto_judge() -> str:
     """Who `--judge auto` is, and where it is asked; never the key."""
     import os
 
-    from evaltrack.judges import chosen
+    from evaltrack.judges import judge_names
     from evaltrack.privacy.addresses import shown_url
 
-    names = chosen(["auto"])
+    names = judge_names(["auto"])
     if not names:
         return "nobody (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
     return f"{names[0]} at {shown_url(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"

@@ -22,7 +22,7 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.judges import chosen, open_judge
+from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import secrets_of
@@ -217,7 +217,7 @@ def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     beside = Path(place).with_suffix(".verdicts.jsonl")
     if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
         return [f"recorded:{beside}"]
-    return chosen(settings.judge)
+    return judge_names(settings.judge)
 
 
 def _check_names(judges: Sequence[Judge]) -> None:

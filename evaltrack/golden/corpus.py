@@ -52,8 +52,8 @@ def read_corpus(folder: Path) -> list[Chunk]:
 
 def domain_folders(folder: Path, domains: Iterable[str] = ()) -> dict[str, Path]:
     """The folders in `folder` by their names, which are domains; none where one of `domains` has no folder."""
-    found = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
-    return found if found.keys() >= set(domains) else {}
+    folders = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir()} if folder.is_dir() else {}
+    return folders if folders.keys() >= set(domains) else {}
 
 
 def _page(path: Path, page_id: str) -> Iterator[Chunk]:

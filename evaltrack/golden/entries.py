@@ -50,10 +50,10 @@ def array_entries(path: Path) -> Iterator[Entry]:
 
 def _broken_line(raw: bytes, message: str) -> int:
     """The line on which an array stops being JSON, from what `_parse` said of it."""
-    if found := re.search(r" at line (\d+) column", message):
-        return int(found[1])
-    found = re.search(r"UTF-8 at byte (\d+)", message)
-    at = int(found[1]) if found else raw.find(b"\0")
+    if match := re.search(r" at line (\d+) column", message):
+        return int(match[1])
+    match = re.search(r"UTF-8 at byte (\d+)", message)
+    at = int(match[1]) if match else raw.find(b"\0")
     return 1 + raw.count(b"\n", 0, max(at, 0))
 
 
@@ -61,13 +61,13 @@ def _element_lines(text: str) -> Iterator[int]:
     """The line on which each element of the (valid) outermost array starts."""
     import json
 
-    decoder, at, line, seen = json.JSONDecoder(), text.index("[") + 1, 1, 0
+    decoder, at, line, position = json.JSONDecoder(), text.index("[") + 1, 1, 0
     while True:
         while text[at] in " \t\r\n,":
             at += 1
         if text[at] == "]":
             return
-        line, seen = line + text.count("\n", seen, at), at
+        line, position = line + text.count("\n", position, at), at
         yield line
         _, at = decoder.raw_decode(text, at)
 

@@ -128,8 +128,8 @@ def _questions(
     The hashes of all ids that can be read, of bad lines too, are appended to `id_hashes`.
     """
     for line, value in _objects(path, problems):
-        if id_hashes is not None and (known := _id(value)) is not None:
-            id_hashes.append(hash(known))
+        if id_hashes is not None and (key := _id(value)) is not None:
+            id_hashes.append(hash(key))
         try:
             question = Question.model_validate(value)
         except ValidationError as error:
@@ -177,7 +177,7 @@ def _explain(detail: ErrorDetails) -> str:
     place, kind = detail["loc"], detail["type"]
     name = str(place[0]) if place else ""
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(name, FIELDS, n=1) or [known for known in FIELDS if name and name in known]
+        near = difflib.get_close_matches(name, FIELDS, n=1) or [field for field in FIELDS if name and name in field]
         cure = f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(FIELDS)}"
         return f"unknown field `{name}`; {cure}"
     if kind == "missing":
@@ -201,12 +201,12 @@ def _repeats(hashes: array[int]) -> bool:
 def _duplicate_ids(path: Path) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for line, value in _objects(path, []):
-        if (known := _id(value)) is None:
+        if (key := _id(value)) is None:
             continue
-        if known in first:
-            yield line, f"id `{known}` is already on line {first[known]}; ids must be unique"
+        if key in first:
+            yield line, f"id `{key}` is already on line {first[key]}; ids must be unique"
         else:
-            first[known] = line
+            first[key] = line
 
 
 def _digest_line(question: Question) -> bytes:

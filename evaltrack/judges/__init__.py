@@ -22,7 +22,7 @@ from evaltrack.records import Judge
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
 
-def chosen(names: Sequence[str]) -> list[str]:
+def judge_names(names: Sequence[str]) -> list[str]:
     """The judges that the names stand for: `auto` resolved, `none` left out.
 
     Raises:
@@ -71,5 +71,5 @@ def open_judge(
         from evaltrack.judges.function import FunctionJudge, ProcessJudge
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)
-    known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
-    raise UsageError(f"unknown judge `{name}`; write {known}")
+    choices = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
+    raise UsageError(f"unknown judge `{name}`; write {choices}")

@@ -116,17 +116,17 @@ def judge_messages(question: Question, response: Response) -> list[dict[str, str
 
 
 def _sources(response: Response) -> str:
-    shown: list[str] = []
-    left = SOURCES_LIMIT
+    texts: list[str] = []
+    room = SOURCES_LIMIT
     with_text = [source for source in response.sources or () if source.text]
     for source in with_text:
-        if left <= 0:
-            shown.append(f"({len(with_text) - len(shown)} more)")
+        if room <= 0:
+            texts.append(f"({len(with_text) - len(texts)} more)")
             break
         title = cut(source.title or source.chunk_id or "", TITLE_LIMIT)
-        text = cut(source.text or "", min(SOURCE_LIMIT, left))
-        shown.append(
+        text = cut(source.text or "", min(SOURCE_LIMIT, room))
+        texts.append(
             between("source", inert(f"{title}\n{text}"))
         )  # at once: a tag may begin in the one and end in the other
-        left -= len(title) + len(text)
-    return between("sources", "\n".join(shown) or "(none with text)")
+        room -= len(title) + len(text)
+    return between("sources", "\n".join(texts) or "(none with text)")

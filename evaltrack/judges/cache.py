@@ -151,14 +151,14 @@ def clear_cache(folder: Path) -> CacheSize:
     Raises:
         UsageError: it belongs to another user, or another process has it open.
     """
-    held = measure_cache(folder)
+    size = measure_cache(folder)
     try:
-        _check_removable(held)
-        for each in sqlite_files(held.path):
+        _check_removable(size)
+        for each in sqlite_files(size.path):
             each.unlink(missing_ok=True)
     except OSError as error:
-        raise UsageError(f"{held.path}: cannot be removed: {error.strerror}") from None
-    return held
+        raise UsageError(f"{size.path}: cannot be removed: {error.strerror}") from None
+    return size
 
 
 def _count(path: Path) -> int:
@@ -168,21 +168,21 @@ def _count(path: Path) -> int:
         return int(database.execute("select count(*) from verdicts").fetchone()[0])
 
 
-def _check_removable(held: CacheSize) -> None:
+def _check_removable(size: CacheSize) -> None:
     """Raise where a file belongs to another user, or is in use: SQLite would go on in what has no name any more."""
-    for each in sqlite_files(held.path):
+    for each in sqlite_files(size.path):
         with suppress(FileNotFoundError):
             if not is_own(each.lstat()):
                 raise UsageError(f"{each}: belongs to another user, and is left alone")
-    if held.problem or not held.path.exists():
+    if size.problem or not size.path.exists():
         return
     try:
-        with closing(sqlite3.connect(held.path, timeout=0, isolation_level=None)) as database:
+        with closing(sqlite3.connect(size.path, timeout=0, isolation_level=None)) as database:
             database.execute("pragma locking_mode=exclusive")
             database.execute("begin exclusive")
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            raise UsageError(f"{held.path}: another process is using it; wait for it to end") from None
+            raise UsageError(f"{size.path}: another process is using it; wait for it to end") from None
 
 
 def _check_kind(database: sqlite3.Connection) -> None:

@@ -127,33 +127,33 @@ def inert(text: str) -> str:
     if "&" not in read and not _CONTROL.search(read):
         return text
     read, places = _as_read(text)
-    breaks = sorted({places[found.start()] + 1 for found in _CONTROL.finditer(read)})
+    breaks = sorted({places[match.start()] + 1 for match in _CONTROL.finditer(read)})
     return BREAK.join(text[start:end] for start, end in zip([0, *breaks], [*breaks, len(text)], strict=True))
 
 
 def _as_read(text: str) -> tuple[str, Sequence[int]]:
     """The text as it may be read, and for each character of that the place in the text where it comes from."""
     plain, places = _folded(text, range(len(text)), _FORMS)
-    pieces, kept, end = list[str](), list[int](), 0
-    for found in _ENTITY.finditer(plain):
-        resolved = _resolved(found[0])
-        pieces += [plain[end : found.start()], resolved]
-        kept += [*places[end : found.start()], *[places[found.start()]] * len(resolved)]
-        end = found.end()
-    return _folded("".join([*pieces, plain[end:]]), [*kept, *places[end:]], _FOLDS)
+    pieces, positions, end = list[str](), list[int](), 0
+    for match in _ENTITY.finditer(plain):
+        resolved = _resolved(match[0])
+        pieces += [plain[end : match.start()], resolved]
+        positions += [*places[end : match.start()], *[places[match.start()]] * len(resolved)]
+        end = match.end()
+    return _folded("".join([*pieces, plain[end:]]), [*positions, *places[end:]], _FOLDS)
 
 
 def _folded(text: str, places: Sequence[int], folds: _Folds) -> tuple[str, list[int]]:
     """The text as its characters read, of space one at a time, as the patterns try each space several times."""
-    pieces, kept = list[str](), list[int]()
+    pieces, positions = list[str](), list[int]()
     for char, place in zip(text, places, strict=True):
         piece = folds[ord(char)]
         if piece.isspace() and pieces and pieces[-1].isspace():
             continue
         if piece:
             pieces.append(piece)
-            kept += [place] * len(piece)
-    return "".join(pieces), kept
+            positions += [place] * len(piece)
+    return "".join(pieces), positions
 
 
 def _resolved(entity: str) -> str:

@@ -104,12 +104,12 @@ class LlmJudge(ABC):
         """
         messages = self.messages(question, response)
         if self._cache is None:
-            return await self._paid(messages, question, response)
+            return await self._ask_model(messages, question, response)
         key = self._key(messages)
         async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
-            if (known := self._cache.get(key)) is not None:
-                return known.model_copy(update={"cached": True, "judge": self.name})
-            verdict = await self._paid(messages, question, response)
+            if (cached := self._cache.get(key)) is not None:
+                return cached.model_copy(update={"cached": True, "judge": self.name})
+            verdict = await self._ask_model(messages, question, response)
             await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
             return verdict
 
@@ -117,7 +117,7 @@ class LlmJudge(ABC):
         """Close the connections."""
         await self._llm.aclose()
 
-    async def _paid(self, messages: Messages, question: Question, response: Response) -> Verdict:
+    async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
         schema, messages = self.schema(question), with_suffix(messages)
         first = await self._llm.ask(messages, schema)
         try:
@@ -125,19 +125,19 @@ class LlmJudge(ABC):
         except ValueError as error:
             refused = error
         wrong = str(refused)
-        asked = (
+        request = (
             f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
         )
-        said = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
+        reply = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
         text, usage = first.text, first.usage
         try:
-            second = await self._llm.ask([*messages, said, {"role": "user", "content": asked}], schema)
+            second = await self._llm.ask([*messages, reply, {"role": "user", "content": request}], schema)
             text, usage = second.text, together(usage, second.usage)
             return self._verdict(_noted(self.read(text, question, response), refused), usage)
         except (ValueError, AnswerError) as error:
-            tried = f"{wrong}; after one repair attempt: {error}"
+            problem = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))
-            raise UnreadableVerdictError(f"{tried}; it wrote: {text[:RAW_SHOWN]!r}", usage) from None
+            raise UnreadableVerdictError(f"{problem}; it wrote: {text[:RAW_SHOWN]!r}", usage) from None
 
     def _verdict(self, fields: dict[str, Any], usage: Usage | None) -> Verdict:
         return Verdict(judge=self.name, usage=usage, **fields)
@@ -178,8 +178,8 @@ def refuse_copy(reasoning: str, name: str) -> None:
     Raises:
         ValueError: it is; the numbers beside it are no judgement.
     """
-    written, example = _letters(reasoning), _example(name)
-    if example in written or (len(written) >= COPY_LETTERS and written in example):
+    letters, example = _letters(reasoning), _example(name)
+    if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
         raise ValueError("reasoning: is copied from the prompt; write what you found in this one")
 
 
@@ -211,10 +211,10 @@ def read_reply(text: str, form: type[Reply]) -> Reply:
     Raises:
         ValueError: no object or several, a field missing, off its scale or there twice; the message says which.
     """
-    found = object_in(text)
+    json_text = object_in(text)
     try:
-        reply = form.model_validate_json(found, strict=True)  # in nested records too
+        reply = form.model_validate_json(json_text, strict=True)  # in nested records too
     except ValidationError as error:
         raise ValueError(findings(error)) from None
-    no_repeats(found)
+    no_repeats(json_text)
     return reply

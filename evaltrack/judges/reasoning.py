@@ -179,12 +179,12 @@ def _one_of(*words: str) -> dict[str, Any]:
 
 def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     """What the reply says that its own quotes, or the response, do not bear out."""
-    for name, quotes, claimed in (
+    for name, quotes, count in (
         ("hypotheses", reply.hypotheses, reply.num_hypotheses),
         ("shifts", reply.shifts, reply.num_shifts),
     ):
-        if claimed != len(quotes):
-            yield f"num_{name} is {claimed}, but {len(quotes)} are quoted"
+        if count != len(quotes):
+            yield f"num_{name} is {count}, but {len(quotes)} are quoted"
         if len(set(map(_words, quotes))) < len(quotes):
             yield f"{name}: the same words are quoted twice"
     if bool(reply.crux_quotes) != (reply.crux_treatment != "none"):
@@ -193,9 +193,9 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     if len(set(codes)) < len(codes):
         yield "hard_fails: a code stands twice; put its quotes together"
     yield from _unconfirmed(reply)
-    held = _plain(inert(answer))  # as it was shown
+    shown_answer = _plain(inert(answer))  # as it was shown
     for quote in _quotes(reply):
-        if not _occurs(quote, held):
+        if not _occurs(quote, shown_answer):
             yield f"`{quote[:80]}` does not stand in the response; quote letter for letter"
 
 
@@ -204,10 +204,10 @@ def _quotes(reply: ReasoningReply) -> Iterable[str]:
     return [quote for quotes in [*lists, *(fail.quotes for fail in reply.hard_fails)] for quote in quotes]
 
 
-def _occurs(quote: str, held: str) -> bool:
+def _occurs(quote: str, text: str) -> bool:
     """Whether the words stand in the text, as whole ones; markup, space and forms of quotation marks do not count."""
     words = _words(quote)
-    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", held) is not None
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
 
 
 def _words(quote: str) -> str:

@@ -22,10 +22,10 @@ def object_in(text: str) -> str:
     """
     start = 0
     while (thought := text.find("<think>", start)) >= 0 and "{" not in text[start:thought]:
-        ended = text.find("</think>", thought)
-        if ended < 0:
+        end = text.find("</think>", thought)
+        if end < 0:
             raise ValueError("there is no JSON object, only a thought that does not end")
-        start = ended + len("</think>")
+        start = end + len("</think>")
     start, end = text.find("{", start), text.rfind("}")
     if start < 0 or end < start:
         raise ValueError("there is no JSON object")
@@ -42,17 +42,17 @@ def no_repeats(text: str | bytes) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
-    seen = set[str]()
+    keys = set[str]()
     for name, _ in pairs:
-        if name in seen:
+        if name in keys:
             raise ValueError(f"{name}: stands there twice")
-        seen.add(name)
+        keys.add(name)
 
 
 def findings(error: ValidationError) -> str:
     """What is wrong, each as ``place: what``, without the library's address and without the values."""
-    found = [f"{'.'.join(map(str, e['loc'])) or 'JSON'}: {e['msg']}" for e in error.errors(include_url=False)]
-    return "; ".join(found[:SHOWN])
+    problems = [f"{'.'.join(map(str, e['loc'])) or 'JSON'}: {e['msg']}" for e in error.errors(include_url=False)]
+    return "; ".join(problems[:SHOWN])
 
 
 def read_verdict(fields: Mapping[Any, Any]) -> Verdict:

@@ -61,12 +61,12 @@ class Asking:
     def gave_up(self) -> AnswerError:
         """Why it is not asked once more."""
         failed, put_off = f"failed {self.failures} times", f"put it off {self.times_put_off} times"
-        found = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
-        return AnswerError(f"the server {' and '.join(found)}; last: {self.last}")
+        counts = [what for what, count in ((failed, self.failures), (put_off, self.times_put_off)) if count]
+        return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
 
     def waits_for(self, throttle: Throttle) -> str:
         """What it waits for now, in words; a pause that another question was told counts for this one too."""
         if self.sent_at is not None:
             before = f"; before that: {self.last}" if self.last else ""
             return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"
-        return throttle.held or self.last or f"one of the {int(throttle.limit)} calls in flight to end"
+        return throttle.pause_reason or self.last or f"one of the {int(throttle.limit)} calls in flight to end"

@@ -26,7 +26,7 @@ from evaltrack.llm.refusals import (
     is_about_the_content,
     is_quota,
     raise_if_final,
-    said,
+    refusal_words,
     words,
 )
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
@@ -68,8 +68,8 @@ class LLM:
     ) -> None:
         self.model = model
         self._refused: list[str] = []
-        asked = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
-        self._asked = {name: value for name, value in asked.items() if value is not None}
+        sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
+        self._asked = {name: value for name, value in sampling.items() if value is not None}
         self._parameters = dict(self._asked)
         self._forms = Forms()
         self._answered = False
@@ -105,15 +105,15 @@ class LLM:
         from openai import APIConnectionError, APIStatusError
 
         while asking.may_go_on:
-            turn, sent, asking.sent_at = self._throttle.turn(), dict[str, Any](), None
+            turn, request, asking.sent_at = self._throttle.turn(), dict[str, Any](), None
             try:
                 async with turn:
-                    sent, asking.sent_at = dict(self._parameters), turn.since
+                    request, asking.sent_at = dict(self._parameters), turn.since
                     asking.form = self._forms.of(asking.form)  # others may have learnt meanwhile what it takes
-                    body = await self._call(asking, sent, self._call_seconds)
+                    body = await self._call(asking, request, self._call_seconds)
             except APIStatusError as error:
                 asking.sent_at = None
-                if not self._adapt(asking, error, sent):
+                if not self._adapt(asking, error, request):
                     await self._after(asking, error, turn)
             except (APIConnectionError, TimeoutError) as error:
                 asking.sent_at = None
@@ -130,7 +130,7 @@ class LLM:
         """The answer; one in a weaker form than others use is held against the stricter form, which is tried again."""
         from openai import APIConnectionError, APIStatusError
 
-        if asking.schema is None or not self._forms.doubted(asking.form) or self._throttle.held is not None:
+        if asking.schema is None or not self._forms.doubted(asking.form) or self._throttle.pause_reason is not None:
             return answer
         with self._forms.in_doubt() as form:
             try:
@@ -178,17 +178,17 @@ class LLM:
         except APIStatusError as error:
             wait = asked_to_wait(error) if error.status_code in PUT_OFF or error.status_code >= 500 else None
             if wait and wait <= LONGEST_WAIT:  # a longer one ends the run
-                self._throttle.hold(wait, said(error))
+                self._throttle.hold(wait, refusal_words(error))
             raise
 
     async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
         """One call; the body as it came."""
         import httpx2
 
-        sent = {"model": self.model, "messages": asking.messages, **parameters}
+        request = {"model": self.model, "messages": asking.messages, **parameters}
         if (form := response_format(asking.schema, asking.form)) is not None:
-            sent["response_format"] = form
-        response: httpx2.Response = await self._open().post("/chat/completions", body=sent, cast_to=httpx2.Response)
+            request["response_format"] = form
+        response: httpx2.Response = await self._open().post("/chat/completions", body=request, cast_to=httpx2.Response)
         return response.content
 
     def _open(self) -> AsyncOpenAI:
@@ -204,18 +204,18 @@ class LLM:
             )
         return self._client
 
-    def _adapt(self, asking: Asking, error: APIStatusError, sent: Mapping[str, Any]) -> bool:
+    def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:
         """Whether something that the server refused is left out from now on, so that asking again may help at once."""
         if error.status_code not in {404, *ILL_FORMED} or is_quota(error):
             return False
         why = words(error)
-        for name in sent:
+        for name in request:
             if error.param == name or re.search(rf"\b{name}\b", why):
                 if self._parameters.pop(name, None) is not None:  # else another call was told so before
                     self._refused.append(name)
                 return True
         if re.search("response_format|json_schema|json_object", why):
-            self._forms.refused(asking.form)
+            self._forms.note_refusal(asking.form)
             return self._weaken(asking)
         if error.status_code == 404 or asking.schema is None or self._forms.works:
             return False
@@ -235,13 +235,13 @@ class LLM:
         if not is_about_the_content(error):
             raise_if_final(error, self.model, asked_to_wait(error), answered=self._answered)
         if status not in PUT_OFF and status < 500:
-            raise AnswerError(said(error)) from None
+            raise AnswerError(refusal_words(error)) from None
         if status >= 500:
             self._forms.failed(asking.form)
-            await self._failed(asking, said(error), answered=True)
+            await self._failed(asking, refusal_words(error), answered=True)
             return
         self._throttle.pushed_back(turn.since)
-        asking.put_off(said(error))
+        asking.put_off(refusal_words(error))
         await asyncio.sleep(delay(asking.times_put_off - 1))  # also where the server asks for less
 
     async def _failed(self, asking: Asking, why: str, *, answered: bool = False) -> None:

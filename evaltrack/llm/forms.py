@@ -65,7 +65,7 @@ class Forms:
         if comb(weaker, self._weaker_worked) < CHANCE * comb(weaker + self._failed, self._weaker_worked):
             self._begin(self.form + 1)
 
-    def refused(self, form: int) -> None:
+    def note_refusal(self, form: int) -> None:
         """The server named the form in a refusal: nobody uses it any more."""
         if form == self.form < len(FORMATS) - 1:
             self._begin(self.form + 1)
@@ -97,6 +97,6 @@ def response_format(schema: Schema | None, form: int) -> dict[str, Any] | None:
     if schema is None or form == len(FORMATS) - 1:
         return None
     if form == 0:
-        named = {"name": schema.name, "schema": schema.schema, "strict": True}
-        return {"type": "json_schema", "json_schema": named}
+        json_schema = {"name": schema.name, "schema": schema.schema, "strict": True}
+        return {"type": "json_schema", "json_schema": json_schema}
     return {"type": "json_object", "schema": schema.schema} if form == 1 else {"type": "json_object"}

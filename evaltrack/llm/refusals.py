@@ -54,11 +54,11 @@ def asked_to_wait(error: APIStatusError) -> float | None:
     return retry_after(error.response.headers)
 
 
-def said(error: APIStatusError) -> str:
+def refusal_words(error: APIStatusError) -> str:
     """What the server answered, in one line: status, what it asks for, and its words."""
     wait = asked_to_wait(error)
-    told = f" (told to wait {wait:,.3g} s)" if wait else ""
-    return f"status {error.status_code}{told}: {words(error)}"
+    advice = f" (told to wait {wait:,.3g} s)" if wait else ""
+    return f"status {error.status_code}{advice}: {words(error)}"
 
 
 def is_quota(error: APIStatusError) -> bool:

@@ -97,13 +97,13 @@ def _usage(value: Any) -> Usage | None:
     return Usage.model_validate(counts | parts)
 
 
-def _part(used: Mapping[str, Any], of: str, name: str) -> int | None:
-    details = used.get(f"{of}_tokens_details")
+def _part(usage: Mapping[str, Any], of: str, name: str) -> int | None:
+    details = usage.get(f"{of}_tokens_details")
     return _count(details, name) if isinstance(details, dict) else None
 
 
-def _reasoning(used: Mapping[str, Any]) -> int | None:
-    return _part(used, "completion", "reasoning_tokens")
+def _reasoning(usage: Mapping[str, Any]) -> int | None:
+    return _part(usage, "completion", "reasoning_tokens")
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int | None:
@@ -113,6 +113,6 @@ def _count(counts: Mapping[str, Any], name: str) -> int | None:
 
 def _thought(value: dict[str, Any]) -> str:
     """How many tokens a reasoning model spent before it wrote anything, where that explains what is missing."""
-    used = value.get("usage")
-    spent = _reasoning(used) if isinstance(used, dict) else None
+    usage = value.get("usage")
+    spent = _reasoning(usage) if isinstance(usage, dict) else None
     return f"; {spent:,} tokens went into reasoning" if spent else ""

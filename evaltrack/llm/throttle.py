@@ -74,7 +74,7 @@ class Throttle:
             self._held_until, self._why_held = until, why
 
     @property
-    def held(self) -> str | None:
+    def pause_reason(self) -> str | None:
         """Why nobody may call now; None where calls may go."""
         return self._why_held if time.monotonic() < self._held_until else None
 

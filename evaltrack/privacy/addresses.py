@@ -29,7 +29,7 @@ def shown_url(url: str) -> str:
 
 def shown_text(text: str) -> str:
     """A text with every URL in it as `shown_url` gives it."""
-    return _URL.sub(lambda found: shown_url(found[0]), text) if "://" in text else text
+    return _URL.sub(lambda match: shown_url(match[0]), text) if "://" in text else text
 
 
 def _without_values(query: str) -> str:

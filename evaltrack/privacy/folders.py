@@ -15,8 +15,8 @@ def state_folder() -> Path:
     """`EVALTRACK_STATE_DIR`, or `evaltrack` in the user's state folder (`XDG_STATE_HOME`, else `~/.local/state`)."""
     from platformdirs import user_state_path
 
-    if named := os.environ.get(STATE_VARIABLE):
-        return Path(named)
+    if folder := os.environ.get(STATE_VARIABLE):
+        return Path(folder)
     try:
         return user_state_path("evaltrack", appauthor=False)
     except RuntimeError:
@@ -27,8 +27,8 @@ def cache_folder() -> Path:
     """`EVALTRACK_CACHE_DIR`, or `evaltrack` in the user's cache folder (`XDG_CACHE_HOME`, else `~/.cache`)."""
     from platformdirs import user_cache_path
 
-    if named := os.environ.get(CACHE_VARIABLE):
-        return Path(named)
+    if folder := os.environ.get(CACHE_VARIABLE):
+        return Path(folder)
     try:
         return user_cache_path("evaltrack", appauthor=False)
     except RuntimeError:

@@ -56,12 +56,12 @@ class Rule:
 
     def spans(self, text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
         """Where secrets of this form stand in a part of the text."""
-        for found in self.pattern.finditer(text, start, len(text) if end is None else end):
+        for match in self.pattern.finditer(text, start, len(text) if end is None else end):
             group = self.group
             if group is None:
-                group = next((number for number, held in enumerate(found.groups(), 1) if held), 0)
-            span = found.span(group)
-            if self._is_secret(text, found.start(), *span):
+                group = next((number for number, text_of_group in enumerate(match.groups(), 1) if text_of_group), 0)
+            span = match.span(group)
+            if self._is_secret(text, match.start(), *span):
                 yield span
 
     def _is_secret(self, text: str, name: int, start: int, end: int) -> bool:
@@ -116,34 +116,34 @@ def rules() -> Rules:
     folder = files("evaltrack.privacy").joinpath("rules")
     foreign = json.loads(folder.joinpath("gitleaks.json").read_text("utf-8"))
     own = tomllib.loads(folder.joinpath("own.toml").read_text("utf-8"))
-    made = [Rule(**{**each, "keywords": tuple(each["keywords"])}) for each in foreign["rules"] + own["rule"]]
-    words, named, texts = (tuple(r for r in made if r.scope == scope) for scope in ("word", "named", "text"))
+    all_rules = [Rule(**{**each, "keywords": tuple(each["keywords"])}) for each in foreign["rules"] + own["rule"]]
+    words, by_name, texts = (tuple(r for r in all_rules if r.scope == scope) for scope in ("word", "named", "text"))
     placeholders = tuple(re.compile(pattern, re.ASCII) for pattern in foreign["placeholders"])
-    return Rules(words, named, texts, placeholders, re.compile(_alternatives(foreign["stopwords"])))
+    return Rules(words, by_name, texts, placeholders, re.compile(_alternatives(foreign["stopwords"])))
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
     """Where the text holds secrets: start and end of each, in order, without overlaps."""
-    found = list(_in_text(text))
+    spans = list(_in_text(text))
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if words and rules().any_keyword.search("\n".join(words).lower()):
-        found += _in_words(text, words)
+        spans += _in_words(text, words)
     with_digit = [word for word in words if _DIGIT.search(word)]
     if with_digit:
-        found += _in_long_words(text, with_digit)
-        found += _named(text, with_digit)
-    return merged(found)
+        spans += _in_long_words(text, with_digit)
+        spans += _spans_after_names(text, with_digit)
+    return merge_spans(spans)
 
 
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The spans in order, those that touch or overlap as one."""
-    made: list[tuple[int, int]] = []
+    spans_so_far: list[tuple[int, int]] = []
     for start, end in sorted(spans):
-        if made and start <= made[-1][1]:
-            made[-1] = (made[-1][0], max(end, made[-1][1]))
+        if spans_so_far and start <= spans_so_far[-1][1]:
+            spans_so_far[-1] = (spans_so_far[-1][0], max(end, spans_so_far[-1][1]))
         else:
-            made.append((start, end))
-    return made
+            spans_so_far.append((start, end))
+    return spans_so_far
 
 
 def entropy(text: str) -> float:
@@ -158,7 +158,7 @@ def _in_text(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
-    for start, word in _placed(text, words):
+    for start, word in _word_positions(text, words):
         lowered = word.lower()
         if rules().any_keyword.search(lowered):
             for rule in rules().wanted("word", lowered):
@@ -166,15 +166,17 @@ def _in_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _in_long_words(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
-    for start, word in _placed(text, words):
+    for start, word in _word_positions(text, words):
         if len(word) >= LONG:
             for rule in rules().without_keyword:
                 yield from rule.spans(text, start, start + len(word))
 
 
-def _named(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+def _spans_after_names(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
     """What is named a secret, before one of the words or in it."""
-    around = merged((max(0, start - NAME_REACH), start + len(word)) for start, word in _placed(text, words))
+    around = merge_spans(
+        (max(0, start - NAME_REACH), start + len(word)) for start, word in _word_positions(text, words)
+    )
     for start, end in around:
         lowered = text[start:end].lower()
         if any(word in lowered for word in NAMES):
@@ -182,7 +184,7 @@ def _named(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
                 yield from rule.spans(text, start, end)
 
 
-def _placed(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _word_positions(text: str, words: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Each word with where it starts."""
     place = 0
     for word in words:

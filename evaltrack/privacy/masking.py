@@ -34,8 +34,8 @@ def maskable(value: str) -> bool:
 
 def spellings(secrets: Iterable[str]) -> list[str]:
     """The secrets as they may be written elsewhere, in URLs and in JSON too; the longest first."""
-    written = {way for one in secrets for way in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
-    return sorted(written, key=len, reverse=True)
+    forms = {way for one in secrets for way in (one, quote(one, safe=""), json.dumps(one)[1:-1])}
+    return sorted(forms, key=len, reverse=True)
 
 
 def parts_of_header(value: str) -> set[str]:

@@ -34,13 +34,13 @@ SHORTEST, RANDOM = 6, 3.3
 """Characters of a value whose name is sure, and bits of entropy of each character of one whose name is not."""
 
 
-def check_names(named: Iterable[tuple[str, str]]) -> None:
+def check_names(names: Iterable[tuple[str, str]]) -> None:
     """Refuse a secret in one of the texts, each given with what it is.
 
     Raises:
         UsageError: the message says where the secret stands, and does not repeat it.
     """
-    for what, text in named:
+    for what, text in names:
         if holds_secret(text):
             raise UsageError(f"{what} holds what looks like a key or a password (not shown here); {CURE}")
 
@@ -58,8 +58,8 @@ def _is_secret(value: str, name: str, *, sure: bool) -> bool:
     """Whether a value is one, and not the name of a variable or a file that holds it."""
     if len(value) < SHORTEST or value[0] in "{$/~.@<" or re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
         return False
-    mixed = re.search(r"\d", value) is not None and re.search(r"[A-Za-z]", value) is not None
-    if sure or (name == "token" and mixed):
+    has_both = re.search(r"\d", value) is not None and re.search(r"[A-Za-z]", value) is not None
+    if sure or (name == "token" and has_both):
         return True
-    looks_random = mixed and entropy(value) >= RANDOM and re.fullmatch(r"[\w.~+/=-]{16,}", value)
+    looks_random = has_both and entropy(value) >= RANDOM and re.fullmatch(r"[\w.~+/=-]{16,}", value)
     return bool(maskable(value) and looks_random and "-" not in value[:8])

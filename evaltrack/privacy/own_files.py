@@ -93,11 +93,11 @@ def check_file(path: Path, variable: str) -> None:
     """
     for each in sqlite_files(path):
         with suppress(FileNotFoundError):
-            found = each.lstat()
-            if not stat.S_ISREG(found.st_mode):
+            status = each.lstat()
+            if not stat.S_ISREG(status.st_mode):
                 what = "is no file but a link, folder or device"
                 raise NotPrivateError(f"{each}: {what}; remove it, or set {variable} to another folder")
-            _check(each, found, variable, end=True)
+            _check(each, status, variable, end=True)
             _close(each, 0o600)
 
 
@@ -118,8 +118,8 @@ def private_secret(path: Path, variable: str) -> bytes:
         if _is_posix() and path.lstat().st_mode & 0o077:
             path.unlink()
     check_file(path, variable)
-    if (found := _content(path)) is not None:
-        return found
+    if (secret := _content(path)) is not None:
+        return secret
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(SECRET_BYTES))
@@ -136,10 +136,10 @@ def private_secret(path: Path, variable: str) -> bytes:
 def _content(path: Path) -> bytes | None:
     """The bytes of a secret; None where the file is missing or cut."""
     try:
-        found = path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
-    return found if len(found) == SECRET_BYTES else None
+    return content if len(content) == SECRET_BYTES else None
 
 
 def _way(path: Path) -> Iterator[Path]:
@@ -166,26 +166,26 @@ def _way(path: Path) -> Iterator[Path]:
         rest.extendleft(reversed(target.parts[1:] if target.is_absolute() else target.parts))
 
 
-def _check(path: Path, found: os.stat_result, variable: str, *, end: bool) -> None:
+def _check(path: Path, status: os.stat_result, variable: str, *, end: bool) -> None:
     """Raise where a file, folder or link is not private; an `end` is what is used, others lead to it."""
     if not _is_posix():
         return
     elsewhere = f"set {variable} to another folder"
-    if found.st_uid not in (0, os.geteuid()):
-        raise NotPrivateError(f"{path}: belongs to another user (uid {found.st_uid}), and is not used; {elsewhere}")
-    if stat.S_ISLNK(found.st_mode) or not _others_write(found):
+    if status.st_uid not in (0, os.geteuid()):
+        raise NotPrivateError(f"{path}: belongs to another user (uid {status.st_uid}), and is not used; {elsewhere}")
+    if stat.S_ISLNK(status.st_mode) or not _others_write(status):
         return
-    folder = stat.S_ISDIR(found.st_mode)
-    if folder and not end and found.st_mode & stat.S_ISVTX:
+    folder = stat.S_ISDIR(status.st_mode)
+    if folder and not end and status.st_mode & stat.S_ISVTX:
         return
     mode = ("700" if folder else "600") if end else "go-w"
     cure = f"chmod {mode} {quote(str(path))}"
     raise NotPrivateError(f"{path}: other users may write to it, so it is not used; {cure}, or {elsewhere}")
 
 
-def _others_write(found: os.stat_result) -> bool:
-    by_group = bool(found.st_mode & stat.S_IWGRP) and not _is_own_group(found.st_gid)
-    return by_group or bool(found.st_mode & stat.S_IWOTH)
+def _others_write(status: os.stat_result) -> bool:
+    by_group = bool(status.st_mode & stat.S_IWGRP) and not _is_own_group(status.st_gid)
+    return by_group or bool(status.st_mode & stat.S_IWOTH)
 
 
 def _is_own_group(group_id: int) -> bool:
@@ -203,8 +203,8 @@ def _is_own_group(group_id: int) -> bool:
 def _close(path: Path, mode: int) -> None:
     """Take from others what they may still do with a file or folder of the user's."""
     if _is_posix():
-        found = path.stat()
-        if is_own(found) and found.st_mode & 0o077:
+        status = path.stat()
+        if is_own(status) and status.st_mode & 0o077:
             path.chmod(mode)
 
 
@@ -216,9 +216,9 @@ def _above_home() -> set[Path]:
     return {*home.parents, *home.resolve().parents}
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to the user; where there are no owners, each does."""
-    return not _is_posix() or found.st_uid == os.geteuid()
+    return not _is_posix() or status.st_uid == os.geteuid()
 
 
 def _is_posix() -> bool:

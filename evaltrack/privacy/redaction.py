@@ -46,9 +46,9 @@ class Redactor:
         """The text without what matches."""
         for pattern in self._own:
             text = pattern.sub(MARK, text)
-        return self.known(text)
+        return self._without_known(text)
 
-    def known(self, text: str) -> str:
+    def _without_known(self, text: str) -> str:
         """The text without configured values and keys that are known by their form."""
         for secret in self._secrets:
             if secret in text:
@@ -79,10 +79,10 @@ class Redactor:
     def _source(self, source: Source) -> Source:
         """The source; patterns of one's own leave its id as it is, as runs are compared by it."""
         texts = {name: self._all(getattr(source, name)) for name in ("title", "url", "text")}
-        return _updated(source, chunk_id=source.chunk_id and self.known(source.chunk_id), **texts)
+        return _updated(source, chunk_id=source.chunk_id and self._without_known(source.chunk_id), **texts)
 
     def _call(self, call: ToolCall) -> ToolCall:
-        return _updated(call, name=self.known(call.name), arguments=self._all(call.arguments))
+        return _updated(call, name=self._without_known(call.name), arguments=self._all(call.arguments))
 
     def _all(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -104,6 +104,6 @@ class Redactor:
 
 def _updated(record: T, **fields: Any) -> T:
     """The record with these fields; the same object where all of them are as they were."""
-    changed = {name: value for name, value in fields.items() if value != getattr(record, name)}
-    copied: T = record.model_copy(update=changed) if changed else record  # type: ignore[attr-defined]
+    updates = {name: value for name, value in fields.items() if value != getattr(record, name)}
+    copied: T = record.model_copy(update=updates) if updates else record  # type: ignore[attr-defined]
     return copied

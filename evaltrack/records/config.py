@@ -51,8 +51,8 @@ def setting(
 def traits(field: FieldInfo) -> Traits:
     """What `setting` was told of a field besides what pydantic knows."""
     extra = field.json_schema_extra
-    known = extra.get("traits") if isinstance(extra, dict) else None
-    return known if isinstance(known, Traits) else Traits()
+    own_traits = extra.get("traits") if isinstance(extra, dict) else None
+    return own_traits if isinstance(own_traits, Traits) else Traits()
 
 
 class Config(BaseModel):

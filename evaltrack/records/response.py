@@ -24,7 +24,7 @@ class Source(Record):
     score: float | None = None
 
     @model_validator(mode="after")
-    def _named(self) -> Source:
+    def _check_named(self) -> Source:
         if self.chunk_id is None and self.title is None:
             raise ValueError("a source needs a `chunk_id` or a `title`")
         return self
@@ -62,8 +62,8 @@ class Usage(Record):
         return Usage.model_construct(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
-            cached_tokens=_told(self.cached_tokens, other.cached_tokens),
-            reasoning_tokens=_told(self.reasoning_tokens, other.reasoning_tokens),
+            cached_tokens=_reported_sum(self.cached_tokens, other.cached_tokens),
+            reasoning_tokens=_reported_sum(self.reasoning_tokens, other.reasoning_tokens),
         )
 
 
@@ -72,7 +72,7 @@ def together(one: Usage | None, other: Usage | None) -> Usage | None:
     return one + other if one and other else one or other
 
 
-def _told(one: int | None, other: int | None) -> int | None:
+def _reported_sum(one: int | None, other: int | None) -> int | None:
     """The sum of what was told; None where nothing was."""
     return None if one is None and other is None else (one or 0) + (other or 0)
 

@@ -49,14 +49,14 @@ def _of_table(table: pa.Table) -> pd.DataFrame:
     import pandas as pd
 
     table = table.combine_chunks()
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, paths in PARTS.items():
-        hashes = [made for path in paths if (made := _of_path(table, path)) is not None]
+        hashes = [path_hashes for path in paths if (path_hashes := _of_path(table, path)) is not None]
         if hashes:
-            found[name] = (_mixed(hashes) >> 11).astype(float)  # what a float holds exactly
+            columns[name] = (_combine(hashes) >> 11).astype(float)  # what a float holds exactly
     if "expected" in table.column_names:
-        found[NUM_EXPECTED] = _num_expected(table)
-    return pd.DataFrame(found)
+        columns[NUM_EXPECTED] = _num_expected(table)
+    return pd.DataFrame(columns)
 
 
 def _of_path(table: pa.Table, path: str) -> Any:
@@ -107,13 +107,13 @@ def _of_lists(array: pa.Array, values: Any) -> Any:
     return hashes
 
 
-def _mixed(hashes: list[Any]) -> Any:
+def _combine(hashes: list[Any]) -> Any:
     import numpy as np
 
-    mixed = hashes[0].copy()
+    combined = hashes[0].copy()
     for each in hashes[1:]:
-        mixed = mixed * np.uint64(_FACTOR) + each
-    return mixed
+        combined = combined * np.uint64(_FACTOR) + each
+    return combined
 
 
 def _num_expected(table: pa.Table) -> list[float | None]:

@@ -113,13 +113,13 @@ def _headers(file: BinaryIO, chunk: Chunk) -> Iterator[dict[int, Any]]:
         compact = _Compact(file.read(min(HEADER_BYTES, end - place)))
         try:
             header = compact.struct()
-            packed = header[3]
-            if packed < 0 or header[2] < 0 or (header.get(5) or header.get(8) or {}).get(1, 0) < 0:
+            compressed_size = header[3]
+            if compressed_size < 0 or header[2] < 0 or (header.get(5) or header.get(8) or {}).get(1, 0) < 0:
                 raise DamagedError("a page claims less than nothing")
         except (KeyError, TypeError, IndexError, AttributeError) as error:
             raise DamagedError(f"the header of a page cannot be read ({type(error).__name__})") from None
         yield header
-        place += compact.place + packed
+        place += compact.place + compressed_size
 
 
 class _Compact:
@@ -138,9 +138,9 @@ class _Compact:
             fields[number] = self._value(kind & 15, depth)
         return fields
 
-    def _value(self, kind: int, depth: int, *, listed: bool = False) -> Any:
+    def _value(self, kind: int, depth: int, *, in_list: bool = False) -> Any:
         if kind in (TRUE, FALSE, BYTE):
-            return self._byte() if listed or kind == BYTE else kind == TRUE
+            return self._byte() if in_list or kind == BYTE else kind == TRUE
         if BYTE < kind < DOUBLE:
             return self._zigzag()
         if kind in (DOUBLE, BINARY):
@@ -158,7 +158,7 @@ class _Compact:
         count = head >> 4 if head >> 4 < 15 else self._varint()
         if count > len(self._content) - self.place:
             raise DamagedError("a list is longer than the file")
-        return [self._value(head & 15, depth + 1, listed=True) for _ in range(count)]
+        return [self._value(head & 15, depth + 1, in_list=True) for _ in range(count)]
 
     def _byte(self) -> int:
         self.place += 1

@@ -49,7 +49,7 @@ def count_rows(path: Path) -> int:
     Raises:
         TrackingError: the file is damaged, or larger than an evaluation can be.
     """
-    return sum(group.rows for group in _claimed(path))
+    return sum(group.rows for group in _bounded_groups(path))
 
 
 def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None:
@@ -63,11 +63,11 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
     """
     columns = ["id", "trial"] if by_trial else ["id"]
     with _Table(path) as table:
-        held = sum(group.rows for group in table.groups)
+        in_file = sum(group.rows for group in table.groups)
         try:
             check_columns(table.paths)
-            if num_rows and held != num_rows:
-                raise DamagedError(f"it holds {held:,} rows, and the run says that it asked {num_rows:,} questions")
+            if num_rows and in_file != num_rows:
+                raise DamagedError(f"it holds {in_file:,} rows, and the run says that it asked {num_rows:,} questions")
             check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
         except DamagedError as error:
             raise _damaged(path, str(error)) from None
@@ -94,17 +94,17 @@ def read_table(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = None if ids is None else pa.array(list(ids), pa.string())
+    wanted_ids = None if ids is None else pa.array(list(ids), pa.string())
     missing = dict.fromkeys(schema().names) if columns is None else {}
     with _Table(path) as table:
         for number in range(len(table.groups)):
-            chosen = None
-            if wanted is not None:
-                chosen = pc.is_in(table.group(number, ["id"])["id"], wanted)
-                if not pc.any(chosen).as_py():
+            mask = None
+            if wanted_ids is not None:
+                mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
+                if not pc.any(mask).as_py():
                     continue
             group = table.group(number, columns)
-            group = group if chosen is None else group.filter(chosen)
+            group = group if mask is None else group.filter(mask)
             for start in range(0, group.num_rows, AT_ONCE):
                 for row in group.slice(start, AT_ONCE).to_pylist():
                     yield missing | row
@@ -121,10 +121,10 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
     import pyarrow as pa
 
     with _Table(path) as table:
-        filled = [name for name in columns if name in table.filled or name in always]
+        names = [name for name in columns if name in table.filled or name in always]
         if missing := sorted(set(always) - table.names):
             raise _damaged(path, f"it has no column `{missing[0]}`")
-        groups = [table.group(number, filled) for number in range(len(table.groups))]
+        groups = [table.group(number, names) for number in range(len(table.groups))]
         return pa.concat_tables(groups) if groups else pa.schema(map(schema().field, columns)).empty_table()
 
 
@@ -134,7 +134,7 @@ def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
         yield from (table.group(number, columns) for number in range(len(table.groups)))
 
 
-def _claimed(path: Path) -> tuple[RowGroup, ...]:
+def _bounded_groups(path: Path) -> tuple[RowGroup, ...]:
     """What the footer claims, within bounds."""
     try:
         groups = row_groups(path)
@@ -154,7 +154,7 @@ class _Table:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self.groups = path, _claimed(path)
+        self._path, self.groups = path, _bounded_groups(path)
         self._columns = {chunk.path for group in self.groups for chunk in group.chunks}
         self.filled = {
             chunk.path.partition(".")[0]
@@ -162,7 +162,7 @@ class _Table:
             for chunk in group.chunks
             if chunk.nulls is None or chunk.nulls < chunk.values
         }
-        self._file = self._opened()
+        self._file = self._open()
         try:
             self._check_types()
         except BaseException:
@@ -175,7 +175,7 @@ class _Table:
     def __exit__(self, *exc_info: object) -> None:
         self._file.close()
 
-    def _opened(self) -> pq.ParquetFile:
+    def _open(self) -> pq.ParquetFile:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -209,10 +209,10 @@ class _Table:
         import pyarrow as pa
 
         there = self._file.schema_arrow.names
-        wanted = [name for name in columns or schema().names if name.partition(".")[0] in there]
-        self._check_pages(number, wanted)
+        names = [name for name in columns or schema().names if name.partition(".")[0] in there]
+        self._check_pages(number, names)
         try:
-            table = self._file.read_row_group(number, columns=wanted, use_threads=False)
+            table = self._file.read_row_group(number, columns=names, use_threads=False)
             size = sum(_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise _damaged(self._path, f"{table.num_rows:,} of its rows hold {size:,} bytes")
@@ -232,13 +232,13 @@ class _Table:
         chunks = [chunk for chunk in group.chunks if chunk.path in columns or chunk.path.startswith(inside)]
         try:
             with self._path.open("rb") as file:
-                claimed = [pages(file, chunk) for chunk in chunks]
+                claims = [pages(file, chunk) for chunk in chunks]
         except (OSError, DamagedError) as error:
             raise _damaged(self._path, str(error)) from None
-        for chunk, claim in zip(chunks, claimed, strict=True):
+        for chunk, claim in zip(chunks, claims, strict=True):
             if claim.values != chunk.values or claim.values > GROUP_VALUES:
                 raise _damaged(self._path, f"column `{chunk.path[:80]}` claims {claim.values:,} values")
-        if (size := sum(claim.size for claim in claimed)) > LIMIT:
+        if (size := sum(claim.size for claim in claims)) > LIMIT:
             raise _damaged(self._path, f"{group.rows:,} of its rows claim {size:,} bytes")
 
 

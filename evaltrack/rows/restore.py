@@ -22,8 +22,8 @@ def _of_a_table(what: str) -> Iterator[None]:
     try:
         yield
     except (ValidationError, TypeError, KeyError) as error:
-        told = f"a row of the run holds a {what} that evaltrack did not write ({type(error).__name__})"
-        raise TrackingError(f"{told}; evaluate again") from None
+        problem = f"a row of the run holds a {what} that evaltrack did not write ({type(error).__name__})"
+        raise TrackingError(f"{problem}; evaluate again") from None
 
 
 @_of_a_table("question")

@@ -29,40 +29,40 @@ def check_version(name: str, metadata: dict[bytes, bytes] | None) -> None:
         raise newer(name, int(text))
 
 
-def check_types(found: pa.Schema) -> None:
+def check_types(actual: pa.Schema) -> None:
     """Refuse columns of other types than evaltrack writes; columns that it does not know are left alone.
 
     Raises:
         DamagedError: a column is of another type, stands there twice, or none holds ids.
     """
-    if len(set(found.names)) < len(found.names):
+    if len(set(actual.names)) < len(actual.names):
         raise DamagedError("two of its columns have one name")
-    if "id" not in found.names:
+    if "id" not in actual.names:
         raise DamagedError("it has no column `id`")
-    for field in found:
+    for field in actual:
         if field.name in schema().names:
             _check_type(field.name, field.type, schema().field(field.name).type)
 
 
-def _check_type(path: str, found: pa.DataType, expected: pa.DataType) -> None:
+def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:
     """Texts are read as dictionaries; whether a struct lacks a field is asked elsewhere."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    if pa.types.is_list(expected) and pa.types.is_list(found):
-        _check_type(path, found.value_type, expected.value_type)
-    elif pa.types.is_struct(expected) and pa.types.is_struct(found):
+    if pa.types.is_dictionary(actual):
+        actual = actual.value_type
+    if pa.types.is_list(expected) and pa.types.is_list(actual):
+        _check_type(path, actual.value_type, expected.value_type)
+    elif pa.types.is_struct(expected) and pa.types.is_struct(actual):
         own = {field.name: field.type for field in expected}
-        for field in found:
+        for field in actual:
             if field.name in own:
                 _check_type(f"{path}.{field.name}", field.type, own[field.name])
-    elif found != expected:
+    elif actual != expected:
         hint = "; ids are text, as `5` and `05` differ" if path == "id" else ""
-        raise DamagedError(f"column `{path}` holds {_named(found)}, not {_named(expected)}{hint}")
+        raise DamagedError(f"column `{path}` holds {_type_words(actual)}, not {_type_words(expected)}{hint}")
 
 
-def _named(kind: pa.DataType) -> str:
+def _type_words(kind: pa.DataType) -> str:
     """The type in a word: of a list or an object not what is in it."""
     import pyarrow as pa
 
@@ -83,11 +83,11 @@ def check_columns(paths: Collection[str]) -> None:
         raise DamagedError(f"it has no column `{missing[0]}`{more}")
 
 
-def paths_of(found: pa.Schema) -> Iterator[str]:
+def paths_of(arrow_schema: pa.Schema) -> Iterator[str]:
     """The columns, and the fields of those that hold lists of objects."""
     import pyarrow as pa
 
-    for field in found:
+    for field in arrow_schema:
         yield field.name
         if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
             yield from (f"{field.name}.{each.name}" for each in field.type.value_type)

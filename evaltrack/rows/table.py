@@ -49,9 +49,9 @@ class TableWriter:
         """Take one row; it reaches the file with its batch."""
         self._added += 1
         place = row.position * self._trials + (row.trial or 1) - 1
-        flat = flatten(row, self._k)
-        size = _characters(flat)
-        heapq.heappush(self._waiting, (place, self._added, size, flat))
+        columns = flatten(row, self._k)
+        size = _characters(columns)
+        heapq.heappush(self._waiting, (place, self._added, size, columns))
         self._held += size
         while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
@@ -68,10 +68,10 @@ class TableWriter:
         self._writer.close()
 
     def _release(self) -> None:
-        place, _, size, flat = heapq.heappop(self._waiting)
+        place, _, size, columns = heapq.heappop(self._waiting)
         self._held -= size
         self._next = place + 1
-        self._batch.append(flat)
+        self._batch.append(columns)
         self._characters += size
         if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
             self._flush()
@@ -85,9 +85,9 @@ class TableWriter:
             self._batch, self._characters = [], 0
 
 
-def _characters(flat: dict[str, Any]) -> int:
+def _characters(columns: dict[str, Any]) -> int:
     """Of the texts of a row, roughly."""
-    sources, verdicts = flat["sources"] or (), flat["verdicts"] or ()
-    own = sum(len(value) for value in flat.values() if isinstance(value, str))
+    sources, verdicts = columns["sources"] or (), columns["verdicts"] or ()
+    own = sum(len(value) for value in columns.values() if isinstance(value, str))
     own += sum(SOURCE_SIZE + len(source["text"] or "") + len(source["title"] or "") for source in sources)
     return own + sum(len(verdict["reasoning"]) + len(verdict["observed"] or "") for verdict in verdicts)

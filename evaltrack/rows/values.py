@@ -52,11 +52,11 @@ def check_ids(groups: Callable[[], Iterable[pa.Table]]) -> None:
     if len(unique) == counts.sum():
         return
     alike = unique[counts > 1]
-    found = pa.concat_tables([table.filter(np.isin(row_keys(table), alike)) for table in groups()])
-    rows = Counter(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+    repeated_rows = pa.concat_tables([table.filter(np.isin(row_keys(table), alike)) for table in groups()])
+    rows = Counter(zip(*(repeated_rows[name].to_pylist() for name in repeated_rows.column_names), strict=True))
     doubled = [key[0] for key, times in rows.items() if times > 1]
     if doubled:
-        raise DamagedError(f"several rows have one id: {_named(doubled)}")
+        raise DamagedError(f"several rows have one id: {_id_words(doubled)}")
 
 
 def check_values(table: pa.Table) -> None:
@@ -108,10 +108,10 @@ def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:
         return
     wrong = pc.fill_null(pc.invert(sound), False)
     value = array.filter(wrong)[0].as_py()
-    shown = f"{value:g}" if isinstance(value, int | float) else f"`{value:.40}`"
+    value_text = f"{value:g}" if isinstance(value, int | float) else f"`{value:.40}`"
     in_rows = "id" in table.column_names and len(wrong) == table.num_rows
-    place = f" in row {_named(table['id'].filter(wrong).to_pylist())}" if in_rows else ""
-    raise DamagedError(f"column `{name}` holds {shown}{place}")
+    place = f" in row {_id_words(table['id'].filter(wrong).to_pylist())}" if in_rows else ""
+    raise DamagedError(f"column `{name}` holds {value_text}{place}")
 
 
 def _check_reasons(column: pa.ChunkedArray) -> None:
@@ -125,6 +125,6 @@ def _check_reasons(column: pa.ChunkedArray) -> None:
             raise DamagedError("column `unmeasured` holds a text that is no object in JSON")
 
 
-def _named(ids: Sequence[str]) -> str:
+def _id_words(ids: Sequence[str]) -> str:
     texts = (text if text.isprintable() else repr(text) for text in ids[:SHOWN])
     return ", ".join(f"`{text:.40}`" for text in texts) + (", ..." if len(ids) > SHOWN else "")

@@ -105,20 +105,20 @@ def krippendorff_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nomina
 
     if level not in {"nominal", "ordinal", "interval"}:
         raise ValueError(f"level is {level!r}; it must be 'nominal', 'ordinal' or 'interval'")
-    kept = [unit for row in units if len(unit := [value for value in row if value is not None]) > 1]
-    flat = [value for unit in kept for value in unit]
+    pairable = [unit for row in units if len(unit := [value for value in row if value is not None]) > 1]
+    ratings = [value for unit in pairable for value in unit]
     (values,) = (
-        coefficients.places(coefficients.labels_of(None, flat), flat)
+        coefficients.places(coefficients.labels_of(None, ratings), ratings)
         if level == "nominal"
-        else coefficients.numbers(flat)
+        else coefficients.numbers(ratings)
     )
     if level == "ordinal":
         _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
         values = coefficients.mid_ranks(counts.astype(np.float64))[places]
-    unit_of = np.repeat(np.arange(len(kept)), [len(unit) for unit in kept])
+    unit_of = np.repeat(np.arange(len(pairable)), [len(unit) for unit in pairable])
     coefficient = partial(coefficients.alpha, values, unit_of, level == "nominal")
-    figure = _figure((coefficient, ALL_ONE), np.ones(len(kept), dtype=np.int64), len(units) - len(kept))
-    return figure if kept else replace(figure, reason=NO_UNIT)
+    figure = _figure((coefficient, ALL_ONE), np.ones(len(pairable), dtype=np.int64), len(units) - len(pairable))
+    return figure if pairable else replace(figure, reason=NO_UNIT)
 
 
 def spearman(a: Numbers, b: Numbers) -> Figure:
@@ -155,9 +155,10 @@ def share_within(a: Numbers, b: Numbers, tolerance: float) -> Figure:
 def confusion(a: Sequence[Any], b: Sequence[Any], labels: Labels = None) -> Confusion:
     """How often which label of `a` met which of `b`; `labels` are all there may be, by default those seen, sorted."""
     first, second, missing = _paired(a, b)
-    known = coefficients.labels_of(labels, first, second)
-    met = Counter(zip(first, second, strict=True))
-    return Confusion(known, tuple(tuple(met[row, column] for column in known) for row in known), sum(missing))
+    all_labels = coefficients.labels_of(labels, first, second)
+    cells = Counter(zip(first, second, strict=True))
+    table = tuple(tuple(cells[row, column] for column in all_labels) for row in all_labels)
+    return Confusion(all_labels, table, sum(missing))
 
 
 def numeric_agreement(
@@ -181,12 +182,12 @@ def numeric_agreement(
     u, v, counts = coefficients.cells(x, y)
     near = coefficients.within(tolerance, x, y)
     means = {"mean_absolute_difference": abs(y - x), "share_within": near, "bias": y - x}
-    drawn: dict[str, Drawn] = {
+    resampled: dict[str, Drawn] = {
         "quadratic_kappa": (partial(coefficients.quadratic_kappa, u, v), ALL_ONE),
         "alpha_interval": (partial(coefficients.alpha, *coefficients.as_units(u, v), False), ALL_ONE),
         "spearman": (partial(coefficients.rho, u, v), ONE_SIDE),
     }
-    return Agreement(len(x), *missing, _figures(means, drawn, counts, sum(missing), resamples, seed))
+    return Agreement(len(x), *missing, _figures(means, resampled, counts, sum(missing), resamples, seed))
 
 
 def label_agreement(
@@ -201,12 +202,12 @@ def label_agreement(
     first, second, missing = _paired(a, b)
     x, y = coefficients.places(table.labels, first, second)
     u, v, counts = coefficients.cells(x, y)
-    drawn: dict[str, Drawn] = {
+    resampled: dict[str, Drawn] = {
         "cohen_kappa": (partial(coefficients.nominal_kappa, u, v), ALL_ONE),
         "alpha_nominal": (partial(coefficients.alpha, *coefficients.as_units(u, v), True), ALL_ONE),
     }
     means = {"accuracy": (x == y).astype(float)}
-    return Agreement(len(x), *missing, _figures(means, drawn, counts, sum(missing), resamples, seed), table)
+    return Agreement(len(x), *missing, _figures(means, resampled, counts, sum(missing), resamples, seed), table)
 
 
 def _paired(a: Sequence[Any], b: Sequence[Any]) -> tuple[list[Any], list[Any], tuple[int, int, int]]:
@@ -225,14 +226,14 @@ def _number_pairs(a: Numbers, b: Numbers) -> tuple[Floats, Floats, tuple[int, in
     return x, y, missing
 
 
-def _figure(drawn: Drawn, counts: Integers, left_out: int) -> Figure:
+def _figure(resample: Drawn, counts: Integers, left_out: int) -> Figure:
     """The figure of the pairs as they are; `counts` is how often each of those is there that `drawn` is over."""
     import numpy as np
 
     n = int(counts.sum())
     if not n:
         return Figure(None, 0, left_out, NO_PAIR)
-    coefficient, undefined = drawn
+    coefficient, undefined = resample
     value = float(coefficient(counts[None].astype(np.float64))[0])
     return Figure(None, n, left_out, undefined) if isnan(value) else Figure(value, n, left_out)
 

@@ -10,7 +10,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from evaltrack.stats.pairs import mean_of, merged
+from evaltrack.stats.pairs import mean_of, merge_values
 
 if TYPE_CHECKING:
     from evaltrack.stats.pairs import Floats, Integers
@@ -45,7 +45,7 @@ def bca(
     method: Method = "bca"
     if len(values) > MAX_DISTINCT:
         method = "bca-grouped"
-        values, counts, variances = merged(values, counts, equal_widths(values))
+        values, counts, variances = merge_values(values, counts, equal_widths(values))
     means = _resampled_means(values, counts, variances, resamples, seed)
     below = float((means < mean - rounding).mean() + (means <= mean + rounding).mean()) / 2
     return *_corrected_quantiles(means, below, acceleration, confidence), method
@@ -62,16 +62,16 @@ def studentised(
 
     n, mean = int(counts.sum()), mean_of(values, counts)
     centred = values - mean
-    spread = sqrt(float((counts * centred**2).sum()) / (n - 1))
-    drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)
-    means = (drawn * centred).sum(axis=1) / n
-    variances = ((drawn * centred**2).sum(axis=1) - n * means**2) / (n - 1)
-    varied = variances > (1e-9 * spread) ** 2
+    deviation = sqrt(float((counts * centred**2).sum()) / (n - 1))
+    resampled_counts = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)
+    means = (resampled_counts * centred).sum(axis=1) / n
+    variances = ((resampled_counts * centred**2).sum(axis=1) - n * means**2) / (n - 1)
+    varied = variances > (1e-9 * deviation) ** 2
     if not varied.any():
         return None
     ratios = means[varied] / np.sqrt(variances[varied])
     least, most = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return mean - float(most) * spread, mean - float(least) * spread
+    return mean - float(most) * deviation, mean - float(least) * deviation
 
 
 def equal_widths(values: Floats) -> Integers:
@@ -106,11 +106,12 @@ def _resampled_means(values: Floats, counts: Integers, variances: Floats | None,
     step = max(1, CELLS // len(values))
     for start in range(0, resamples, step):
         part = slice(start, min(start + step, resamples))
-        drawn = generator.multinomial(n, counts / n, size=part.stop - start)
+        resampled_counts = generator.multinomial(n, counts / n, size=part.stop - start)
         # no matrix product: its last bits depend on the processor and its threads
-        means[part] = (drawn * values).sum(axis=1) / n
+        means[part] = (resampled_counts * values).sum(axis=1) / n
         if variances is not None:
-            means[part] += generator.standard_normal(len(drawn)) * np.sqrt((drawn * variances).sum(axis=1)) / n
+            deviations = np.sqrt((resampled_counts * variances).sum(axis=1)) / n
+            means[part] += generator.standard_normal(len(deviations)) * deviations
     return means
 
 

@@ -34,30 +34,30 @@ def numbers(*sides: Sequence[Any]) -> list[Floats]:
     """The sides as arrays, in which numbers that differ only by rounding are equal."""
     import numpy as np
 
-    flat = [value for side in sides for value in side]
-    if strange := [value for value in flat if not (isinstance(value, Real) and isfinite(value))]:
+    ratings = [value for side in sides for value in side]
+    if strange := [value for value in ratings if not (isinstance(value, Real) and isfinite(value))]:
         raise ValueError(f"{strange[0]!r} is no finite number; give numbers, and None where there is no verdict")
-    values, places = np.unique(np.array(flat, dtype=np.float64), return_inverse=True)
+    values, places = np.unique(np.array(ratings, dtype=np.float64), return_inverse=True)
     starts = np.diff(values, prepend=-np.inf) > ROUNDING * np.abs(values).max(initial=0)
-    merged: Floats = values[starts][np.cumsum(starts)[places] - 1]
-    return np.split(merged, np.cumsum([len(side) for side in sides])[:-1])
+    rounded: Floats = values[starts][np.cumsum(starts)[places] - 1]
+    return np.split(rounded, np.cumsum([len(side) for side in sides])[:-1])
 
 
-def labels_of(given: Sequence[Hashable] | None, *sides: Sequence[Any]) -> tuple[Hashable, ...]:
+def labels_of(labels: Sequence[Hashable] | None, *sides: Sequence[Any]) -> tuple[Hashable, ...]:
     """The labels given, or else those on any side, sorted, by their text where they have no order."""
-    seen = dict.fromkeys(label for side in sides for label in side)
-    if any(label != label for label in seen):  # noqa: PLR0124  # only NaN is not itself
+    used_labels = dict.fromkeys(label for side in sides for label in side)
+    if any(label != label for label in used_labels):  # noqa: PLR0124  # only NaN is not itself
         raise ValueError("a label is NaN; give None where there is no verdict")
-    if given is None:
+    if labels is None:
         try:
-            return tuple(sorted(seen))
+            return tuple(sorted(used_labels))
         except TypeError:
-            return tuple(sorted(seen, key=str))
-    if len(set(given)) != len(given):
-        raise ValueError(f"the labels {list(given)} repeat one; give each once")
-    if strange := [label for label in seen if label not in given]:
-        raise ValueError(f"{strange[0]!r} is not among the labels {list(given)}; add it, or correct the verdict")
-    return tuple(given)
+            return tuple(sorted(used_labels, key=str))
+    if len(set(labels)) != len(labels):
+        raise ValueError(f"the labels {list(labels)} repeat one; give each once")
+    if strange := [label for label in used_labels if label not in labels]:
+        raise ValueError(f"{strange[0]!r} is not among the labels {list(labels)}; add it, or correct the verdict")
+    return tuple(labels)
 
 
 def places(labels: Sequence[Any], *sides: Sequence[Any]) -> list[Floats]:
@@ -93,45 +93,45 @@ def as_units(x: Floats, y: Floats) -> tuple[Floats, Integers]:
     return np.stack([x, y], axis=1).ravel(), np.repeat(np.arange(len(x)), 2)
 
 
-def nominal_kappa(x: Floats, y: Floats, drawn: Floats) -> Floats:
+def nominal_kappa(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Cohen's kappa, where every two values that differ disagree alike."""
     import numpy as np
 
     levels = np.union1d(x, y)
-    n = drawn.sum(axis=1)
-    expected = n * n - (_marginals(x, levels, drawn) * _marginals(y, levels, drawn)).sum(axis=1)
-    return _one_minus(n * _dot(drawn, x != y), expected, expected == 0)
+    n = weights.sum(axis=1)
+    expected = n * n - (_marginals(x, levels, weights) * _marginals(y, levels, weights)).sum(axis=1)
+    return _one_minus(n * _dot(weights, x != y), expected, expected == 0)
 
 
-def linear_kappa(x: Floats, y: Floats, drawn: Floats) -> Floats:
+def linear_kappa(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Cohen's kappa, where two values disagree by their distance."""
     import numpy as np
 
     levels = np.union1d(x, y)
-    n = drawn.sum(axis=1)
+    n = weights.sum(axis=1)
     # two values lie on different sides of a gap between levels as often as one is below it and the other not
-    below, under = (_marginals(side, levels, drawn).cumsum(axis=1)[:, :-1] for side in (x, y))
+    below, under = (_marginals(side, levels, weights).cumsum(axis=1)[:, :-1] for side in (x, y))
     apart = below * (n[:, None] - under) + under * (n[:, None] - below)
     expected = _dot(apart, np.diff(levels))
-    return _one_minus(n * _dot(drawn, abs(x - y)), expected, expected == 0)
+    return _one_minus(n * _dot(weights, abs(x - y)), expected, expected == 0)
 
 
-def quadratic_kappa(x: Floats, y: Floats, drawn: Floats) -> Floats:
+def quadratic_kappa(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Cohen's kappa, where two values disagree by their squared distance."""
     import numpy as np
 
     u, v = np.split(_scaled(np.concatenate([x, y])), 2)
-    n = drawn.sum(axis=1)
-    expected = n * _dot(drawn, u * u + v * v) - 2 * _dot(drawn, u) * _dot(drawn, v)
-    undefined = _all_one(np.minimum(x, y), np.maximum(x, y), drawn)
-    return _one_minus(n * _dot(drawn, (u - v) ** 2), expected, undefined)
+    n = weights.sum(axis=1)
+    expected = n * _dot(weights, u * u + v * v) - 2 * _dot(weights, u) * _dot(weights, v)
+    undefined = _all_one(np.minimum(x, y), np.maximum(x, y), weights)
+    return _one_minus(n * _dot(weights, (u - v) ** 2), expected, undefined)
 
 
 KAPPAS = {None: nominal_kappa, "linear": linear_kappa, "quadratic": quadratic_kappa}
 """By how a disagreement is weighed."""
 
 
-def alpha(values: Floats, unit_of: Integers, nominal: bool, drawn: Floats) -> Floats:
+def alpha(values: Floats, unit_of: Integers, nominal: bool, weights: Floats) -> Floats:
     """Krippendorff's alpha of units of two values or more, nominal or by squared distance; `drawn` counts units.
 
     `unit_of` says which unit each value is in, from 0, ascending.
@@ -139,41 +139,41 @@ def alpha(values: Floats, unit_of: Integers, nominal: bool, drawn: Floats) -> Fl
     import numpy as np
 
     sizes = np.bincount(unit_of)
-    n = _dot(drawn, sizes)
+    n = _dot(weights, sizes)
     # inside: over the ordered pairs of a unit's values; expected: over those of all values
     if nominal:
         levels, places = np.unique(values, return_inverse=True)
         alike = np.unique(unit_of * len(levels) + places, return_counts=True)
         inside = sizes**2 - np.bincount(alike[0] // len(levels), alike[1] ** 2)
-        expected = n * n - (_marginals(values, levels, drawn[:, unit_of]) ** 2).sum(axis=1)
+        expected = n * n - (_marginals(values, levels, weights[:, unit_of]) ** 2).sum(axis=1)
         undefined = expected == 0
     else:
         centred = _scaled(values)
         means = np.bincount(unit_of, centred) / sizes
         inside = 2 * sizes * np.bincount(unit_of, (centred - means[unit_of]) ** 2)
         sums, squares = np.bincount(unit_of, centred), np.bincount(unit_of, centred**2)
-        expected = 2 * (n * _dot(drawn, squares) - _dot(drawn, sums) ** 2)
+        expected = 2 * (n * _dot(weights, squares) - _dot(weights, sums) ** 2)
         starts = np.searchsorted(unit_of, np.arange(len(sizes)))
-        undefined = _all_one(np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts), drawn)
-    return _one_minus((n - 1) * _dot(drawn, inside / (sizes - 1)), expected, undefined)
+        undefined = _all_one(np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts), weights)
+    return _one_minus((n - 1) * _dot(weights, inside / (sizes - 1)), expected, undefined)
 
 
-def rho(x: Floats, y: Floats, drawn: Floats) -> Floats:
+def rho(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Spearman's rank correlation, ties with their average rank."""
     import numpy as np
 
-    middle = (drawn.sum(axis=1) + 1) / 2
+    middle = (weights.sum(axis=1) + 1) / 2
 
     def ranks(side: Floats) -> Floats:
         levels, places = np.unique(side, return_inverse=True)
-        deviations: Floats = mid_ranks(_marginals(side, levels, drawn))[:, places] - middle[:, None]
+        deviations: Floats = mid_ranks(_marginals(side, levels, weights))[:, places] - middle[:, None]
         return deviations
 
     of_x, of_y = ranks(x), ranks(y)
-    spread = (drawn * of_x**2).sum(axis=1) * (drawn * of_y**2).sum(axis=1)
-    found = np.full(len(drawn), np.nan)
-    np.divide((drawn * of_x * of_y).sum(axis=1), np.sqrt(spread), out=found, where=spread > 0)
-    return found
+    spread = (weights * of_x**2).sum(axis=1) * (weights * of_y**2).sum(axis=1)
+    coefficients = np.full(len(weights), np.nan)
+    np.divide((weights * of_x * of_y).sum(axis=1), np.sqrt(spread), out=coefficients, where=spread > 0)
+    return coefficients
 
 
 def mid_ranks(counts: Floats) -> Floats:
@@ -193,15 +193,15 @@ def resampled(
     if not coefficients:
         return {}
     generator = np.random.default_rng(seed)
-    found = {name: np.empty(resamples) for name in coefficients}
+    samples = {name: np.empty(resamples) for name in coefficients}
     step = max(1, CELLS // len(counts))
     for start in range(0, resamples, step):
         part = slice(start, min(start + step, resamples))
         n = int(counts.sum())
-        drawn = generator.multinomial(n, counts / n, size=part.stop - start).astype(np.float64)
+        weights = generator.multinomial(n, counts / n, size=part.stop - start).astype(np.float64)
         for name, coefficient in coefficients.items():
-            found[name][part] = coefficient(drawn)
-    return found
+            samples[name][part] = coefficient(weights)
+    return samples
 
 
 def _scaled(values: Floats) -> Floats:
@@ -213,28 +213,28 @@ def _scaled(values: Floats) -> Floats:
     return scaled
 
 
-def _dot(drawn: Floats, values: Floats | Integers | Flags) -> Floats:
-    total: Floats = (drawn * values).sum(axis=1)
+def _dot(weights: Floats, values: Floats | Integers | Flags) -> Floats:
+    total: Floats = (weights * values).sum(axis=1)
     return total
 
 
-def _marginals(values: Floats, levels: Floats, drawn: Floats) -> Floats:
+def _marginals(values: Floats, levels: Floats, weights: Floats) -> Floats:
     """How often each level was drawn, shape (r, levels)."""
     import numpy as np
 
     order = np.argsort(values)
-    running = np.zeros((len(drawn), len(values) + 1))
-    np.cumsum(drawn[:, order], axis=1, out=running[:, 1:])
+    running = np.zeros((len(weights), len(values) + 1))
+    np.cumsum(weights[:, order], axis=1, out=running[:, 1:])
     edges = np.append(np.searchsorted(values[order], levels), len(values))
     return np.diff(running[:, edges], axis=1)
 
 
-def _all_one(lowest: Floats, highest: Floats, drawn: Floats) -> Flags:
+def _all_one(lowest: Floats, highest: Floats, weights: Floats) -> Flags:
     """Where all that was drawn is one value; exact, where a variance would be rounded."""
     import numpy as np
 
-    least = np.where(drawn > 0, lowest, np.inf).min(axis=1)
-    same: Flags = least == np.where(drawn > 0, highest, -np.inf).max(axis=1)
+    least = np.where(weights > 0, lowest, np.inf).min(axis=1)
+    same: Flags = least == np.where(weights > 0, highest, -np.inf).max(axis=1)
     return same
 
 

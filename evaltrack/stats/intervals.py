@@ -123,12 +123,12 @@ def _adjusted(
 ) -> tuple[float, float]:
     """Student's t interval with one more pair in each direction; the fewer changes were seen, the larger these are."""
     largest = max(abs(float(values[0])), abs(float(values[-1])))
-    added = largest * (1 + 2 / changes) if changes else span or 0.0
+    pseudo_change = largest * (1 + 2 / changes) if changes else span or 0.0
     if span is not None:
-        added = max(largest, min(added, span))
+        pseudo_change = max(largest, min(pseudo_change, span))
     n = int(counts.sum()) + 2
     mean = float((counts * values).sum()) / n
-    squares = float((counts * (values - mean) ** 2).sum()) + (added - mean) ** 2 + (added + mean) ** 2
+    squares = float((counts * (values - mean) ** 2).sum()) + (pseudo_change - mean) ** 2 + (pseudo_change + mean) ** 2
     half = _t_quantile(confidence, n - 3) * sqrt(squares / (n - 1) / n)
     return mean - half, mean + half
 

@@ -33,11 +33,11 @@ def distinct(baseline: Scores, candidate: Scores) -> tuple[Floats, Integers, flo
     rounding = ROUNDING * max(float(np.abs(side).max(initial=0)) for side in (before, after))
     values, counts = np.unique(differences, return_counts=True)
     starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > rounding)
-    values, counts, _ = merged(values, counts.astype(np.int64), starts)
+    values, counts, _ = merge_values(values, counts.astype(np.int64), starts)
     return values, counts, rounding
 
 
-def merged(values: Floats, counts: Integers, starts: Integers) -> tuple[Floats, Integers, Floats]:
+def merge_values(values: Floats, counts: Integers, starts: Integers) -> tuple[Floats, Integers, Floats]:
     """Means, counts and variances (divisor: the count) of the groups of ascending values that begin at `starts`."""
     import numpy as np
 

@@ -104,7 +104,7 @@ class Replay:
     @property
     def metrics(self) -> Mapping[str, float]:
         """What the child run's metrics hold."""
-        found = {
+        metrics = {
             "replay.share_within": self.share_within,
             "replay.mean_spread": self.mean_spread,
             "replay.noise": self.noise,
@@ -112,7 +112,7 @@ class Replay:
             "replay.num_changed": float(self.num_changed),
             "replay.num_errors": float(self.failed),
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in metrics.items() if value is not None}
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import comb, erfc, exp, lgamma, log, sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from evaltrack.stats.pairs import distinct, merged
+from evaltrack.stats.pairs import distinct, merge_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,19 +121,19 @@ def sign_flip(baseline: Scores, candidate: Scores, *, seed: int = 0) -> SignFlip
     values, counts, rounding = distinct(baseline, candidate)
     differ = abs(values) > rounding
     values, counts = values[differ], counts[differ]
-    changed = int(counts.sum())
-    if not changed:
+    num_changed = int(counts.sum())
+    if not num_changed:
         return SignFlip(1.0, 0, "exact")
-    seen = abs(float((counts * values).sum())) - 2 * rounding * changed
+    observed = abs(float((counts * values).sum())) - 2 * rounding * num_changed
     sizes, times = _sizes(values, counts, rounding)
     if float(np.log2(times + 1).sum()) <= ENUMERATED_BITS:
-        return SignFlip(_enumerated(sizes, times, seen), changed, "exact")
+        return SignFlip(_enumerated(sizes, times, observed), num_changed, "exact")
     squares = float((times * sizes**2).sum())
-    if (bound := 2 * exp(-(max(seen, 0.0) ** 2) / (2 * squares))) < 1e-6:
-        return SignFlip(bound, changed, "bound")
-    if changed >= MANY_CHANGED and float(sizes[-1]) ** 2 < squares / 100:
-        return SignFlip(erfc(max(seen, 0.0) / sqrt(2 * squares)), changed, "normal")
-    return SignFlip(_sampled(sizes, times, seen, seed), changed, "sampled")
+    if (upper_bound := 2 * exp(-(max(observed, 0.0) ** 2) / (2 * squares))) < 1e-6:
+        return SignFlip(upper_bound, num_changed, "bound")
+    if num_changed >= MANY_CHANGED and float(sizes[-1]) ** 2 < squares / 100:
+        return SignFlip(erfc(max(observed, 0.0) / sqrt(2 * squares)), num_changed, "normal")
+    return SignFlip(_sampled(sizes, times, observed, seed), num_changed, "sampled")
 
 
 def _sizes(values: Floats, counts: Integers, rounding: float) -> tuple[Floats, Integers]:
@@ -142,11 +142,11 @@ def _sizes(values: Floats, counts: Integers, rounding: float) -> tuple[Floats, I
 
     order = np.argsort(abs(values), kind="stable")
     sizes, times = abs(values)[order], counts[order]
-    sizes, times, _ = merged(sizes, times, np.flatnonzero(np.diff(sizes, prepend=-np.inf) > rounding))
+    sizes, times, _ = merge_values(sizes, times, np.flatnonzero(np.diff(sizes, prepend=-np.inf) > rounding))
     return sizes, times
 
 
-def _enumerated(sizes: Floats, times: Integers, seen: float) -> float:
+def _enumerated(sizes: Floats, times: Integers, observed: float) -> float:
     """The share of all signs whose sum is as far from 0 as `seen`."""
     import numpy as np
 
@@ -156,27 +156,27 @@ def _enumerated(sizes: Floats, times: Integers, seen: float) -> float:
         ways = [lgamma(count + 1) - lgamma(k + 1) - lgamma(count - k + 1) - count * log(2) for k in range(count + 1)]
         sums = (sums[:, None] + size * (2 * positive - count)).ravel()
         shares = (shares[:, None] * np.exp(ways)).ravel()
-    return min(1.0, float(shares[abs(sums) >= seen].sum()))
+    return min(1.0, float(shares[abs(sums) >= observed].sum()))
 
 
-def _sampled(sizes: Floats, times: Integers, seen: float, seed: int) -> float:
+def _sampled(sizes: Floats, times: Integers, observed: float, seed: int) -> float:
     """The share of signs drawn whose sum is as far from 0 as `seen`; `seen` itself is one of them."""
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    beyond = _draw(generator, sizes, times, seen, FIRST_DRAWS)
+    beyond = _draw(generator, sizes, times, observed, FIRST_DRAWS)
     if beyond >= SETTLED:
         return (beyond + 1) / (FIRST_DRAWS + 1)
-    beyond += _draw(generator, sizes, times, seen, DRAWS - FIRST_DRAWS)
+    beyond += _draw(generator, sizes, times, observed, DRAWS - FIRST_DRAWS)
     return (beyond + 1) / (DRAWS + 1)
 
 
-def _draw(generator: np.random.Generator, sizes: Floats, times: Integers, seen: float, draws: int) -> int:
+def _draw(generator: np.random.Generator, sizes: Floats, times: Integers, observed: float, draws: int) -> int:
     """How many of the signs drawn give a sum as far from 0 as `seen`."""
     beyond, step = 0, max(1, (1 << 18) // len(sizes))
     for start in range(0, draws, step):
         positive = generator.binomial(times, 0.5, size=(min(step, draws - start), len(sizes)))
-        beyond += int((abs(((2 * positive - times) * sizes).sum(axis=1)) >= seen).sum())
+        beyond += int((abs(((2 * positive - times) * sizes).sum(axis=1)) >= observed).sum())
     return beyond
 
 
@@ -197,13 +197,13 @@ def worse_than_record(failed: int, times: int, record_failed: int, record_times:
     """
     if not (0 <= failed <= times and 0 <= record_failed <= record_times):
         raise ValueError(f"{failed} of {times} and {record_failed} of {record_times}; these are counts, and parts")
-    failures, asked = failed + record_failed, times + record_times
+    failures, attempts = failed + record_failed, times + record_times
     ways = sum(
-        comb(failures, at) * comb(asked - failures, times - at)
+        comb(failures, at) * comb(attempts - failures, times - at)
         for at in range(failed, min(failures, times) + 1)
-        if times - at <= asked - failures
+        if times - at <= attempts - failures
     )
-    return ways / comb(asked, times)
+    return ways / comb(attempts, times)
 
 
 def shown_by(p_values: Mapping[str, float], level: float = LEVEL) -> set[str]:

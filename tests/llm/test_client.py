@@ -393,7 +393,7 @@ def test_a_question_goes_back_to_a_form_that_works_for_others() -> None:
     assert forms.of(2) == 2
     forms.worked(0)
     assert forms.of(2) == 0
-    forms.refused(0)
+    forms.note_refusal(0)
     assert (forms.of(0), forms.of(2)) == (1, 2)
 
 

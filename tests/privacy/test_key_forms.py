@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from evaltrack.privacy.forms import Rule, entropy, merged, rules, secret_spans
+from evaltrack.privacy.forms import Rule, entropy, merge_spans, rules, secret_spans
 from evaltrack.privacy.redaction import MARK, Redactor
 from evaltrack.records import Response, ToolCall
 from tests.conftest import REPO
@@ -176,4 +176,4 @@ def test_entropy_and_merging() -> None:
     assert entropy("aaaa") == 0
     assert entropy("abcd") == 2
     assert entropy("aabb") == 1
-    assert merged([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]
+    assert merge_spans([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]

@@ -180,7 +180,7 @@ def test_groups_keep_the_distribution(outlier: float, monkeypatch: pytest.Monkey
     monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 256)
     before, after = times(1000, outlier)
     values = np.sort(after - before)
-    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
+    merged = differences_of.merge_values(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
     assert len(merged[0]) <= 257
     assert merged[1].sum() == 1000
     assert merged[2].max() <= ((values[-1] - values[0]) / 256) ** 2
@@ -203,7 +203,7 @@ def test_what_lies_inside_a_group_still_varies(monkeypatch: pytest.MonkeyPatch) 
     """Even of five groups the resampled means keep the spread of all pairs, not that of the groups' means."""
     monkeypatch.setattr(bootstrap, "MAX_DISTINCT", 4)
     values = np.linspace(-1, 1, 1000)
-    merged = differences_of.merged(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
+    merged = differences_of.merge_values(values, np.ones(1000, dtype=np.int64), bootstrap.equal_widths(values))
     means = bootstrap._resampled_means(*merged, 20_000, 0)
     assert len(merged[0]) == 5
     assert means.std() == pytest.approx(values.std() / math.sqrt(1000), rel=0.02)
