@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, SHOWN_SCORES, Side
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
 from evaltrack.rows.columns import schema
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
@@ -199,7 +199,7 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 BRIEF_COLUMNS = [
     *("id", "question", "answer", "domain", "difficulty", "category", "passed", "error", "by_title", "expected"),
-    *SHOWN_SCORES,
+    *MAIN_SCORES,
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
 ]
 

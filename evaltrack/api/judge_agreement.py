@@ -10,8 +10,10 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.records import Signature, Verdict
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.metrics import BY_NAME
 from evaltrack.scoring.panel import panel_mean
 from evaltrack.scoring.reasoning import DIMENSIONS, reasoned
 from evaltrack.scoring.rubric import RubricWeights
@@ -23,9 +25,11 @@ from evaltrack.tracking.store import Store, connect
 Values = Mapping[str, Any]
 
 
+SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
+"""What a judge's grades come to, by rubric."""
 SCALES = {
-    "answer": dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1.0),
-    "reasoning": {"reasoning_score": 100.0, **dict.fromkeys(DIMENSIONS, 10.0)},
+    "answer": {name: BY_NAME[name].span or 1.0 for name in ANSWER_GRADES},
+    "reasoning": {name: BY_NAME[name].span or 1.0 for name in (SCORE["reasoning"], *DIMENSIONS)},
 }
 """Each grade with its scale: a tolerance is a share of it."""
 COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
@@ -39,7 +43,6 @@ LABELS = {
     "answer": ("outcome", "declined"),
     "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
 }
-SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
-from evaltrack.report.html.run_page import SHARES, Around, run_html
+from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.metrics import is_share
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import (
@@ -147,7 +148,7 @@ def _result(
 
 def _sound(name: str, stored: StoredSummary) -> bool:
     """Whether a mean stands beside its count, and a share is one."""
-    return stored.counts.get(name, 0) > 0 and (name not in SHARES or 0 <= stored.metrics[name] <= 1)
+    return stored.counts.get(name, 0) > 0 and (not is_share(name) or 0 <= stored.metrics[name] <= 1)
 
 
 def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaltrack.scoring.aims import TARGETS, relative
+from evaltrack.scoring.aims import RUBRIC_AIMS, relative
 
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import MetricDelta
 
 
 @dataclass(frozen=True)
-class Aim:
+class ComparedAim:
     """One aim of the rubric in a comparison. Changes are relative to what they are measured from.
 
     `improvement` is the candidate's over the run that it is compared with (None where that is 0),
@@ -31,20 +31,20 @@ class Aim:
     aim_improvement: float
 
 
-def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[Aim]:
+def aims_of(metrics: Iterable[MetricDelta]) -> Iterator[ComparedAim]:
     """Each aim whose metric both sides measured."""
     for metric in metrics:
-        target = TARGETS.get(metric.name)
-        if target is None:
+        aim = RUBRIC_AIMS.get(metric.name)
+        if aim is None:
             continue
-        yield Aim(
+        yield ComparedAim(
             metric.name,
-            target.aim,
+            aim.mean,
             metric.baseline,
             metric.candidate,
-            target.reached(metric.candidate),
+            aim.reached(metric.candidate),
             relative(metric.candidate, metric.baseline) if metric.baseline else None,
-            target.published,
-            relative(metric.candidate, target.published),
-            target.improvement,
+            aim.published,
+            relative(metric.candidate, aim.published),
+            aim.improvement,
         )

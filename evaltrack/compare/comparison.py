@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from evaltrack.compare.aims import Aim
+from evaltrack.compare.aims import ComparedAim
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.records import Signature
@@ -257,7 +257,7 @@ class Comparison:
     criteria: tuple[tuple[Checked, Checked], ...] = ()
     compare_link: str | None = None
     notes: tuple[str, ...] = ()
-    aims: tuple[Aim, ...] = ()
+    aims: tuple[ComparedAim, ...] = ()
     unchanged: tuple[tuple[str, str, Outcome], ...] = ()
     newly: tuple[Change, ...] = ()
     gains: tuple[Change, ...] = ()

@@ -11,7 +11,7 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
 from evaltrack.rows.fingerprints import NUM_EXPECTED
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.scoring.metrics import BY_METRIC, HEADLINES
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
@@ -19,7 +19,7 @@ from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUP_METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score", "pass_rate")
+GROUP_METRICS = tuple(score.metric for score in HEADLINES)
 
 
 class Measure:

@@ -6,23 +6,15 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.kinds import Fate
-from evaltrack.compare.pairing import flipped
+from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
-from evaltrack.scoring.metrics import SCORES, Score
+from evaltrack.scoring.metric import Score
+from evaltrack.scoring.metrics import BY_NAME, SCORES
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-
-MAIN_SCORES = ("overall_score", "reasoning_score", "recall_at_k", "reciprocal_rank")
-"""They decide whether a question scores lower or higher; the other scores only where these are all the same."""
-
-NO_RESULT = frozenset({"num_tokens", "combined_score", "judge_spread", "pass"})
-"""Scores that say nothing of how good the result is, or what passing says already."""
-
-PER_CENT = frozenset({"reasoning_score"})
-"""Scores from 0 to 100."""
 
 
 def result_scores(frame: pd.DataFrame, left_out: Collection[str]) -> list[Score]:
@@ -31,7 +23,7 @@ def result_scores(frame: pd.DataFrame, left_out: Collection[str]) -> list[Score]
         score
         for score in SCORES
         if score.compared
-        and score.name not in NO_RESULT
+        and score.tells_result
         and score.metric not in left_out
         and f"{score.name}_b" in frame
         and f"{score.name}_c" in frame
@@ -129,5 +121,5 @@ def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarra
         loss = np.zeros(len(part))
         for name in names.intersection(kinds):
             was, now = (part[f"{name}_{side}"].fillna(0).to_numpy(dtype=float) for side in "bc")
-            loss += (was - now) / (100 if name in PER_CENT else 1)
+            loss += (was - now) / (BY_NAME[name].span or 1)
         yield np.round(loss, 9)

@@ -9,18 +9,16 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.scoring.metrics import BY_METRIC, SCORES
 
 DEFAULT_DROPS = {
-    "recall_at_k": Threshold(0.05, relative=True),
-    "mrr": Threshold(0.10, relative=True),
-    "judge_score": Threshold(0.10, relative=True),
-    "negative_pass_rate": Threshold(0.10, relative=True),
-    "false_abstention_rate": Threshold(0.10, relative=False),  # its baseline is often 0
+    score.metric: Threshold(score.tolerance.drop, relative=score.tolerance.relative)
+    for score in SCORES
+    if score.tolerance
 }
 """What is tolerated where nothing else is said; a rule applies where both sides measured its metric."""
 
-ABOUT_DECLINING = frozenset({"negative_pass_rate", "false_abstention_rate"})
+ABOUT_DECLINING = frozenset(score.metric for score in SCORES if score.tolerance and not score.tolerance.alone)
 """Metrics whose default rule alone is no gate: they say nothing of what was found or answered."""
 
 MIN_COVERAGE = 0.9

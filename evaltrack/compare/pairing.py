@@ -10,7 +10,7 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metrics import HEADLINES, SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,10 @@ JUDGED_DIGEST = "judged_digest"
 LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, JUDGED_DIGEST, *(score.name for score in SCORES if score.compared))))
 """What is read of every question; the rest only of those that changed. Scores that nobody measured are left out."""
 
-SHOWN_SCORES = ("recall_at_k", "reciprocal_rank", "overall_score", "reasoning_score")
-"""Scores that people are shown of a question that did not change."""
+MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
+"""They decide whether a question scores lower or higher, and are shown of one that did not change; the other scores
+decide only where these are all the same.
+"""
 
 
 @dataclass(frozen=True)

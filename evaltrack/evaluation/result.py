@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from evaltrack.records import Row, Signature
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.aims import Measured, measured_aims
+from evaltrack.scoring.aims import MeasuredAim, measured_aims
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import SCORES
 
@@ -57,7 +57,7 @@ class RunResult:
         return {**self.metrics, **self.totals}
 
     @property
-    def aims(self) -> tuple[Measured, ...]:
+    def aims(self) -> tuple[MeasuredAim, ...]:
         """Of a run on reasoning what it measured beside its aims and the published baseline; of others nothing."""
         return tuple(measured_aims(self.metrics)) if self.signature.rubric == "reasoning" else ()
 

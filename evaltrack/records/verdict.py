@@ -55,6 +55,10 @@ class Observed(Record):
     quotes: Mapping[str, tuple[ForeignText, ...]] = Field(default_factory=dict)
 
 
+ANSWER_GRADES = ("overall_score", "accuracy", "completeness", "relevance")
+"""The numbers of a verdict on an answer, each in [0, 1]."""
+
+
 class Verdict(Record):
     """What one judge said of one answer.
 

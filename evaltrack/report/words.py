@@ -9,64 +9,15 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.aims import Target
+from evaltrack.scoring.aims import RubricAim
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.reasoning import DIMENSIONS, MODES
+from evaltrack.scoring.metrics import HEADLINES, SCORES
 from evaltrack.scoring.rubric import TIERS, tier_words
 
-METRIC_TITLES = {
-    "recall_at_k": "Recall@{k}",
-    "precision_at_k": "Precision@{k}",
-    "mrr": "MRR",
-    "hit_rate": "Hit rate",
-    "ndcg_at_k": "nDCG@{k}",
-    "negative_pass_rate": "Negatives passed",
-    "false_abstention_rate": "False abstentions",
-    "judge_score": "Judge score",
-    "accuracy": "Accuracy",
-    "completeness": "Completeness",
-    "relevance": "Relevance",
-    "judge_spread": "Judge spread",
-    "tools_called": "Tools called",
-    "tool_invoked": "A tool invoked",
-    "tools_coordinated": "Tools coordinated",
-    "sources_included": "Sources included",
-    "num_tokens": "Tokens",
-    "combined_score": "Combined score",
-    "combined_score_best": "Combined, best",
-    "pass_rate": "Passed",
-    "pass_at_n": "Passed in one trial",
-    "pass_hat_n": "Passed in all trials",
-    "flaky_rate": "Flaky",
-    "reasoning_score": "Reasoning score",
-    "hypotheses": "Hypotheses",
-    "shifts": "Perspective shifts",
-    "coupling_violation_rate": "Coupling violations",
-    **{name: name.replace("_", " ").capitalize() for name in DIMENSIONS},
-    "h_count": "H-count (of 10)",
-    **{f"tier_{tier}_share": f"Tier {tier}, {each.label} ({each.action.lower()})" for tier, each in TIERS.items()},
-    **{f"mode_{mode}_share": f"Mode {mode}" for mode in MODES},
-}
+METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
-GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
-"""What is shown of each group."""
-
-EMBEDDING = "the embedding model does not capture semantic similarity"
 MANY_DECLINED = 0.5
 """Share of answerable questions from which declining them is what to look at first."""
-
-HINTS = {
-    "recall_at_k": (
-        0.8,
-        ("expected chunks might not be indexed", EMBEDDING, "query terms do not match the documents' vocabulary"),
-    ),
-    "precision_at_k": (
-        0.6,
-        ("too many irrelevant results", "better ranking or filtering is needed", "chunks might be too small"),
-    ),
-    "mrr": (0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
-}
-"""Values that a well-tuned retriever exceeds, and what to look at below them."""
 
 
 def model_words(signature: Signature) -> str:
@@ -79,6 +30,11 @@ def model_words(signature: Signature) -> str:
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
     return METRIC_TITLES.get(name, name).format(k=k)
+
+
+def group_metrics(result: RunResult) -> list[str]:
+    """The metrics that any group of the run has."""
+    return [score.metric for score in HEADLINES if any(score.metric in means for means in result.groups.values())]
 
 
 def one_line(text: str, limit: int = 160) -> str:
@@ -100,10 +56,10 @@ def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[
         cure = floor if signature.target.startswith("bm25:") else ""
         yield f"The target declined {100 * declined:.0f} % of the questions that have an answer{cure}."
         return
-    for name, (good, hints) in HINTS.items():
-        if name in metrics and metrics[name] <= good < metrics.get(f"{name}.max", 1):
-            apt = [hint for hint in hints if hint is not EMBEDDING or not signature.target.startswith("bm25:")]
-            yield f"{metric_title(name, signature.k)} is not above {good}: {', or '.join(apt)}."
+    for name, hint in ((score.metric, score.hint) for score in SCORES):
+        if hint and name in metrics and metrics[name] <= hint.good < metrics.get(f"{name}.max", 1):
+            causes = hint.causes if signature.target.startswith("bm25:") else (*hint.causes, *hint.of_embeddings)
+            yield f"{metric_title(name, signature.k)} is not above {hint.good}: {', or '.join(causes)}."
 
 
 AIM_TITLES = ("against naive answers", "measured", "aim", "naive", "change", "aimed at")
@@ -116,16 +72,16 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
         yield (
             metric_title(each.metric, result.signature.k),
             number(each.measured),
-            f"{aim_limit(each.target)} {'reached' if each.reached else 'missed'}",
-            f"{each.target.published:g}",
+            f"{aim_limit(each.aim)} {'reached' if each.reached else 'missed'}",
+            f"{each.aim.published:g}",
             change_words(each.improvement),
-            change_words(each.target.improvement),
+            change_words(each.aim.improvement),
         )
 
 
-def aim_limit(target: Target) -> str:
+def aim_limit(aim: RubricAim) -> str:
     """``3.5``, ``below 0.1``."""
-    return f"{target.aim:g}" if target.higher_is_better else f"below {target.aim:g}"
+    return f"{aim.mean:g}" if aim.higher_is_better else f"below {aim.mean:g}"
 
 
 def change_words(change: float) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evaltrack.scoring.aggregate import LEVELS
+from evaltrack.scoring.metrics import HEADLINES
 
 Means = Mapping[str, tuple[float, int]]
 """Mean and count by metric."""
-
-DECIDING = ("pass_rate", "recall_at_k", "reasoning_score", "judge_score")
 
 
 def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
@@ -19,7 +18,7 @@ def worst_domains(groups: Mapping[str, Means]) -> list[tuple[str, Means]]:
 
 
 def _values(means: Means) -> tuple[float, ...]:
-    return tuple(means[name][0] if name in means else float("inf") for name in DECIDING)
+    return tuple(means[name][0] if name in means else float("inf") for name in (score.metric for score in HEADLINES))
 
 
 def _size(means: Means) -> int:

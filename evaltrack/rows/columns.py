@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from evaltrack.records import Reasoned, Row, Source, Usage
 from evaltrack.records.question import Difficulty
-from evaltrack.records.verdict import Mode
+from evaltrack.records.verdict import ANSWER_GRADES, Mode
 from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
@@ -140,13 +140,10 @@ SOURCE_COLUMNS = (
     Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
 )
 
-VERDICT_SCORES = ("accuracy", "completeness", "relevance", "overall_score")
-"""What a judge of answers gives, each in [0, 1]."""
-
 VERDICT_COLUMNS = (
     Column("judge", "text", _attribute("judge")),
     Column("reasoning", "text", _attribute("reasoning")),
-    *(Column(name, "number", _attribute(name), bounds=(0, 1)) for name in VERDICT_SCORES),
+    *(Column(name, "number", _attribute(name), bounds=(0, 1)) for name in ANSWER_GRADES),
     Column("declined", "flag", _attribute("declined")),
     Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
     Column("cached", "flag", _attribute("cached")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import VERDICT_SCORES
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.scoring.retrieval import title_key
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PARTS = {
     "sources_print": (f"{_SOURCE}chunk_id", f"{_SOURCE}title"),
     "texts_print": (f"{_SOURCE}text_digest",),
     "verdict_print": tuple(
-        f"verdicts.list.element.{name}" for name in ("reasoning", *VERDICT_SCORES, "declined", "observed")
+        f"verdicts.list.element.{name}" for name in ("reasoning", *ANSWER_GRADES, "declined", "observed")
     ),
 }
 """Each part and the columns it stands for: the answer, which sources in which order, their texts, the verdicts."""

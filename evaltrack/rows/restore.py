@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evaltrack.errors import TrackingError
 from evaltrack.records import Observed, Question, Response, Source, Verdict
-from evaltrack.rows.columns import VERDICT_SCORES
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
 
@@ -61,6 +61,6 @@ def verdicts_of(row: StoredRow) -> list[Verdict]:
 
 
 def _verdict(stored: StoredVerdict) -> Verdict:
-    names = ("judge", "reasoning", *VERDICT_SCORES, "declined", "cached")
+    names = ("judge", "reasoning", *ANSWER_GRADES, "declined", "cached")
     observed = Observed.model_validate_json(stored.observed) if stored.observed else None
     return Verdict(observed=observed, **{name: getattr(stored, name) for name in names})

@@ -5,57 +5,59 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from evaltrack.scoring.metrics import SCORES
+
 
 @dataclass(frozen=True)
-class Target:
+class RubricAim:
     """One aim of the rubric: the mean to reach, and that of the published baseline, naive single-shot answers."""
 
-    aim: float
+    mean: float
     published: float
     higher_is_better: bool
 
     @property
     def improvement(self) -> float:
         """The change from the published baseline to the aim, relative to the baseline: 1.92 is +192 %."""
-        return relative(self.aim, self.published)
+        return relative(self.mean, self.published)
 
     def reached(self, measured: float) -> bool:
         """Whether a mean reaches the aim; of what should be low it stays below it."""
-        return measured >= self.aim if self.higher_is_better else measured < self.aim
+        return measured >= self.mean if self.higher_is_better else measured < self.mean
 
 
-TARGETS: Mapping[str, Target] = {
-    "hypotheses": Target(aim=3.5, published=1.2, higher_is_better=True),
-    "shifts": Target(aim=2.8, published=0.3, higher_is_better=True),
-    "coupling_violation_rate": Target(aim=0.10, published=0.45, higher_is_better=False),
+RUBRIC_AIMS: Mapping[str, RubricAim] = {
+    score.metric: RubricAim(score.aim.mean, score.aim.published, score.higher_is_better)
+    for score in SCORES
+    if score.aim
 }
 """Metric -> its aim."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredAim:
     """One aim beside the mean of a run; `improvement` is the run's over the published baseline."""
 
     metric: str
     measured: float
-    target: Target
+    aim: RubricAim
 
     @property
     def reached(self) -> bool:
         """Whether the run reaches the aim."""
-        return self.target.reached(self.measured)
+        return self.aim.reached(self.measured)
 
     @property
     def improvement(self) -> float:
         """The change from the published baseline to the run, relative to the baseline."""
-        return relative(self.measured, self.target.published)
+        return relative(self.measured, self.aim.published)
 
 
-def measured_aims(metrics: Mapping[str, float]) -> Iterator[Measured]:
+def measured_aims(metrics: Mapping[str, float]) -> Iterator[MeasuredAim]:
     """Each aim whose metric a run measured."""
-    for name, target in TARGETS.items():
+    for name, aim in RUBRIC_AIMS.items():
         if name in metrics:
-            yield Measured(name, metrics[name], target)
+            yield MeasuredAim(name, metrics[name], aim)
 
 
 def relative(value: float, base: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.scoring import retrieval
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.scoring.panel import panel_mean
@@ -172,7 +173,7 @@ def _why_not_judged(question: Question, response: Response, verdicts: Sequence[V
 def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     """Mean over the panel of each number, and how far its overall scores lie apart."""
     scores: dict[str, float] = {}
-    for name in ("overall_score", "accuracy", "completeness", "relevance"):
+    for name in ANSWER_GRADES:
         mean = panel_mean([getattr(verdict, name) for verdict in verdicts])
         if mean is not None:
             scores[name] = mean

@@ -1,42 +1,12 @@
-"""The one table of what is measured: the CLI, the docs, MLflow's charts and the comparison read it."""
+"""The one table of metrics: whatever shows, groups, gates, compares or explains a metric derives from its line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import Literal
 
+from evaltrack.scoring.metric import Aim, Hint, Part, Score, Tolerance
 from evaltrack.scoring.reasoning import DIMENSIONS, MODES, TIER_SCORES
-
-Part = Literal["k", "judge", "weights", "pass_threshold"]
-"""A setting of a run that shapes some metrics and leaves others as they are; a judge's prompt goes with the judge."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured).
-
-    `depends_on` names the settings without which two runs' values cannot be compared; `section` is where MLflow's
-    charts show it, the top level if empty; `span` the largest difference of two values, None where there is no bound.
-    """
-
-    name: str
-    metric: str
-    meaning: str
-    _: KW_ONLY
-    depends_on: frozenset[Part]
-    section: str = ""
-    higher_is_better: bool = True
-    by_group: bool = False
-    retrieval: bool = False
-    compared: bool = True
-    span: float | None = 1.0
-
-    @property
-    def judged_alone(self) -> bool:
-        """Whether it follows from a judge's verdict alone, so that no expected source shapes it."""
-        return "judge" in self.depends_on and self.depends_on <= {"judge", "weights"} and self.name != "negative_pass"
-
+from evaltrack.scoring.rubric import TIERS
 
 NOTHING: frozenset[Part] = frozenset()
 K: frozenset[Part] = frozenset({"k"})
@@ -44,59 +14,240 @@ JUDGE: frozenset[Part] = frozenset({"judge"})
 WEIGHTED: frozenset[Part] = frozenset({"judge", "weights"})
 PASSING: frozenset[Part] = frozenset({"k", "judge", "pass_threshold"})
 
+RETRIEVAL_SCORES = (
+    Score(
+        "recall_at_k",
+        "recall_at_k",
+        "Recall@{k}",
+        "relevant in the first k / relevant",
+        depends_on=K,
+        headline=2,
+        retrieval=True,
+        tolerance=Tolerance(0.05),
+        hint=Hint(
+            0.8,
+            ("expected chunks might not be indexed", "query terms do not match the documents' vocabulary"),
+            of_embeddings=("the embedding model does not capture semantic similarity",),
+        ),
+    ),
+    Score(
+        "precision_at_k",
+        "precision_at_k",
+        "Precision@{k}",
+        "relevant in the first k / k",
+        depends_on=K,
+        retrieval=True,
+        hint=Hint(
+            0.6, ("too many irrelevant results", "better ranking or filtering is needed", "chunks might be too small")
+        ),
+    ),
+    Score(
+        "reciprocal_rank",
+        "mrr",
+        "MRR",
+        "1 / rank of the first relevant in the first k, else 0",
+        depends_on=K,
+        headline=3,
+        retrieval=True,
+        tolerance=Tolerance(0.10),
+        hint=Hint(0.7, ("the first result is often wrong", "reranking is needed", "the scoring function needs tuning")),
+    ),
+    Score(
+        "hit",
+        "hit_rate",
+        "Hit rate",
+        "1 if any relevant is in the first k, else 0",
+        depends_on=K,
+        binary=True,
+        retrieval=True,
+    ),
+    Score(
+        "ndcg_at_k",
+        "ndcg_at_k",
+        "nDCG@{k}",
+        "discounted gain of the first k / that of the ideal list",
+        depends_on=K,
+        retrieval=True,
+    ),
+)
 
-def _retrieval_scores() -> Iterator[Score]:
-    for name, metric, meaning, by_group in (
-        ("recall_at_k", "recall_at_k", "relevant in the first k / relevant", True),
-        ("precision_at_k", "precision_at_k", "relevant in the first k / k", False),
-        ("reciprocal_rank", "mrr", "1 / rank of the first relevant in the first k, else 0", True),
-        ("hit", "hit_rate", "1 if any relevant is in the first k, else 0", False),
-        ("ndcg_at_k", "ndcg_at_k", "discounted gain of the first k / that of the ideal list", False),
+NEGATIVE_SCORES = (
+    Score(
+        "negative_pass",
+        "negative_pass_rate",
+        "Negatives passed",
+        "negatives: 1 if the target declined, else 0",
+        depends_on=JUDGE,
+        binary=True,
+        tolerance=Tolerance(0.10, alone=False),
+    ),
+    Score(
+        "false_abstention",
+        "false_abstention_rate",
+        "False abstentions",
+        "answerable: 1 if the target declined, else 0",
+        depends_on=NOTHING,
+        higher_is_better=False,
+        binary=True,
+        tolerance=Tolerance(0.10, relative=False, alone=False),  # its baseline is often 0
+    ),
+)
+
+
+def _judge_scores() -> Iterator[Score]:
+    yield Score(
+        "overall_score",
+        "judge_score",
+        "Judge score",
+        "the judge's overall score, in [0, 1]",
+        depends_on=JUDGE,
+        headline=4,
+        tolerance=Tolerance(0.10),
+    )
+    for name, question in (
+        ("accuracy", "are the answer's facts right"),
+        ("completeness", "does it say all that was expected"),
+        ("relevance", "does it answer what was asked"),
     ):
-        yield Score(name, metric, meaning, depends_on=K, by_group=by_group, retrieval=True)
-
-
-def _trial_scores() -> Iterator[Score]:
-    for name, metric, meaning, higher in (
-        ("pass_at_n", "pass_at_n", "trials: 1 if one of the n passed, else 0", True),
-        ("pass_hat_n", "pass_hat_n", "trials: 1 if all n passed, else 0", True),
-        ("flaky", "flaky_rate", "trials: 1 if some passed and some did not, else 0", False),
-    ):
-        yield Score(name, metric, meaning, depends_on=PASSING, section="trials", higher_is_better=higher)
-
-
-def _reasoning_scores() -> Iterator[Score]:
-    what = "the rubric's score, from 0 to 100"
-    yield Score("reasoning_score", "reasoning_score", what, depends_on=WEIGHTED, by_group=True, span=100.0)
-    counted = {"hypotheses": "distinct hypotheses", "shifts": "genuine shifts of perspective"}
-    for name, what in counted.items():
-        yield Score(name, name, f"{what} in the response", depends_on=JUDGE, section="reasoning", span=None)
-    for name in DIMENSIONS:
-        meaning = f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10"
-        yield Score(name, name, meaning, depends_on=JUDGE, section="reasoning", span=10.0)
-    what = "1 if it claims more confidence than its process earned, else 0; of those that claim any"
-    yield Score("coupling_violation", "coupling_violation_rate", what, depends_on=JUDGE, higher_is_better=False)
-    for name in TIER_SCORES:
-        meaning = f"1 if the response is of {name.replace('_', ' ')}, else 0"
-        yield Score(name, f"{name}_share", meaning, depends_on=WEIGHTED, section="reasoning", compared=False)
-    for mode in MODES:
-        meaning = f"1 if its mode is {mode}, else 0"
-        yield Score(
-            f"mode_{mode}", f"mode_{mode}_share", meaning, depends_on=JUDGE, section="reasoning", compared=False
-        )
+        yield Score(name, name, name.capitalize(), f"the judge: {question}", depends_on=JUDGE, section="judge")
+    yield Score(
+        "judge_spread",
+        "judge_spread",
+        "Judge spread",
+        "a panel: highest minus lowest overall score",
+        depends_on=JUDGE,
+        section="judge",
+        higher_is_better=False,
+        tells_result=False,
+    )
 
 
 def _agent_scores() -> Iterator[Score]:
-    for name, meaning in (
-        ("tools_called", "1 if every expected tool was called, else 0"),
-        ("tool_invoked", "1 if an expected tool was called, else 0"),
-        ("tools_coordinated", "several expected tools: 1 if all of them were called, else 0"),
-        ("sources_included", "answerable, with expected tools: 1 if the output holds sources, else 0"),
+    for name, title, meaning, section in (
+        ("tools_called", "Tools called", "1 if every expected tool was called, else 0", ""),
+        ("tool_invoked", "A tool invoked", "1 if an expected tool was called, else 0", "agent"),
+        (
+            "tools_coordinated",
+            "Tools coordinated",
+            "several expected tools: 1 if all of them were called, else 0",
+            "agent",
+        ),
+        (
+            "sources_included",
+            "Sources included",
+            "answerable, with expected tools: 1 if the output holds sources, else 0",
+            "agent",
+        ),
     ):
-        yield Score(name, name, meaning, depends_on=NOTHING, section="" if name == "tools_called" else "agent")
+        yield Score(name, name, title, meaning, depends_on=NOTHING, section=section, binary=True)
 
 
-RETRIEVAL_SCORES = tuple(_retrieval_scores())
+COST_SCORES = (
+    Score(
+        "num_tokens",
+        "num_tokens",
+        "Tokens",
+        "tokens the target used",
+        depends_on=NOTHING,
+        section="usage",
+        higher_is_better=False,
+        tells_result=False,
+        span=None,
+    ),
+    Score(
+        "combined_score",
+        "combined_score",
+        "Combined score",
+        "hit^alpha * judge^gamma / (tokens / 1000)^beta",
+        depends_on=K | WEIGHTED,
+        tells_result=False,
+        span=None,
+    ),
+)
+
+PASS = Score(
+    "pass",
+    "pass_rate",
+    "Passed",
+    "1 if the question passed, else 0",
+    depends_on=PASSING,
+    headline=1,
+    binary=True,
+    tells_result=False,  # `passed` does
+)
+
+
+def _trial_scores() -> Iterator[Score]:
+    for name, metric, title, meaning, higher in (
+        ("pass_at_n", "pass_at_n", "Passed in one trial", "1 if one of the n passed, else 0", True),
+        ("pass_hat_n", "pass_hat_n", "Passed in all trials", "1 if all n passed, else 0", True),
+        ("flaky", "flaky_rate", "Flaky", "1 if some passed and some did not, else 0", False),
+    ):
+        yield Score(
+            name,
+            metric,
+            title,
+            f"trials: {meaning}",
+            depends_on=PASSING,
+            section="trials",
+            higher_is_better=higher,
+            binary=True,
+        )
+
+
+def _reasoning_scores() -> Iterator[Score]:
+    yield Score(
+        "reasoning_score",
+        "reasoning_score",
+        "Reasoning score",
+        "the rubric's score, from 0 to 100",
+        depends_on=WEIGHTED,
+        headline=5,
+        span=100.0,
+    )
+    for name, title, what, aim in (
+        ("hypotheses", "Hypotheses", "distinct hypotheses", Aim(3.5, published=1.2)),
+        ("shifts", "Perspective shifts", "genuine shifts of perspective", Aim(2.8, published=0.3)),
+    ):
+        meaning = f"{what} in the response"
+        yield Score(name, name, title, meaning, depends_on=JUDGE, section="reasoning", span=None, aim=aim)
+    for name in DIMENSIONS:
+        title = "H-count (of 10)" if name == "h_count" else name.replace("_", " ").capitalize()
+        meaning = f"the rubric's dimension {name.replace('_', ' ')}, from 0 to 10"
+        yield Score(name, name, title, meaning, depends_on=JUDGE, section="reasoning", span=10.0)
+    yield Score(
+        "coupling_violation",
+        "coupling_violation_rate",
+        "Coupling violations",
+        "1 if it claims more confidence than its process earned, else 0; of those that claim any",
+        depends_on=JUDGE,
+        higher_is_better=False,
+        binary=True,
+        aim=Aim(0.10, published=0.45),
+    )
+    yield from _reasoning_shares()
+
+
+def _reasoning_shares() -> Iterator[Score]:
+    """How the responses fall into tiers and modes, which no run is compared by."""
+    shares = [
+        (name, f"Tier {tier}, {each.label} ({each.action.lower()})", f"the response is of tier {tier}", WEIGHTED)
+        for name, (tier, each) in zip(TIER_SCORES, TIERS.items(), strict=True)
+    ]
+    shares += [(f"mode_{mode}", f"Mode {mode}", f"its mode is {mode}", JUDGE) for mode in MODES]
+    for name, title, what, parts in shares:
+        yield Score(
+            name,
+            f"{name}_share",
+            title,
+            f"1 if {what}, else 0",
+            depends_on=parts,
+            section="reasoning",
+            binary=True,
+            compared=False,
+        )
+
+
 AGENT_SCORES = tuple(_agent_scores())
 TRIAL_SCORES = tuple(_trial_scores())
 OF_TRIALS = tuple(score.name for score in TRIAL_SCORES)
@@ -104,53 +255,17 @@ REASONING_SCORES = tuple(_reasoning_scores())
 
 SCORES = (
     *RETRIEVAL_SCORES,
-    Score("negative_pass", "negative_pass_rate", "negatives: 1 if the target declined, else 0", depends_on=JUDGE),
-    Score(
-        "false_abstention",
-        "false_abstention_rate",
-        "answerable: 1 if the target declined, else 0",
-        depends_on=NOTHING,
-        higher_is_better=False,
-    ),
-    Score("overall_score", "judge_score", "the judge's overall score, in [0, 1]", depends_on=JUDGE, by_group=True),
-    Score("accuracy", "accuracy", "the judge: are the answer's facts right", depends_on=JUDGE, section="judge"),
-    Score(
-        "completeness",
-        "completeness",
-        "the judge: does it say all that was expected",
-        depends_on=JUDGE,
-        section="judge",
-    ),
-    Score("relevance", "relevance", "the judge: does it answer what was asked", depends_on=JUDGE, section="judge"),
-    Score(
-        "judge_spread",
-        "judge_spread",
-        "a panel: highest minus lowest overall score",
-        depends_on=JUDGE,
-        section="judge",
-        higher_is_better=False,
-    ),
+    *NEGATIVE_SCORES,
+    *_judge_scores(),
     *AGENT_SCORES,
-    Score(
-        "num_tokens",
-        "num_tokens",
-        "tokens the target used",
-        depends_on=NOTHING,
-        section="usage",
-        higher_is_better=False,
-        span=None,
-    ),
-    Score(
-        "combined_score",
-        "combined_score",
-        "hit^alpha * judge^gamma / (tokens / 1000)^beta",
-        depends_on=K | WEIGHTED,
-        span=None,
-    ),
-    Score("pass", "pass_rate", "1 if the question passed, else 0", depends_on=PASSING, by_group=True),
+    *COST_SCORES,
+    PASS,
     *TRIAL_SCORES,
     *REASONING_SCORES,
 )
+
+HEADLINES = tuple(sorted((score for score in SCORES if score.headline), key=lambda score: score.headline))
+"""Shown first, and for each group."""
 
 BY_NAME = {score.name: score for score in SCORES}
 BY_METRIC = {score.metric: score for score in SCORES}
@@ -159,3 +274,8 @@ BY_METRIC = {score.metric: score for score in SCORES}
 def depending_on(part: Part) -> frozenset[str]:
     """The compared metrics that cannot be, between two runs in which this setting differs."""
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
+
+
+def is_share(metric: str) -> bool:
+    """Whether the mean is the share of questions that have 1."""
+    return metric in BY_METRIC and BY_METRIC[metric].binary

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from evaltrack.records import CruxTreatment, UncertaintyTreatment
-from evaltrack.scoring.aims import TARGETS, Target
+from evaltrack.scoring.aims import RUBRIC_AIMS, RubricAim
 from evaltrack.scoring.anchors import ANCHORS, Anchors, count_bounds
 from evaltrack.scoring.rubric import (
     DEFAULT_WEIGHTS,
@@ -88,7 +88,7 @@ class ReasoningRubric:
     tiers: Mapping[int, Tier]
     gates: tuple[Gate, ...]
     pass_score: int
-    aims: Mapping[str, Target]
+    aims: Mapping[str, RubricAim]
     modes: Mapping[str, str]
     readings: tuple[str, ...]
 
@@ -114,7 +114,7 @@ def reasoning_rubric(weights: str | RubricWeights = DEFAULT_WEIGHTS) -> Reasonin
         tiers=TIERS,
         gates=GATES,
         pass_score=PASS_SCORE,
-        aims=TARGETS,
+        aims=RUBRIC_AIMS,
         modes=MODES,
         readings=READINGS,
     )

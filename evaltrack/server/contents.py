@@ -12,21 +12,20 @@ from evaltrack.compare.alike import alike
 from evaltrack.errors import EvaltrackError
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
 from evaltrack.tracking.history import PastRun, golden_sets_of, past_run, past_runs, recent_golden_sets
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.store import Store
 
-HEADLINES = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
-COLUMNS = ("recall_at_k", "precision_at_k", "mrr", "ndcg_at_k", "reasoning_score", "judge_score", "pass_rate")
+FIRST = tuple(score.metric for score in HEADLINES)
+COLUMNS = (*FIRST, *(score.metric for score in RETRIEVAL_SCORES if not score.headline))
 RUNS = 20
 
 GROUPS, LINES, MORE = 50, 20, 500
 """Experiments on a page, golden sets of each with their runs, and those that are only named."""
 
 _log = logging.getLogger(__name__)
-_HIGHER_IS_BETTER = {score.metric: score.higher_is_better for score in SCORES}
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _alone(store: Store, experiment: Experiment, golden: set[str]) -> Group:
 def _group(store: Store, experiment: Experiment, names: list[str], baselines: dict[str, Baseline]) -> Group:
     golden, more = names[:LINES], names[LINES : LINES + MORE]
     read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
-    shown = _measured([_shown(runs) for runs, _, _ in read if runs], HEADLINES) or HEADLINES[:2]
+    shown = _measured([_shown(runs) for runs, _, _ in read if runs], FIRST) or FIRST[:2]
     lines = []
     for name, (runs, was, problem) in zip(golden, read, strict=True):
         newest = _shown(runs) if runs else None
@@ -215,14 +214,15 @@ def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
     value = run.metrics.get(metric) if run else None
     if run is None or value is None:
         return Figure(title(metric))
-    shown = f"{value:.1f}" if metric == "reasoning_score" else f"{value:.3f}"
+    score = BY_METRIC[metric]
+    shown = score.shown(value)
     base = was.metrics.get(metric) if was and was.run_id != run.run_id and alike(metric, run, was) else None
     if base is None:
         return Figure(title(metric), shown)
-    change = f"{value - base:+.1f}" if metric == "reasoning_score" else f"{value - base:+.3f}"
+    change = ("+" if value >= base else "") + score.shown(value - base)
     if not change.strip("+-0."):
         return Figure(title(metric), shown, "±0")
-    better = (value > base) == _HIGHER_IS_BETTER[metric]
+    better = (value > base) == score.higher_is_better
     return Figure(title(metric), shown, change.replace("-", "−"), "good-text" if better else "bad-text")
 
 
@@ -232,7 +232,7 @@ def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:
     Of the other runs those that measured it in the same way over the same questions: other means cannot stand beside.
     """
     newest = next((run for run in runs if run.metrics), None)
-    metric = next((name for name in HEADLINES if newest and name in newest.metrics), None)
+    metric = next((name for name in FIRST if newest and name in newest.metrics), None)
     if newest is None or metric is None:
         return "", ""
     others = [run for run in reversed(runs) if run is newest or alike(metric, run, newest)]

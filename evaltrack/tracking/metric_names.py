@@ -11,12 +11,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metrics import HEADLINES, SCORES
 
 LONGEST_PART = 100
 """Characters of a domain or a judge within a name; MLflow takes 250 of the whole."""
 
-FIRST = ("pass_rate", "judge_score", "reasoning_score", "recall_at_k", "mrr")
+FIRST = tuple(score.metric for score in HEADLINES)
 """Logged before all others: MLflow's pages show metrics as they came."""
 
 ALWAYS = ("num_questions", "num_measured", "num_errors")

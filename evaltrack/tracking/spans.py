@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 if TYPE_CHECKING:
     from mlflow.entities import Span
 
-SAID = ("overall_score", "accuracy", "completeness", "relevance", "declined", "observed", "reasoning")
+SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
 """What of a verdict a judge's span shows."""
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.report.html.comparison_page import comparison_html
-from tests.comparisons import EVIL, comparison, hostile
+from tests.comparisons import EVIL, comparison, flat, hostile
+from tests.stored import patched
 
 from .conftest import Open
 from .pages import watch
@@ -35,9 +36,9 @@ def attacked(attack: str) -> str:
     made = hostile()
 
     def put(each: Any) -> Any:
-        row = {**(each.before or {})}
+        row = each.before or flat(None)
         source = {"chunk_id": attack, "title": attack, "url": attack, "score": 1.0, "text": attack, "text_digest": "0"}
-        told = row | {"answer": attack, "sources": [source], "error": attack, "expected": [attack]}
+        told = patched(row, answer=attack, sources=[source], error=attack, expected=[attack])
         cause = replace(each.cause, detail=attack, source=attack, displaced_by=attack, link=attack)
         return replace(
             each,
@@ -49,7 +50,7 @@ def attacked(attack: str) -> str:
             cause=cause,
             also=(cause,),
             before=told,
-            after=told | {"answer": f"{attack} {attack}"},
+            after=replace(told, answer=f"{attack} {attack}"),
         )
 
     changes = {name: tuple(map(put, getattr(made, name))) for name in ("flips", "fixes", "drops", "lost")}

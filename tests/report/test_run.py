@@ -194,8 +194,8 @@ def test_hints_come_only_where_the_good_value_can_be_reached() -> None:
     low = {"recall_at_k": 0.8, "precision_at_k": 0.1, "precision_at_k.max": 0.2, "mrr": 0.71}
     (hint,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="python:app:ask"))
     assert hint == (
-        "Recall@5 is not above 0.8: expected chunks might not be indexed, or the embedding model does not capture"
-        " semantic similarity, or query terms do not match the documents' vocabulary."
+        "Recall@5 is not above 0.8: expected chunks might not be indexed, or query terms do not match the documents'"
+        " vocabulary, or the embedding model does not capture semantic similarity."
     )
     (lexical,) = low_metrics(low, Signature(golden="g", golden_digest="0", k=5, target="bm25:docs"))
     assert "embedding" not in lexical
@@ -638,7 +638,7 @@ def test_a_run_that_was_stopped_says_so() -> None:
             "| d | – | 0.500 (4) |",
             "d – 0.500 (4) e 1.000 (1) –",
         ),
-        ({"d": {"pass_rate": (0.5, 4)}, "e": {"judge_score": (1.0, 1)}}, "| e | – |", "d 0.500 (4) e –"),
+        ({"d": {"pass_rate": (0.5, 4)}, "e": {"num_tokens": (1.0, 1)}}, "| e | – |", "d 0.500 (4) e –"),
     ],
 )
 def test_groups_have_a_dash_where_nothing_was_measured(

@@ -16,7 +16,7 @@ from evaltrack.report.comparison.notes import aim_words
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.terminal import print_run
-from evaltrack.scoring.aims import TARGETS, measured_aims
+from evaltrack.scoring.aims import RUBRIC_AIMS, measured_aims
 from tests.conftest import REPO
 from tests.judging import RESPONSES, SHOWCASE
 
@@ -52,7 +52,7 @@ def test_an_aim_is_reached_from_its_value_on_and_violations_stay_below(
 
 def test_the_improvements_of_the_aims_are_those_over_the_published_baseline() -> None:
     """1.2 to 3.5 is +192 %, 0.3 to 2.8 +833 %, 45 % to 10 % -78 %."""
-    assert [round(100 * target.improvement) for target in TARGETS.values()] == [192, 833, -78]
+    assert [round(100 * aim.improvement) for aim in RUBRIC_AIMS.values()] == [192, 833, -78]
 
 
 def test_a_run_alone_shows_its_aims_everywhere(strong_and_naive: tuple[str, RunResult, RunResult]) -> None:

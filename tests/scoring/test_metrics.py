@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+import evaltrack
 from evaltrack.compare.engine import AFFECTED
 from evaltrack.records import Dimensions, Observed, Question, Response, Source, Tokens, ToolCall, Verdict, Weights
 from evaltrack.scoring.measure import Rules, measure
-from evaltrack.scoring.metrics import BY_NAME, SCORES, Part, Score, depending_on
+from evaltrack.scoring.metric import Part, Score
+from evaltrack.scoring.metrics import BY_NAME, HEADLINES, SCORES, depending_on
 from evaltrack.scoring.rubric import RubricWeights
 
 RESPONSE = Response(
@@ -79,7 +83,7 @@ def test_what_a_setting_changes_says_that_it_depends_on_it(part: Part) -> None:
 def test_a_metric_must_say_what_it_depends_on() -> None:
     """A metric that does not say which settings shape it cannot be made: it would gate across them."""
     with pytest.raises(TypeError, match="depends_on"):
-        Score("new", "new", "a new one")  # type: ignore[call-arg]
+        Score("new", "new", "New", "a new one")  # type: ignore[call-arg]
 
 
 def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
@@ -90,3 +94,34 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     assert AFFECTED["pass_threshold"] == {"pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"}
     assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
     assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)
+
+
+PLACES = {
+    "compare/causes.py": "which scores fall where the judge or the tools are why",
+    "evaluation/trials.py": "computes the scores of trials",
+    "records/verdict.py": "the fields of a verdict",
+    "report/run/evaluation_json.py": "a format of its own",
+    "rows/columns.py": "which scores the first version lacked",
+}
+"""Files outside of `scoring` that name three metrics or more together, and why."""
+
+
+def test_no_list_of_metrics_is_kept_by_hand() -> None:
+    """What is shown, grouped, gated or left out derives from the table, so that a new metric is a line in it."""
+    names = {name for score in SCORES for name in (score.name, score.metric)} - {"pass", "crux", "format"}
+    package = Path(evaltrack.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+            listed = {each.value for each in elements if isinstance(each, ast.Constant)} & names
+            if len(listed) > 2:
+                found.add(path.relative_to(package).as_posix())
+    assert {path for path in found if not path.startswith("scoring/")} <= PLACES.keys()
+
+
+def test_every_metric_is_said_in_full() -> None:
+    """A title of its own, a meaning, and headlines in an order without gaps."""
+    assert len({score.title for score in SCORES}) == len(SCORES)
+    assert all(score.meaning for score in SCORES)
+    assert [score.headline for score in HEADLINES] == list(range(1, len(HEADLINES) + 1))

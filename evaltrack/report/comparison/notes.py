@@ -8,7 +8,7 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
 from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number, one_line
-from evaltrack.scoring.aims import TARGETS
+from evaltrack.scoring.aims import RUBRIC_AIMS
 
 SMALL = 30
 """Questions below which the normal approximation behind `detectable` promises too much."""
@@ -44,7 +44,7 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
     """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
     for aim in comparison.aims:
         change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
-        limit = aim_limit(TARGETS[aim.metric])
+        limit = aim_limit(RUBRIC_AIMS[aim.metric])
         title = metric_title(aim.metric, comparison.candidate.signature.k)
         said = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
         against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"

@@ -32,14 +32,13 @@ from evaltrack.report.html.plots import Way, interval_plot, reach
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
 from evaltrack.report.html.text import safe_link
 from evaltrack.report.words import low_metrics, metric_title, number
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.scoring.metrics import BY_METRIC, HEADLINES
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
-FIRST = ("recall_at_k", "mrr", "pass_rate", "judge_score", "reasoning_score")
+FIRST = tuple(score.metric for score in HEADLINES)
 """Shown large; the others stand in a table below."""
 
 GROUPS = 60
-GROUP_METRICS = ("recall_at_k", "mrr", "reasoning_score", "pass_rate")
 
 
 def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
@@ -139,7 +138,7 @@ def _way(comparison: Comparison, metric: MetricDelta) -> Way:
 
 def _group_metrics(comparison: Comparison) -> list[str]:
     _, found = shown_groups(comparison)
-    return [name for name in GROUP_METRICS if name in found]
+    return [name for name in FIRST if name in found]
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from evaltrack.compare.alike import alike
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import metric_title, number
+from evaltrack.scoring.metrics import HEADLINES
 
 if TYPE_CHECKING:
     from evaltrack.tracking.history import PastRun
-
-METRICS = ("recall_at_k", "mrr", "pass_rate", "judge_score", "reasoning_score")
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]
         return []
     this, earlier = history[place], [run for run in history[place + 1 :] if run.status == "FINISHED"]
     found = []
-    for name in METRICS:
+    for name in (score.metric for score in HEADLINES):
         runs = [*(run for run in reversed(earlier) if alike(name, run, this)), this]
         values = [run.metrics[name] for run in runs if name in run.metrics]
         if len(values) > 1 and name in this.metrics:

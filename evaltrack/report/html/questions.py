@@ -16,8 +16,8 @@ from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_NAME
-from evaltrack.scoring.reasoning import DIMENSIONS
+from evaltrack.scoring.metric import Score
+from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
@@ -49,10 +49,8 @@ WORD_DIFFS = 200
 TEXT_BUDGET = 8_000_000
 """Characters of answers in one report, shared by its questions."""
 
-SCORES_SHOWN = (
-    *("recall_at_k", "precision_at_k", "reciprocal_rank", "ndcg_at_k", "overall_score", "reasoning_score"),
-    *("num_tokens", "combined_score", "hypotheses", "shifts", *DIMENSIONS),
-)
+SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
+"""What is neither yes nor no, nor a part of what the judge said."""
 
 
 def longest(questions: int) -> int:
@@ -188,13 +186,13 @@ def _side(
 
 
 def _scores(row: StoredRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
-    measured = [(name, row.scores.get(name)) for name in SCORES_SHOWN if BY_NAME[name].metric not in left_out]
-    return [[_title(name, k), number(value)] for name, value in measured if value is not None]
+    measured = [score for score in SCORES_SHOWN if score.name in row.scores and score.metric not in left_out]
+    return [[_title(score, k), number(row.scores[score.name])] for score in measured]
 
 
-def _title(name: str, k: int) -> str:
+def _title(score: Score, k: int) -> str:
     """What a score of one question is called: its reciprocal rank is no mean of them."""
-    return "Reciprocal rank" if name == "reciprocal_rank" else metric_title(BY_NAME[name].metric, k)
+    return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
 
 
 def _filled(told: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:

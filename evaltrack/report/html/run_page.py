@@ -20,6 +20,7 @@ from evaltrack.report.words import (
     cost_words,
     criterion_words,
     errors_words,
+    group_metrics,
     grouped_errors,
     judge_words,
     low_metrics,
@@ -28,15 +29,15 @@ from evaltrack.report.words import (
     number,
 )
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, is_share
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
     from evaltrack.tracking.history import PastRun
     from evaltrack.tracking.traces import Traced
 
-FIRST = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_score")
-SHARES = frozenset({"pass_rate", "hit_rate", "negative_pass_rate"})
-GROUP_METRICS = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_score")
+FIRST = tuple(score.metric for score in HEADLINES)
+"""Shown large; the others stand in a table below."""
 
 ORDER = ("error", "fail", "unmeasured", "pass")
 LISTED = 10_000
@@ -91,7 +92,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             aim_titles=AIM_TITLES,
             hints=list(low_metrics(result.metrics, result.signature)),
             groups=list(_groups(result)),
-            group_titles=[metric_title(name, k) for name in _group_metrics(result)],
+            group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
             past=past_lines(around.history, result.run_id),
@@ -160,7 +161,7 @@ def _kind(result: RunResult) -> str:
 def _figure(result: RunResult, name: str) -> dict[str, Any]:
     value, n = result.metrics[name], result.counts[name]
     best = result.metrics.get(f"{name}.max")
-    low, high = share_interval(value, n) if name in SHARES else (None, None)
+    low, high = share_interval(value, n) if is_share(name) else (None, None)
     return {
         "title": metric_title(name, result.signature.k),
         "value": number(value),
@@ -170,12 +171,8 @@ def _figure(result: RunResult, name: str) -> dict[str, Any]:
     }
 
 
-def _group_metrics(result: RunResult) -> list[str]:
-    return [name for name in GROUP_METRICS if any(name in metrics for metrics in result.groups.values())]
-
-
 def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
-    names = _group_metrics(result)
+    names = group_metrics(result)
     for group, metrics in list(result.groups.items())[:60]:
         yield {
             "name": clip(group, 60),
@@ -184,7 +181,7 @@ def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
 
 
 def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
-    share = mean / 100 if name == "reasoning_score" else mean
+    share = mean / (BY_METRIC[name].span or 1)
     return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 

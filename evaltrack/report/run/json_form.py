@@ -54,11 +54,11 @@ def _aims(result: RunResult) -> Iterator[dict[str, Any]]:
         yield {
             "metric": each.metric,
             "measured": each.measured,
-            "aim": each.target.aim,
+            "aim": each.aim.mean,
             "reached": each.reached,
-            "published": each.target.published,
+            "published": each.aim.published,
             "improvement": each.improvement,
-            "aim_improvement": each.target.improvement,
+            "aim_improvement": each.aim.improvement,
         }
 
 

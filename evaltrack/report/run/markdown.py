@@ -11,13 +11,13 @@ from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import clip, count, reason_words
 from evaltrack.report.words import (
     AIM_TITLES,
-    GROUP_METRICS,
     aim_cells,
     cost_words,
     criterion_words,
     errors_words,
     first_errors,
     first_errors_words,
+    group_metrics,
     judge_words,
     low_metrics,
     metric_title,
@@ -162,7 +162,7 @@ def _aims(result: RunResult) -> Iterator[str]:
 
 def _groups(result: RunResult) -> Iterator[str]:
     """The worst domains, and the difficulties."""
-    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
+    names = group_metrics(result)
     if not names:
         return
     yield ""

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 from evaltrack.scoring.rubric import tier_words
 
-FIELDS = ("judge", "reasoning", "accuracy", "completeness", "relevance", "overall_score", "declined")
+FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
 """What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""
 
 SHOWN = 500
@@ -58,8 +59,7 @@ def _said(row: StoredRow, verdict: StoredVerdict) -> str:
         return _observed(row, json.loads(verdict.observed))
     if row.negative:
         return "declined" if verdict.declined else "**did not decline**"
-    names = ("overall_score", "accuracy", "completeness", "relevance")
-    values = ((name, getattr(verdict, name)) for name in names)
+    values = ((name, getattr(verdict, name)) for name in ANSWER_GRADES)
     return ", ".join(f"{name} {value:.2f}" for name, value in values if value is not None)
 
 

@@ -14,13 +14,13 @@ from rich.text import Text
 from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.report.words import (
     AIM_TITLES,
-    GROUP_METRICS,
     aim_cells,
     cost_words,
     criterion_words,
     errors_words,
     first_errors,
     first_errors_words,
+    group_metrics,
     judge_words,
     low_metrics,
     metric_title,
@@ -89,7 +89,7 @@ def _metrics(result: RunResult) -> Table:
 
 
 def _groups(result: RunResult) -> Table:
-    names = [n for n in GROUP_METRICS if any(n in m for m in result.groups.values())]
+    names = group_metrics(result)
     table = _table("group", *(metric_title(n, result.signature.k) for n in names))
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]

@@ -1,0 +1,97 @@
+"""What is known of one metric: how it is called, what shapes it, where it is shown and how it is gated."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+Part = Literal["k", "judge", "weights", "pass_threshold"]
+"""A setting of a run that shapes some metrics and leaves others as they are; a judge's prompt goes with the judge."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What to look at where a mean is not above `good`, a value that a well-tuned retriever exceeds.
+
+    `of_embeddings` holds more of it for targets that embed texts, which BM25 does not.
+    """
+
+    good: float
+    causes: tuple[str, ...]
+    of_embeddings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The drop that the gate tolerates where no rule is given, of the baseline's value or in the metric's own unit.
+
+    `alone`: whether the rule makes a gate by itself; one about declining says nothing of what was found or answered.
+    """
+
+    drop: float
+    relative: bool = True
+    alone: bool = True
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The mean that reasoning should reach, and the one published for naive single-shot answers."""
+
+    mean: float
+    published: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number for one question (`name`), and for a run (`metric`, its mean over the questions measured).
+
+    Args:
+        name: Of the score, as in `per_question.parquet`.
+        metric: Of the mean, as in MLflow but for its section.
+        title: For people; `{k}` stands for k.
+        meaning: In a line.
+        depends_on: The settings without which two runs' values cannot be compared.
+        section: Where MLflow's charts show it; the top level if empty.
+        headline: Its place among the metrics that are shown first, and for each group; 0 for the others.
+        higher_is_better: Which way is better.
+        binary: Whether each question has 1 or 0, so that the mean is a share.
+        retrieval: Whether only a target that retrieves has it.
+        compared: Whether runs are compared by it.
+        tells_result: Whether a question whose score changed has another result.
+        span: The largest difference of two values; None where there is no bound.
+        tolerance: The gate's rule for it, if it has one.
+        hint: What to look at where it is low.
+        aim: Of the reasoning rubric.
+    """
+
+    name: str
+    metric: str
+    title: str
+    meaning: str
+    _: KW_ONLY
+    depends_on: frozenset[Part]
+    section: str = ""
+    headline: int = 0
+    higher_is_better: bool = True
+    binary: bool = False
+    retrieval: bool = False
+    compared: bool = True
+    tells_result: bool = True
+    span: float | None = 1.0
+    tolerance: Tolerance | None = None
+    hint: Hint | None = None
+    aim: Aim | None = None
+
+    @property
+    def judged_alone(self) -> bool:
+        """Whether it follows from a judge's verdict alone, so that no expected source shapes it."""
+        return "judge" in self.depends_on and self.depends_on <= {"judge", "weights"} and self.name != "negative_pass"
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each domain and difficulty has a mean of it."""
+        return self.headline > 0
+
+    def shown(self, value: float) -> str:
+        """A value or a mean for people: three decimals, of points of 100 one."""
+        return f"{value:.1f}" if self.span == 100 else f"{value:.3f}"
