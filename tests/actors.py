@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from typing import Any
 
-from evaltrack.records import Question, Response, Source, Target, Verdict
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.evaluation.loop import evaluate
+from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Source, Target, Verdict
 
 FOUND = Response(answer="Paris.", sources=(Source(chunk_id="x"), Source(chunk_id="x"), Source(chunk_id="a")))
 
@@ -14,6 +16,17 @@ FOUND = Response(answer="Paris.", sources=(Source(chunk_id="x"), Source(chunk_id
 def questions(number: int) -> list[Question]:
     """Questions with the ids `0`, `1`, ..., each of which expects the chunk `a`."""
     return [Question(id=str(place), question="What?", expected_chunks=("a",), domain="d") for place in range(number)]
+
+
+def evaluator(target: Target | Callable[[Question, int], Awaitable[Response]], **settings: Any) -> Evaluator:
+    """Asks this target, or function."""
+    return Evaluator(target if hasattr(target, "ready") else PlainTarget(target), **settings)
+
+
+def evaluated(asked: Iterable[Question], target: Any, **settings: Any) -> AsyncGenerator[Row]:
+    """The rows of the questions; settings are those of the loop and of the evaluator."""
+    own = {name: settings.pop(name) for name in ("trials", "memory", "stop", "concurrency") if name in settings}
+    return evaluate(asked, evaluator(target, **settings), **own)
 
 
 async def instant(question: Question, k: int, /) -> Response:
@@ -27,10 +40,10 @@ def raising(error: BaseException) -> Target:
     async def ask(question: Question, k: int, /) -> Response:
         raise error
 
-    return ask
+    return PlainTarget(ask)
 
 
-class Blocking:
+class Blocking(Target):
     """A target that never answers, and tells which questions it was asked and which were cancelled."""
 
     def __init__(self) -> None:
@@ -69,10 +82,8 @@ def finish(work: Callable[[], Awaitable[None]], seconds: float = 20) -> None:
     asyncio.run(whole())
 
 
-class Opinion:
+class Opinion(Judge):
     """A judge that gives the same score to every answer, or does what it is told first; it tells what it was asked."""
-
-    digest = ""
 
     def __init__(self, name: str = "one", score: float = 0.9, first: Callable[[], Awaitable[object]] = turns) -> None:
         self.name = name

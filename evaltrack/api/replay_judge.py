@@ -10,12 +10,13 @@ from math import ceil
 
 from evaltrack.api.local_commands import Named, saved_command, settings_to_repeat
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.evaluation.plan import open_judges
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
-from evaltrack.records import Judge, Question, Response, Row, Signature
+from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature
 from evaltrack.report.judge.repeatability import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
@@ -161,14 +162,12 @@ def _ask(
         told(done, times * len(rows))
 
     def judging() -> AsyncGenerator[Row]:
+        target = PlainTarget(stored)
         return evaluate(
             map(question_of, rows),
-            stored,
-            rules=settings.rules,
-            judges=judges,
+            Evaluator(target, rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout),
             trials=range(first, first + times),
             concurrency=settings.concurrency,
-            judge_timeout=settings.judge_timeout,
         )
 
     take_all(judging, take, judges)

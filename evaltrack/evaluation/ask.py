@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Literal, TypeVar
 
@@ -34,6 +34,10 @@ Outcome = TypeVar("Outcome", Response, Verdict)
 T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
 
+TIMEOUT = 60.0
+JUDGE_TIMEOUT = 600.0
+"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
+
 MESSAGE_LIMIT = 2000
 """Characters kept of a failure's message."""
 
@@ -54,21 +58,25 @@ class _Broken:
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What every question of a run is asked with; `timeout` and `judge_timeout` are seconds for one question."""
+class Evaluator:
+    """Asks, judges and scores one question at a time.
+
+    The target has `timeout` seconds for each question, all judges together `judge_timeout`. `count` counts the tokens
+    of a response whose target reports none. `redactor` takes secrets out of what comes back before a judge or anybody
+    else sees it; scores measure what came back.
+    """
 
     target: Target
-    rules: Rules
-    judges: Sequence[Judge]
-    count: Counter | None
-    timeout: float
-    judge_timeout: float
+    rules: Rules = field(default_factory=Rules)
+    judges: Sequence[Judge] = ()
+    count: Counter | None = None
+    timeout: float = TIMEOUT
+    judge_timeout: float = JUDGE_TIMEOUT
     redactor: Redactor | None = None
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials."""
-        if ready := getattr(self.target, "ready", None):
-            await ready()
+        await self.target.ready()
         started_at, start = seconds_now(), time.perf_counter()
         outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
         asked = Row(
@@ -86,7 +94,7 @@ class Asking:
     async def _judged(self, question: Question, response: Response, shown: Response, trial: int) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        judged = await _together([self._judge(on_trial(judge, trial), question, shown) for judge in judges])
+        judged = await _together([self._judge(judge.on_trial(trial), question, shown) for judge in judges])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = _first_of([each for each in judged if isinstance(each, Failure)])
         tokens = await _aside(response, _tokens, question, response, self.rules.k, self.count)
@@ -121,12 +129,6 @@ class Asking:
             return outcome
         message = self.redactor.text(outcome.message) if self.redactor else outcome.message  # before it is cut
         return failure(outcome.kind, message, outcome.usage)
-
-
-def on_trial(judge: Judge, trial: int) -> Judge:
-    """The judge for one trial: the same, unless it tells trials apart, as one with a cache must."""
-    own: Callable[[int], Judge] | None = getattr(judge, "on_trial", None)
-    return own(trial) if own and trial > 1 else judge
 
 
 def _first_of(failures: Sequence[Failure]) -> Failure | None:

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypedDict
 from pydantic import model_validator
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import CONCURRENCY, JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights

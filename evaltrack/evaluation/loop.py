@@ -14,15 +14,10 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaltrack.evaluation.ask import Asking, Counter
-from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Judge, Question, Row, Target
-from evaltrack.scoring.measure import Rules
+from evaltrack.evaluation.ask import Evaluator
+from evaltrack.records import Closable, Question, Row
 
 CONCURRENCY = 16
-TIMEOUT = 60.0
-JUDGE_TIMEOUT = 600.0
-"""Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
 
 
 class Memory(Protocol):
@@ -43,36 +38,26 @@ STOP_SECONDS = 5.0
 
 async def evaluate(
     questions: Iterable[Question],
-    target: Target,
+    evaluator: Evaluator,
     *,
-    rules: Rules = Rules(),  # noqa: B008 - frozen
-    judges: Sequence[Judge] = (),
-    count: Counter | None = None,
     trials: Sequence[int] = (1,),
     memory: Memory | None = None,
     stop: Callable[[], bool] = lambda: False,
-    redactor: Redactor | None = None,
     concurrency: int = CONCURRENCY,
-    timeout: float = TIMEOUT,
-    judge_timeout: float = JUDGE_TIMEOUT,
 ) -> AsyncGenerator[Row]:
     """Yield one row for each trial of each question, in the order in which they finish.
 
-    At most `concurrency` questions are in flight; the target has `timeout` seconds for each, the judges
-    `judge_timeout`. `redactor` takes secrets out of what comes back before a judge or anybody else sees it; scores
-    measure what came back. `count` counts the tokens of a response whose target reports none. What `memory` recalls is
-    not asked again, and what is new is kept there before it is yielded. The space needed does not grow with the
-    questions. Once `stop` says so no question is begun, and those in flight are finished; closing the generator breaks
-    them off.
+    At most `concurrency` questions are in flight. What `memory` recalls is not asked again, and what is new is kept
+    there before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is
+    begun, and those in flight are finished; closing the generator breaks them off.
 
     Raises:
         ValueError: `concurrency` is below 1.
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    asking = Asking(target, rules, judges, count, timeout, judge_timeout, redactor)
     numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
-    loop = _Loop(asking, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
+    loop = _Loop(evaluator, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))
     try:
@@ -91,7 +76,7 @@ async def evaluate(
 class _Loop:
     """What the workers share: the questions still to ask, and the rows that are finished but not yet yielded."""
 
-    asking: Asking
+    evaluator: Evaluator
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[tuple[int, Question, int]]
@@ -123,7 +108,7 @@ class _Loop:
         known = self.memory.recall(question, trial) if self.memory else None
         if known is not None:  # under the place and the labels that its question has now
             return known.model_copy(update={"position": position, "question": question})
-        row = await self.asking.row(position, question, trial)
+        row = await self.evaluator.row(position, question, trial)
         if self.memory:
             self.memory.keep([row])  # at once: nothing can come between a row and its safety
         return row
@@ -141,7 +126,7 @@ async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
 def take_all(
     asking: Callable[[], AsyncGenerator[Row]],
     take: Callable[[Row], object],
-    opened: Iterable[object],
+    opened: Iterable[Closable],
     runner: asyncio.Runner | None = None,
 ) -> None:
     """Run a loop to its end and hand each row on; targets and judges that were `opened` are closed, come what may.
@@ -162,11 +147,10 @@ def take_all(
     run_to_end(work, runner)
 
 
-async def close_all(opened: Iterable[object]) -> None:
-    """Close targets and judges that have something to close."""
+async def close_all(opened: Iterable[Closable]) -> None:
+    """Close targets and judges."""
     for each in opened:
-        if close := getattr(each, "aclose", None):
-            await close()
+        await each.aclose()
 
 
 def run_to_end(work: Callable[[], Any], runner: asyncio.Runner | None = None) -> None:

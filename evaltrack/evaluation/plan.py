@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ask import Counter
+from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.result import METRICS
@@ -84,8 +84,8 @@ class Plan:
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges and cache found worth saying."""
-        said = [note for asked in (self.target, *self.judges) for note in getattr(asked, "notes", ())]
-        return tuple(dict.fromkeys(said + ([self.cache.problem] if self.cache and self.cache.problem else [])))
+        notes = [note for each in (self.target, *self.judges) for note in each.notes]
+        return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
     def params(self) -> dict[str, str]:
         """What MLflow's params hold: everything that shapes a number."""
@@ -121,23 +121,29 @@ class Plan:
         """
         settings = self.settings
 
-        def asking() -> AsyncGenerator[Row]:
+        def rows() -> AsyncGenerator[Row]:
             return evaluate(
                 self.golden if questions is None else questions,
-                self.target,
-                rules=settings.rules,
-                judges=self.judges,
-                count=_counter(settings.model or getattr(self.target, "model", None)),
+                self._evaluator(),
                 trials=trials or range(1, settings.trials + 1),
                 memory=memory,
                 stop=stop,
-                redactor=self.redactor,
                 concurrency=settings.concurrency,
-                timeout=settings.timeout,
-                judge_timeout=settings.judge_timeout,
             )
 
-        take_all(asking, take, (self.target, *self.judges), runner)
+        take_all(rows, take, (self.target, *self.judges), runner)
+
+    def _evaluator(self) -> Evaluator:
+        settings = self.settings
+        return Evaluator(
+            self.target,
+            rules=settings.rules,
+            judges=self.judges,
+            count=_counter(settings.model or self.target.model),
+            timeout=settings.timeout,
+            judge_timeout=settings.judge_timeout,
+            redactor=self.redactor,
+        )
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close what was asked with this runner."""
@@ -160,7 +166,7 @@ def planned(
         _check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
         asked, named = _named_target(target, golden, settings)
-        _close_at_the_end(opened, asked)
+        opened.callback(asked.close)  # also where it is never asked
         names = _judges_of(settings, named)
         _check_measurable(golden, settings, names)
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
@@ -168,18 +174,12 @@ def planned(
             opened.callback(cache.close)
         judges = open_judges(names, settings, cache)
         for judge in judges:
-            _close_at_the_end(opened, judge)
+            opened.callback(judge.close)
         _check_names(judges)
         signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
-        redactor = Redactor(settings.redact, secrets_of(os.environ) | getattr(asked, "secrets", set()))
+        redactor = Redactor(settings.redact, secrets_of(os.environ) | set(asked.secrets))
         command = Command(golden_path, named, settings, str(Path.cwd()))
         yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
-
-
-def _close_at_the_end(opened: ExitStack, each: Target | Judge) -> None:
-    """Have what was opened closed also where it is never asked."""
-    if close := getattr(each, "close", None):
-        opened.callback(close)
 
 
 def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -198,17 +198,21 @@ def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: Verdict
     Raises:
         UsageError: one cannot be opened.
     """
-    return tuple(
-        open_judge(
-            name,
-            rubric=settings.rubric,
-            concurrency=settings.concurrency,
-            call_timeout=settings.call_timeout,
-            cache=cache,
-            in_process=settings.in_process,
-        )
-        for name in names
-    )
+    judges: list[Judge] = []
+    with ExitStack() as opened:
+        for name in names:
+            judge = open_judge(
+                name,
+                rubric=settings.rubric,
+                concurrency=settings.concurrency,
+                call_timeout=settings.call_timeout,
+                cache=cache,
+                in_process=settings.in_process,
+            )
+            opened.callback(judge.close)
+            judges.append(judge)
+        opened.pop_all()  # nothing is closed but where one cannot be opened
+    return tuple(judges)
 
 
 def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
@@ -258,8 +262,7 @@ def _named_target(
 
 def _model(target: Target, named: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
-    own: str | None = getattr(target, "model", None)
-    return settings.model or own or ("bm25" if named.startswith("bm25:") else "")
+    return settings.model or target.model or ("bm25" if named.startswith("bm25:") else "")
 
 
 def _signature(

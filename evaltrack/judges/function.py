@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
-from evaltrack.records import Question, Response, Verdict
+from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.scoring.measure import lacking
 from evaltrack.targets.child.in_processes import InProcesses
@@ -23,14 +23,12 @@ from evaltrack.targets.python import import_function, is_async
 from evaltrack.targets.threads import in_thread
 
 
-class FunctionJudge:
+class FunctionJudge(Judge):
     """Calls a user's function for each verdict; a sync one runs in threads.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
-
-    digest = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,14 +73,12 @@ class Call(Record):
     response: Response
 
 
-class ProcessJudge(InProcesses):
+class ProcessJudge(InProcesses, Judge):
     """Calls a user's function for each verdict, in a process of its own.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
-
-    digest = ""
 
     def __init__(self, name: str) -> None:
         from evaltrack.targets.child.pool import Pool

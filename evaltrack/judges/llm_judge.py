@@ -22,7 +22,7 @@ from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.inert import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.strict import findings, no_repeats, object_in
 from evaltrack.llm import LLM, AnswerError, Schema
-from evaltrack.records import Question, Response, Usage, Verdict, together
+from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 
 TEXT_LIMIT = 12_000
 """Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""
@@ -54,7 +54,7 @@ class DoubtfulReplyError(ValueError):
     """A reply that contradicts itself: it is asked for again, and the verdict that comes then says so."""
 
 
-class LlmJudge(ABC):
+class LlmJudge(Judge, ABC):
     """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
 
     def __init__(
@@ -87,6 +87,8 @@ class LlmJudge(ABC):
 
     def on_trial(self, trial: int) -> Self:
         """The same judge, over the same connections, for another trial."""
+        if trial == self._trial:
+            return self
         return type(self)(self._llm, self.name, self._cache, trial=trial, locks=self._locks)
 
     @property

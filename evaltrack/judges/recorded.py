@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
-from evaltrack.records import Observed, Question, Response, Verdict
+from evaltrack.records import Judge, Observed, Question, Response, Verdict
 from evaltrack.scoring.measure import lacking
 
 NOT_IN_FILES = ("usage", "cached")
@@ -31,14 +31,12 @@ class _BadLineError(ValueError):
     """A line is no verdict on a question."""
 
 
-class RecordedJudge:
+class RecordedJudge(Judge):
     """Verdicts from a file, held in memory.
 
     Raises:
         UsageError: it cannot be read, has bad lines, or names several judges.
     """
-
-    digest = ""
 
     def __init__(self, path: Path) -> None:
         self._path, self._verdicts = path, dict[str, Verdict]()

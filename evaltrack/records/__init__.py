@@ -7,13 +7,14 @@ unknown fields, and hold no NaN and no infinity: a score without a value is a re
 from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
 from evaltrack.records.question import Difficulty, Question
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
-from evaltrack.records.roles import Judge, Target
+from evaltrack.records.roles import Closable, Judge, PlainTarget, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
 from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
 from evaltrack.records.verdict import CruxTreatment, Dimensions, Mode, Observed, UncertaintyTreatment, Unit, Verdict
 
 __all__ = [
     "METRICS_VERSION",
+    "Closable",
     "Count",
     "CruxTreatment",
     "Difficulty",
@@ -26,6 +27,7 @@ __all__ = [
     "Key",
     "Mode",
     "Observed",
+    "PlainTarget",
     "Question",
     "Reasoned",
     "Record",

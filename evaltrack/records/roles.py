@@ -1,16 +1,59 @@
-"""The two callables that a user may bring: a target and a judge."""
+"""What a run asks: a target and its judges."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Protocol, Self
 
 from evaltrack.records.question import Question
 from evaltrack.records.response import Response
 from evaltrack.records.verdict import Verdict
 
 
-class Judge(Protocol):
+class Closable(Protocol):
+    """What a run closes at its end. Subclass it to have the defaults, which do nothing."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What is worth knowing of it after a run."""
+        return ()
+
+    async def aclose(self) -> None:
+        """Close what was opened in the event loop; called once all questions are done."""
+        return
+
+    def close(self) -> None:
+        """Close what was opened before any event loop; called also where it was never asked."""
+        return
+
+
+class Target(Closable, Protocol):
+    """A system under test: an async callable from a question and k to a `Response`.
+
+    It may return more than k sources (scores cut at k, causes may look further). Whatever it raises becomes a
+    `Failure` in the question's row.
+    """
+
+    def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:
+        """Ask the question; k is how many sources will be scored."""
+        ...
+
+    @property
+    def model(self) -> str | None:
+        """The name of its model, as far as it is known before anything is asked."""
+        return None
+
+    @property
+    def secrets(self) -> Collection[str]:
+        """Texts that no response may hold."""
+        return ()
+
+    async def ready(self) -> None:
+        """Wait until it can be asked; this is in no question's time."""
+        return
+
+
+class Judge(Closable, Protocol):
     """An opinion on answers: an async callable from a question and its response to a `Verdict`.
 
     `name` tells it apart in a panel; `digest` identifies its prompt ("" where it has none). Whatever it raises becomes
@@ -18,21 +61,23 @@ class Judge(Protocol):
     """
 
     name: str
-    digest: str
+    digest: str = ""
 
     def __call__(self, question: Question, response: Response, /) -> Awaitable[Verdict]:
         """Judge the response."""
         ...
 
+    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for judges that remember
+        """The judge of one trial, from 1; another one where a verdict on an earlier trial must not be used again."""
+        return self
 
-class Target(Protocol):
-    """A system under test: an async callable from a question and k to a `Response`.
 
-    It may return more than k sources (scores cut at k, causes may look further). Whatever it raises becomes a
-    `Failure` in the question's row. It may have `model` (the name of its model), `notes` (what is worth knowing of it
-    after a run), `ready` (awaited before a question's time begins), `aclose` and `close` (called at the end).
-    """
+class PlainTarget(Target):
+    """A target that is an async function and nothing more."""
+
+    def __init__(self, function: Callable[[Question, int], Awaitable[Response]]) -> None:
+        self._function = function
 
     def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:
-        """Ask the question; k is how many sources will be scored."""
-        ...
+        """Ask the function."""
+        return self._function(question, k)

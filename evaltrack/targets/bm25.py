@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
-from evaltrack.records import Question, Response, Source
+from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
 
 FLOOR = 2.5
@@ -74,7 +74,7 @@ def _index(folder: Path, floor: float, links: str) -> Bm25Target:
         raise UsageError(f"corpus {folder}: {error}") from None
 
 
-class Bm25ByDomain:
+class Bm25ByDomain(Target):
     """An index for each domain; a question is asked of that of its own."""
 
     def __init__(self, indexes: Mapping[str, Bm25Target]) -> None:
@@ -100,7 +100,7 @@ def _base(folder: Path, links: str) -> str:
     return links and links.rstrip("/") + "/"
 
 
-class Bm25Target:
+class Bm25Target(Target):
     """Ranks the chunks of a corpus against a question."""
 
     def __init__(self, chunks: list[Chunk], floor: float = FLOOR, links: str = "") -> None:

@@ -25,7 +25,7 @@ from typing import Any, TypeVar, cast
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.records import Question, Response
+from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
@@ -91,7 +91,7 @@ def fill(argument: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(lambda found: values.get(found[0][1:-1], found[0][0]), argument)
 
 
-class CommandTarget:
+class CommandTarget(Target):
     """Runs a program for each question."""
 
     def __init__(self, arguments: list[str], reader: ResponseReader | None = None) -> None:

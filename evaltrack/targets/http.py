@@ -17,7 +17,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 from evaltrack.errors import UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
-from evaltrack.records import Question, Response
+from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
@@ -111,12 +111,14 @@ def _header(setting: str, named: str) -> str:
     return f"{scheme} {value}" if scheme else value
 
 
-class HttpTarget:
+class HttpTarget(Target):
     """Posts questions to one URL, over connections that are kept for each event loop until the loop ends.
 
     `secrets` are the values of its headers: errors hold none of them, and a `Redactor` takes them out of responses once
     these are scored.
     """
+
+    secrets: Collection[str] = ()
 
     def __init__(
         self,

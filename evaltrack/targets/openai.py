@@ -9,7 +9,7 @@ from __future__ import annotations
 from evaltrack.errors import UsageError
 from evaltrack.llm import LLM, has_server
 from evaltrack.llm.client import MAX_CONCURRENCY
-from evaltrack.records import Question, Response
+from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
@@ -44,8 +44,10 @@ def _temperature(place: str, text: str) -> float:
     return warmth
 
 
-class OpenAITarget:
+class OpenAITarget(Target):
     """Asks the model; reports its usage."""
+
+    model: str | None = None
 
     def __init__(
         self, model: str, system: str = SYSTEM, temperature: float | None = None, longest: int | None = None

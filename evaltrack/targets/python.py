@@ -28,7 +28,7 @@ from typing import Any
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Target
+from evaltrack.records import PlainTarget, Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
@@ -90,7 +90,7 @@ class Call(Record):
     k: int
 
 
-class ProcessTarget(InProcesses):
+class ProcessTarget(InProcesses, Target):
     """A function in processes of its own."""
 
     async def __call__(self, question: Question, k: int, /) -> Response:
@@ -173,7 +173,7 @@ def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> T
             returned = await finish(returned)
         return _small_enough(as_response(bounded(returned)))
 
-    return ask
+    return PlainTarget(ask)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ Where ranks contradict scores, a note says so, and it is as in trec_eval, which 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
@@ -53,7 +53,7 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
     return _RecordedLines(path) if start.startswith(b"{") else _TrecRun(path)
 
 
-class _RecordedLines:
+class _RecordedLines(Target):
     """Responses in JSON Lines, read again from their offsets when asked."""
 
     def __init__(self, path: Path) -> None:
@@ -106,8 +106,10 @@ class _Line:
     score: float
 
 
-class _TrecRun:
+class _TrecRun(Target):
     """Ranked lists of document ids from a TREC run, in whatever order its lines stand."""
+
+    notes: Sequence[str] = ()
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -16,12 +16,12 @@ from threading import Thread
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.rows import table
 from evaltrack.rows.reader import read_table
 from evaltrack.rows.table import TableWriter
 from evaltrack.targets import open_target
+from tests.actors import evaluated
 
 QUESTION = Question(id="1", question="Why?", domain="d", expected_chunks=("a",))
 TOO_LONG = {"answer": "x" * 50_000_000}
@@ -34,7 +34,7 @@ MOST_MEGABYTES = 400
 def row_of(name: str) -> Row:
     async def gather() -> Row:
         target = open_target(name)
-        (row,) = [row async for row in evaluate([QUESTION], target, timeout=60)]
+        (row,) = [row async for row in evaluated([QUESTION], target, timeout=60)]
         if close := getattr(target, "aclose", None):
             await close()
         return row

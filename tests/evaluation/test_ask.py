@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.evaluation.ask import MESSAGE_LIMIT, Asking, Counter, failure, on_trial
+from evaltrack.evaluation.ask import MESSAGE_LIMIT, Counter, failure
 from evaltrack.records import Failure, Judge, Question, Response, Row, Source, Target, Tokens, Usage, Verdict
 from evaltrack.scoring.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
 from evaltrack.targets.python import function_target
 from evaltrack.targets.responses import InvalidResponseError
-from tests.actors import FOUND, Blocking, Opinion, failing, finish, instant, questions, raising, turns
+from tests.actors import FOUND, Blocking, Opinion, evaluator, failing, finish, instant, questions, raising, turns
 
 
 async def ask(
@@ -31,7 +31,7 @@ async def ask(
     trial: int = 1,
 ) -> list[Row]:
     """The rows of some questions, asked one after the other."""
-    asking = Asking(target, rules, judges, count, timeout, judge_timeout)
+    asking = evaluator(target, rules=rules, judges=judges, count=count, timeout=timeout, judge_timeout=judge_timeout)
     return [await asking.row(position, question, trial) for position, question in enumerate(asked)]
 
 
@@ -323,15 +323,14 @@ def test_what_a_judge_raises_is_a_row_that_keeps_its_answer(error: BaseException
     """A judge's failure keeps the response and what it measures without a judge; the question neither passes nor
     fails, and the others go on.
     """
-    judge = Opinion()
 
-    async def ask(question: Question, response: Response, /) -> Verdict:
-        if question.id == "1":
-            raise error
-        return await judge(question, response)
+    class Fails(Opinion):
+        async def __call__(self, question: Question, response: Response, /) -> Verdict:
+            if question.id == "1":
+                raise error
+            return await super().__call__(question, response)
 
-    ask.name, ask.digest = "ask", ""  # type: ignore[attr-defined]
-    found = sorted(rows(questions(3), instant, judges=[ask]), key=lambda row: row.position)
+    found = sorted(rows(questions(3), instant, judges=[Fails()]), key=lambda row: row.position)
     assert [str(row.failure) for row in found] == ["None", shown, "None"]
     assert [row.passed for row in found] == [True, None, True]
     failed, judged = found[1], found[0]
@@ -410,10 +409,13 @@ def test_an_error_of_evaltrack_stops_the_other_judges_too() -> None:
 def test_what_is_no_verdict_is_a_judge_error(panel: list[Opinion], shown: str) -> None:
     """A judge of one's own that returns nothing has failed; in a panel it is named."""
 
-    async def silent(question: Question, response: Response, /) -> None: ...
+    class Silent(Judge):
+        name = "silent"
 
-    silent.name, silent.digest = "silent", ""  # type: ignore[attr-defined]
-    (row,) = rows(questions(1), instant, judges=[silent, *panel])
+        async def __call__(self, question: Question, response: Response, /) -> Verdict:
+            return None  # type: ignore[return-value]
+
+    (row,) = rows(questions(1), instant, judges=[Silent(), *panel])
     assert (str(row.failure), row.passed, len(row.verdicts)) == (shown, None, len(panel))
 
 
@@ -445,26 +447,17 @@ class Careful(Opinion):
 @pytest.mark.parametrize(
     ("trial", "made", "names"),
     [
-        (1, [], ["careful", "plain"]),
+        (1, [1], ["careful on trial 1", "plain"]),
         (2, [2], ["careful on trial 2", "plain"]),
         (7, [7], ["careful on trial 7", "plain"]),
     ],
 )
 def test_a_judge_may_tell_trials_apart(trial: int, made: list[int], names: list[str]) -> None:
-    """From the second trial on a judge with `on_trial` is asked for the one of that trial; others stay who they are."""
+    """A judge is asked for the one of each trial; that is itself, where it says nothing else."""
     careful, plain = Careful("careful"), Opinion("plain")
     (row,) = rows(questions(1), instant, judges=[careful, plain], trial=trial)
     assert (careful.made, [verdict.judge for verdict in row.verdicts]) == (made, names)
     assert (len(careful.asked), len(plain.asked)) == (int(not made), 1)
-
-
-def test_a_judge_without_trials_of_its_own_is_the_same_in_each() -> None:
-    """`on_trial` gives a judge that has no such method back as it is, on whatever trial."""
-    judge = Opinion()
-    assert on_trial(judge, 1) is on_trial(judge, 9) is judge
-    careful = Careful()
-    assert on_trial(careful, 1) is careful
-    assert on_trial(careful, 2) is not careful
 
 
 # What a failure costs

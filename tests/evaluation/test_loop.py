@@ -14,15 +14,27 @@ import pytest
 
 from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.loop import evaluate, run_to_end
+from evaltrack.evaluation.loop import run_to_end
 from evaltrack.records import Question, Response, Row, Target, Verdict
 from evaltrack.scoring.measure import Rules
-from tests.actors import FOUND, Blocking, Opinion, failing, finish, instant, others, questions, raising, turns
+from tests.actors import (
+    FOUND,
+    Blocking,
+    Opinion,
+    evaluated,
+    failing,
+    finish,
+    instant,
+    others,
+    questions,
+    raising,
+    turns,
+)
 
 
 async def take(into: Callable[[Row], object], asked: Iterable[Question], target: Target, **settings: Any) -> None:
     """Hand on each row as it comes, so that those before an error are not lost."""
-    async for row in evaluate(asked, target, **settings):
+    async for row in evaluated(asked, target, **settings):
         into(row)
 
 
@@ -93,7 +105,7 @@ def test_the_time_of_a_row_is_that_of_its_answer() -> None:
         return FOUND
 
     async def work() -> None:
-        async for row in evaluate(questions(2), target, concurrency=1):
+        async for row in evaluated(questions(2), target, concurrency=1):
             found.append(row)
             await asyncio.sleep(0.4)
 
@@ -133,7 +145,7 @@ def test_questions_are_read_only_as_fast_as_rows_are_taken() -> None:
             yield question
 
     async def work() -> None:
-        async for row in evaluate(reading(), instant, concurrency=2):
+        async for row in evaluated(reading(), instant, concurrency=2):
             if not taken:
                 await turns()
                 assert drawn <= 1 + 5 * 2
@@ -211,7 +223,7 @@ def test_a_run_that_is_left_early_leaves_no_task() -> None:
         return await (instant if question.id == "1" else blocking)(question, k)
 
     async def work() -> None:
-        found = evaluate(questions(9), target, concurrency=3)
+        found = evaluated(questions(9), target, concurrency=3)
         assert (await anext(found)).position == 1
         await turns()
         await found.aclose()
@@ -225,7 +237,7 @@ def test_a_run_that_was_never_begun_asks_nothing() -> None:
     """Rows that nobody takes are not made: no question is read and no task started."""
 
     async def work() -> None:
-        found = evaluate(golden_that_breaks(0), raising(AssertionError("was asked")))
+        found = evaluated(golden_that_breaks(0), raising(AssertionError("was asked")))
         await turns()
         assert others() == set()
         await found.aclose()
@@ -237,7 +249,7 @@ def test_a_run_that_is_left_while_rows_wait_to_be_taken_ends() -> None:
     """Closing ends at once, also where the target is faster than whoever takes the rows."""
 
     async def work() -> None:
-        found = evaluate(questions(100), instant, concurrency=1)
+        found = evaluated(questions(100), instant, concurrency=1)
         await anext(found)
         await turns()
         await found.aclose()
@@ -282,7 +294,7 @@ def test_a_stopped_run_asks_nothing_more_of_a_target_that_resists(closing: int) 
             raise ConnectionError("closed") from None
 
     async def work() -> None:
-        found = evaluate(questions(6), target, concurrency=2)
+        found = evaluated(questions(6), target, concurrency=2)
         taking = asyncio.ensure_future(anext(found))
         await turns()
         taking.cancel()
@@ -321,7 +333,7 @@ def test_a_run_that_is_left_while_judges_are_asked_leaves_no_task() -> None:
     hanging = Opinion("hangs", first=asyncio.Event().wait)
 
     async def work() -> None:
-        found = evaluate(questions(9), instant, judges=[hanging, Opinion()], concurrency=3)
+        found = evaluated(questions(9), instant, judges=[hanging, Opinion()], concurrency=3)
         taking = asyncio.ensure_future(anext(found))
         await turns()
         taking.cancel()
@@ -365,7 +377,7 @@ def test_a_target_that_hangs_for_ever_is_left_behind(monkeypatch: pytest.MonkeyP
         return FOUND
 
     async def work() -> None:
-        found = evaluate(questions(3), target, concurrency=1)
+        found = evaluated(questions(3), target, concurrency=1)
         taking = asyncio.ensure_future(anext(found))
         await turns()
         start = asyncio.get_running_loop().time()
@@ -440,8 +452,8 @@ def test_each_trial_has_its_own_judge() -> None:
         def on_trial(self, trial: int) -> Opinion:
             return Opinion(f"trial {trial}")
 
-    found = rows(questions(2), instant, judges=[Careful("the first")], trials=(1, 2, 3), concurrency=1)
-    assert [verdict.judge for row in found for verdict in row.verdicts] == ["the first", "trial 2", "trial 3"] * 2
+    found = rows(questions(2), instant, judges=[Careful()], trials=(1, 2, 3), concurrency=1)
+    assert [verdict.judge for row in found for verdict in row.verdicts] == ["trial 1", "trial 2", "trial 3"] * 2
 
 
 # Memory
@@ -516,7 +528,7 @@ def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
     memory = Notebook()
 
     async def work() -> None:
-        async for row in evaluate(questions(60), instant, memory=memory, trials=(1, 2), concurrency=concurrency):
+        async for row in evaluated(questions(60), instant, memory=memory, trials=(1, 2), concurrency=concurrency):
             assert any(row is kept for kept in memory.kept)
 
     finish(work)
@@ -566,7 +578,7 @@ def test_what_finishes_while_the_first_rows_are_taken_is_kept() -> None:
     memory, target = Notebook(), Answering()
 
     async def work() -> None:
-        found = evaluate(questions(4), target, memory=memory, concurrency=4)
+        found = evaluated(questions(4), target, memory=memory, concurrency=4)
         await anext(found)
         await turns()
         await found.aclose()
@@ -581,7 +593,7 @@ def test_what_waits_to_be_taken_is_kept_when_the_run_is_left(concurrency: int) -
     memory, target = Notebook(), Answering()
 
     async def work() -> None:
-        found = evaluate(questions(200), target, memory=memory, concurrency=concurrency)
+        found = evaluated(questions(200), target, memory=memory, concurrency=concurrency)
         await anext(found)
         await turns()
         await found.aclose()
@@ -631,7 +643,7 @@ def test_a_run_goes_on_where_it_was_broken_off(tmp_path: Path, taken: int) -> No
 
     async def leave() -> None:
         journal = Journal(path, {})
-        found = evaluate(questions(4), first, memory=journal, trials=(1, 2, 3), concurrency=1)
+        found = evaluated(questions(4), first, memory=journal, trials=(1, 2, 3), concurrency=1)
         for _ in range(taken):
             await anext(found)
         await found.aclose()

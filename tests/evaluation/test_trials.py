@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.evaluation.trials import OF_TRIALS, Gathering, merge
 from evaltrack.records import Failure, Question, Response, Row, Source, Tally, Tokens, Usage, Verdict
-from tests.actors import FOUND, finish, questions, turns
+from tests.actors import FOUND, evaluated, finish, questions, turns
 
 repeatable = settings(deadline=None, derandomize=True)
 
@@ -385,7 +384,7 @@ def test_as_many_questions_are_held_as_are_in_flight(concurrency: int) -> None:
     async def work() -> None:
         nonlocal most
         gathering = Gathering(3, take)
-        async for row in evaluate(questions(300), target, trials=(1, 2, 3), concurrency=concurrency):
+        async for row in evaluated(questions(300), target, trials=(1, 2, 3), concurrency=concurrency):
             held.add(row.position)
             gathering.add(row)
             most = max(most, len(held))

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.judges.answer import (
     SOURCE_LIMIT,
     SOURCES_LIMIT,
@@ -33,6 +32,7 @@ from evaltrack.judges.inert import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
+from tests.actors import evaluated
 from tests.conftest import REPO
 from tests.openai_behaviours import FAULTS, Behaviour, Reply, refuses_parameter, script, slow
 from tests.openai_behaviours import Usage as ServerUsage
@@ -438,7 +438,7 @@ def test_a_row_that_failed_tells_what_it_cost(serve: Serve) -> None:
 
     async def row() -> Row:
         judge = AnswerJudge(LLM("gpt-4o-mini"), "openai:gpt-4o-mini")
-        found = [row async for row in evaluate([QUESTION], target, judges=[judge])]
+        found = [row async for row in evaluated([QUESTION], target, judges=[judge])]
         await judge.aclose()
         return found[0]
 

@@ -12,10 +12,10 @@ from textwrap import dedent
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.judges import open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
+from tests.actors import evaluated
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_chunks=("a",), expected_answer="Paris.")
 NEGATIVE = Question(id="2", question="What?", domain="d", expected_chunks=())
@@ -245,7 +245,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
 
     async def ask_all() -> list[Row]:
         questions = [QUESTION.model_copy(update={"id": key}) for key in "123"]
-        return [row async for row in evaluate(questions, target, judges=[judge], concurrency=1)]
+        return [row async for row in evaluated(questions, target, judges=[judge], concurrency=1)]
 
     good, nothing, off = asyncio.run(ask_all())
     assert (good.scores["overall_score"], good.passed) == (0.85, True)

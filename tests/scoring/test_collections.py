@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import pytrec_eval
 
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Summary
 from evaltrack.scoring.measure import NO_ANSWER, NO_EXPECTATION, Rules
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.targets import open_target
+from tests.actors import evaluated
 
 DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
 
@@ -90,7 +90,9 @@ def rows(golden: Path, recorded: Path, k: int) -> dict[str, Row]:
     """Evaluate what was recorded, and give the row of each question by its id."""
 
     async def ask() -> list[Row]:
-        return [row async for row in evaluate(open_golden(golden), open_target(f"recorded:{recorded}"), rules=Rules(k))]
+        return [
+            row async for row in evaluated(open_golden(golden), open_target(f"recorded:{recorded}"), rules=Rules(k))
+        ]
 
     found = asyncio.run(ask())
     by_id = {row.question.id: row for row in found}

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.records import Question, Response, Source
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.responses import InvalidResponseError
+from tests.actors import evaluated
 
 QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")
 SHOW = "import json, sys; print(json.dumps({'answer': json.dumps(sys.argv[1:])}))"
@@ -242,7 +242,7 @@ def test_many_at_once() -> None:
     questions = [Question(id=str(number), question="Why?", domain="d") for number in range(40)]
 
     async def answers() -> dict[str, str | None]:
-        rows = [row async for row in evaluate(questions, target, concurrency=20)]
+        rows = [row async for row in evaluated(questions, target, concurrency=20)]
         return {row.question.id: row.response.answer if row.response else str(row.failure) for row in rows}
 
     start = time.monotonic()
@@ -348,7 +348,7 @@ def test_deadline(tmp_path: Path) -> None:
     target = open_command(family(tmp_path, then="wait"), {})
 
     async def messages() -> list[str]:
-        return [str(row.failure) async for row in evaluate([QUESTION], target, timeout=1)]
+        return [str(row.failure) async for row in evaluated([QUESTION], target, timeout=1)]
 
     start = time.monotonic()
     assert asyncio.run(messages()) == ["target_timeout: no response within 1 s"]

@@ -20,11 +20,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.records import Question, Response, Source
 from evaltrack.targets.http import MAX_REDIRECTS, HttpTarget, HttpTargetError, open_http
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.responses import InvalidResponseError
+from tests.actors import evaluated
 
 QUESTION = Question(id="q-1", question="Ça va? “Yes”", domain="d")
 SECRET = "tok-9f8e7d6c5b4a"
@@ -596,7 +596,7 @@ def test_slow(server: Server, trickle: bool) -> None:
     target = open_http(server.url, {})
 
     async def rows() -> list[str]:
-        found = [row async for row in evaluate([QUESTION] * 2, target, concurrency=1, timeout=0.5)]
+        found = [row async for row in evaluated([QUESTION] * 2, target, concurrency=1, timeout=0.5)]
         return [str(row.failure or (row.response and row.response.answer)) for row in found]
 
     start = time.monotonic()
@@ -660,7 +660,7 @@ def test_failures_are_rows(server: Server) -> None:
     target = open_http(server.url, {})
 
     async def kinds() -> list[str]:
-        rows = [row async for row in evaluate([QUESTION] * 4, target, concurrency=1)]
+        rows = [row async for row in evaluated([QUESTION] * 4, target, concurrency=1)]
         return [str(row.failure).partition(";")[0] for row in rows]
 
     assert asyncio.run(kinds()) == [

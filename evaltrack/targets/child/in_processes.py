@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evaltrack.records.roles import Closable
+
 if TYPE_CHECKING:
     from evaltrack.targets.child.pool import Pool
 
 
-class InProcesses:
+class InProcesses(Closable):
     """Owns the processes of a function, and closes them."""
 
     def __init__(self, pool: Pool) -> None:
