@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import pkgutil
 import re
@@ -106,3 +107,22 @@ def _below(error: type[errors.EvaltrackError], depth: int) -> Iterator[tuple[typ
     for each in error.__subclasses__():
         yield each, depth + 1
         yield from _below(each, depth + 1)
+
+
+def test_functions_are_small() -> None:
+    """At most 50 lines besides the docstring, and at most 8 parameters besides `self`."""
+    large = [
+        f"{path.name}: {node.name}"
+        for path in Path(evaltrack.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_large(node)
+    ]
+    assert large == []
+
+
+def _is_large(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    arguments = function.args
+    names = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)} - {"self", "cls"}
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    lines = (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+    return len(names) > 8 or lines > 50

@@ -43,7 +43,7 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
         action = TIERS[0].action.lower()
         raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
     if needed == "justification" and not why.strip():
-        raise UsageError(f"question `{question_id}` failed; to accept it write a justification: --why '...'")
+        raise UsageError(f"question `{question_id}` failed; to accept it write a justification: `why='...'`")
     if len(why) > MAX_WHY:
         raise UsageError(f"the justification has {len(why):,} characters; write at most {MAX_WHY:,}")
     return note_accepted(store, run.run_id, question_id, tier, why.strip())

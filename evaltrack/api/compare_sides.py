@@ -85,7 +85,7 @@ def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
         InconclusiveError: both are one run.
     """
     if baseline.run_id == candidate.run_id:
-        cure = "evaluate again (evaltrack run), or name another run or another baseline (--baseline-run)"
+        cure = "evaluate again (evaltrack run), or name another run or another baseline (`baseline_run=`)"
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
 
 
@@ -112,7 +112,7 @@ def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
     golden = candidate.signature.golden
     found = get_baseline(store, candidate.experiment_id, golden)
     if found is None:
-        cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
+        cure = "set one (evaltrack baseline set RUN), or name one with `baseline_run=` or `baseline_file=`"
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
     return baseline_run(store, found)
 

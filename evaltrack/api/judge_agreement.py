@@ -232,7 +232,7 @@ def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredR
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
     found = {row.id: row for row in rows if row.verdicts and not row.error}
     if not found:
-        raise UsageError(f"run {run_id} holds no verdict; evaluate with --judge first")
+        raise UsageError(f"run {run_id} holds no verdict; evaluate with `judge=` first")
     return run, found
 
 

@@ -52,7 +52,7 @@ def save_command(run_id: str, command: Command) -> str | None:
             json.dump(command.as_json(), file)
         part.replace(path)
     except (OSError, NotPrivateError) as error:
-        return f"the command of the run is not kept, and is to be named to ask again (-t, --judge): {error}"
+        return f"the command of the run is not kept, and is to be named to ask again (`target=`, `judge=`): {error}"
     return None
 
 
@@ -82,7 +82,7 @@ def command_to_repeat(run_id: str, signature: Signature, named: Named) -> Comman
     """
     saved = saved_command(run_id)
     if saved is None and not (named.target and named.golden):
-        raise UsageError(_not_here(run_id, "-t TARGET --golden FILE" + _judge_option(signature)))
+        raise UsageError(_not_here(run_id, "`target=TARGET` `golden=FILE`" + _judge_option(signature)))
     settings = settings_to_repeat(run_id, signature, named, saved)
     golden, target = (saved.golden, saved.target) if saved else ("", "")
     return Command(named.golden or golden, named.target or target, settings, str(Path.cwd()))
@@ -116,7 +116,7 @@ def _settings_of(signature: Signature) -> EvaluationConfig:
 
 
 def _judge_option(signature: Signature) -> str:
-    return "" if signature.judge == "none" else " --judge JUDGE"
+    return "" if signature.judge == "none" else " `judge=JUDGE`"
 
 
 def _not_here(run_id: str, options: str) -> str:

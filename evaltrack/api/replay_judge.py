@@ -68,7 +68,7 @@ def replay_judge(
     rows = {row.id: row for row in read_rows(store, run)}
     judged = [row for row in rows.values() if row.verdicts and score in row.scores and not row.error]
     if not judged:
-        raise UsageError(f"run {run_id} holds no judged response; evaluate with --judge first")
+        raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
     population, judged = len(judged), _sample(judged, share)
     again, tokens = _judge(settings, run.signature, judged, times, told)
     was = {row.id: _as_judged(row, settings) for row in judged}
@@ -125,7 +125,7 @@ def _judges(settings: EvaluationConfig, signature: Signature, cache: VerdictCach
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
-        raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with --judge")
+        raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
     judges = open_judges(names, settings, cache)
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")

@@ -138,7 +138,9 @@ def _run(arguments: list[str] | None) -> int:
         code: Any = cli.main(arguments, prog_name="evaltrack", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except EvaltrackError as error:
-        click.secho(f"Error: {shown_text(str(error))}", err=True, fg="red")
+        from evaltrack.cli.wording import with_options
+
+        click.secho(f"Error: {shown_text(with_options(str(error)))}", err=True, fg="red")
         return error.exit_code
     except SystemExit as ended:  # click's own end where nobody reads the bytes that it writes
         return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE

@@ -86,7 +86,7 @@ class Measure:
         """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
         unknown = set(self._gate.domain_drops) - set(frame["domain_c"])
         if unknown:
-            raise UsageError(f"--max-drop: no common question is of domain `{sorted(unknown)[0]}`")
+            raise UsageError(f"`max_drop=`: no common question is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             found = []

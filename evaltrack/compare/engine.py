@@ -201,14 +201,14 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
     """
     ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
     if unknown := ignored - set(AFFECTED):
-        raise UsageError(f"--ignore {sorted(unknown)[0]}: write one of {', '.join(AFFECTED)}")
+        raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(AFFECTED)}")
     found = differing(baseline, candidate)
     refused = [part for part in found if part not in ignored]
     if refused:
         told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
         cure = "Run the candidate again as the baseline was run, or set a new baseline"
         message = f"the runs are not comparable: {'; '.join(told)}. {cure}"
-        raise NotComparableError(message, "; or --ignore what may differ")
+        raise NotComparableError(message, "; or `ignore=` what may differ")
     left_out = set[str]().union(*(AFFECTED[part] for part in found))
     if "weights" in found and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes

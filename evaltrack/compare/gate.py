@@ -100,10 +100,10 @@ def parse_drops(
     for text in texts:
         match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
         if match is None:
-            raise UsageError(f"--max-drop `{text}`: write METRIC=5%, METRIC=0.05, METRIC=off or DOMAIN:METRIC=5%")
+            raise UsageError(f"`max_drop={text}`: write METRIC=5%, METRIC=0.05, METRIC=off or DOMAIN:METRIC=5%")
         domain, name, amount, percent = match.groups()
         if name not in names:
-            raise UsageError(f"--max-drop `{text}`: no metric `{name}`; known: {', '.join(sorted(names))}")
+            raise UsageError(f"`max_drop={text}`: no metric `{name}`; known: {', '.join(sorted(names))}")
         rules = domains.setdefault(domain, {}) if domain else overall
         if amount == "off":
             rules.pop(name, None)
@@ -124,10 +124,10 @@ def _threshold(text: str, name: str, amount: str, *, relative: bool) -> Threshol
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise UsageError(f"--max-drop `{text}`: `{amount}` is not a number from 0")
+        raise UsageError(f"`max_drop={text}`: `{amount}` is not a number from 0")
     score = BY_METRIC[name]
     most = (1.0 if score.higher_is_better else None) if relative else score.span
     if most is not None and value > most:
         cure = "write a share up to 100%" if relative else f"write {name}={amount}%, or an amount up to {most:g}"
-        raise UsageError(f"--max-drop `{text}`: no drop can exceed it; {cure}")
+        raise UsageError(f"`max_drop={text}`: no drop can exceed it; {cure}")
     return Threshold(value, relative)

@@ -185,8 +185,8 @@ def planned(
 def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
     """Refuse an evaluation that could measure nothing."""
     if settings.rubric == "reasoning" and not judges:
-        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: --judge recorded:FILE"
-        raise UsageError(f"--rubric reasoning: there is no judge to observe the reasoning; {cure}")
+        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
+        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
     if golden.stats.judged_only == len(golden) and not judges:
         missing = "no question has expected_chunks or expected_sources, and there is no judge"
         raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
@@ -229,7 +229,7 @@ def _check_names(judges: Sequence[Judge]) -> None:
     names = [judge.name for judge in judges]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"--judge: two judges are called `{name}`; name each in the `judge` field of its lines")
+            raise UsageError(f"`judge=`: two judges are called `{name}`; name each in the `judge` field of its lines")
 
 
 def _check_writable(path: Path) -> None:
@@ -238,7 +238,7 @@ def _check_writable(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("a", encoding="utf-8").close()
     except OSError as error:
-        raise UsageError(f"--evaluation-json {path}: cannot be written: {error.strerror}") from None
+        raise UsageError(f"`evaluation_json={path}`: cannot be written: {error.strerror}") from None
 
 
 def _named_target(
@@ -247,7 +247,7 @@ def _named_target(
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
         if (settings.workers != 1 or settings.target_memory) and not name.startswith("python:"):
-            raise UsageError(f"--workers and --target-memory are for python: targets, not for `{shown_text(name)}`")
+            raise UsageError(f"`workers=` and `target_memory=` are for python: targets, not for `{shown_text(name)}`")
         return open_target(name, settings.options_of_target), name
     from evaltrack.targets.python import function_target
 
@@ -255,7 +255,7 @@ def _named_target(
         raise UsageError(f"target is {target!r}; name one, or give a function")
     if settings.workers != 1 or settings.target_memory:
         own = "a function that is given as an object runs in this process"
-        raise UsageError(f"workers or target_memory: {own}; name it as python:package.module:function")
+        raise UsageError(f"`workers=` or `target_memory=`: {own}; name it as python:package.module:function")
     own = getattr(target, "__qualname__", type(target).__name__)
     return function_target(target), f"python:{target.__module__}:{own}"
 

@@ -67,7 +67,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
             another evaluation; the message names each difference. Or others may write where runs are kept.
     """
     if resume and os.environ.get("MLFLOW_RUN_ID"):
-        raise UsageError("--resume: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
+        raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
         return _named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
     if resume is None:
@@ -98,7 +98,7 @@ def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool
     if different:
         raise UsageError(f"run {run_id} was another evaluation: {'; '.join(different)}. Start a new run")
     if before.get("finished") and not retry_errors:
-        raise UsageError(f"run {run_id} is finished; --retry-errors asks its failed questions again")
+        raise UsageError(f"run {run_id} is finished; `retry_errors=True` asks its failed questions again")
     return Choice(path, run_id)
 
 

@@ -29,9 +29,9 @@ def judge_names(names: Sequence[str]) -> list[str]:
         UsageError: `none` or `auto` stands beside others, or one is named twice.
     """
     if len(names) > 1 and {"none", "auto", ""} & set(names):
-        raise UsageError("--judge: `auto` and `none` stand alone; name each judge of a panel")
+        raise UsageError("`judge=`: `auto` and `none` stand alone; name each judge of a panel")
     if len(set(names)) < len(names):
-        raise UsageError(f"--judge: {', '.join(names)}: the same judge is named twice")
+        raise UsageError(f"`judge=`: {', '.join(names)}: the same judge is named twice")
     if list(names) in ([], ["auto"], [""]):
         return [f"openai:{DEFAULT_JUDGE_MODEL}"] if has_server() else []
     return [] if list(names) == ["none"] else list(names)
@@ -56,7 +56,7 @@ def open_judge(
     kind, _, rest = name.partition(":")
     if kind == "openai" and rest:
         if not has_server():
-            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none")
+            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`")
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
         from evaltrack.llm import LLM

@@ -34,10 +34,10 @@ class Redactor:
             try:
                 empty = re.search(pattern, "") is not None
             except re.error as error:
-                raise UsageError(f"--redact: `{pattern}` is no regular expression: {error}") from None
+                raise UsageError(f"`redact=`: `{pattern}` is no regular expression: {error}") from None
             if empty:
                 raise UsageError(
-                    f"--redact: `{pattern}` matches the empty text, and so everything; write what is secret"
+                    f"`redact=`: `{pattern}` matches the empty text, and so everything; write what is secret"
                 )
         self._own = [re.compile(pattern) for pattern in patterns]
         self._secrets = spellings(filter(maskable, secrets))

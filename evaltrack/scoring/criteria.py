@@ -79,17 +79,17 @@ def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> t
     found: list[Criterion] = []
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if text and not parts:  # as where a variable in a script is empty: nothing would be required without a word
-        raise UsageError(f"--require: `{text}` holds no criterion; {_FORMS}")
+        raise UsageError(f"`require=`: `{text}` holds no criterion; {_FORMS}")
     for part in parts:
         if part.lower() in NAMED:
             found += parse_criteria(NAMED[part.lower()], known)
             continue
         match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)", part)
         if match is None:
-            raise UsageError(f"--require: `{part}`: {_FORMS}")
+            raise UsageError(f"`require=`: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
         if name not in known:
-            raise UsageError(f"--require: no metric `{name}`; known: {', '.join(sorted(known))}")
+            raise UsageError(f"`require=`: no metric `{name}`; known: {', '.join(sorted(known))}")
         found.append(Criterion(name, sign, _bound(part, number)))
     return tuple(found)
 
@@ -100,7 +100,7 @@ def _bound(part: str, number: str) -> float:
     except ValueError:
         bound = math.inf
     if not math.isfinite(bound):
-        raise UsageError(f"--require: `{part}`: `{number}` is not a number")
+        raise UsageError(f"`require=`: `{part}`: `{number}` is not a number")
     return bound
 
 

@@ -18,7 +18,7 @@ from evaltrack.tracking.tags import read_tag, user_name
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
 HISTORY = 100
-FORCE = " (--force insists)"
+FORCE = " (`force=True` insists)"
 LIMIT = 5000
 """Characters of a tag that every store takes."""
 

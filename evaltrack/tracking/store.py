@@ -148,7 +148,7 @@ def _checked_ui(url: str) -> str | None:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         cure = "write http://HOST:PORT or https://HOST/PATH, without a password"
-        raise UsageError(f"--ui-url (or {UI_VARIABLE}): `{shown_url(address)}` is no address of a UI; {cure}")
+        raise UsageError(f"`ui_url=` (or {UI_VARIABLE}): `{shown_url(address)}` is no address of a UI; {cure}")
     return address
 
 
@@ -193,7 +193,7 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
             found = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
     if not found.experiment_id:
         raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
-    _check_active(found, ", or choose another with --experiment")
+    _check_active(found, ", or choose another with `experiment=`")
     return found
 
 

@@ -56,7 +56,7 @@ def test_a_soft_fail_needs_a_justification(store_uri: str, tmp_path: Path) -> No
         for why in ("", "  \n"):
             with pytest.raises(UsageError) as refused:
                 accept_question(run.run_id, key, why, tracking_uri=store_uri)
-            assert str(refused.value) == f"question `{key}` failed; to accept it write a justification: --why '...'"
+            assert str(refused.value) == f"question `{key}` failed; to accept it write a justification: `why='...'`"
     assert judge_notes(connect(store_uri), run.run_id).accepted == {}
     made = accept_question(run.run_id, "soft", " The pilot answered it. ", tracking_uri=store_uri)
     assert (made.id, made.tier, made.why) == ("soft", 1, "The pilot answered it.")

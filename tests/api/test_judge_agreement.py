@@ -343,7 +343,7 @@ def test_runs_of_other_rubrics_unjudged_or_not_there_are_refused(judged: Judged,
         agreed(judged, other_run=answer.run_id)
     golden, target = golden_set(tmp_path, ANSWERS, expected_chunks=["x"])
     unjudged = run_eval(golden, target=target, judge="none", tracking_uri=judged.uri, traces="off")
-    with pytest.raises(UsageError, match="holds no verdict; evaluate with --judge first"):
+    with pytest.raises(UsageError, match="holds no verdict; evaluate with `judge=` first"):
         agreed(judged, other_run=unjudged.run_id)
     with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         agreed(judged, other_run="nothing")

@@ -369,7 +369,7 @@ def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> 
     """There is nothing to judge again; and a run that is not there is said to be so."""
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
     run = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
-    with pytest.raises(UsageError, match="holds no judged response; evaluate with --judge first"):
+    with pytest.raises(UsageError, match="holds no judged response; evaluate with `judge=` first"):
         replay_judge(run.run_id, tracking_uri=store_uri)
     with pytest.raises(UsageError, match="there is no MLflow run `nothing`"):
         replay_judge("nothing", tracking_uri=store_uri)

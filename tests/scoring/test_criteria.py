@@ -74,7 +74,7 @@ def test_what_is_no_criterion(text: str, part: str) -> None:
         parse_criteria(f"minimum, {text}", METRICS)
     assert (
         str(raised.value)
-        == f"--require: `{part}`: write minimum, target, good, functional, or bounds like recall_at_k>=0.8"
+        == f"`require=`: `{part}`: write minimum, target, good, functional, or bounds like recall_at_k>=0.8"
     )
 
 
@@ -84,7 +84,7 @@ def test_separators_alone_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_criteria(text, METRICS)
     assert str(raised.value).startswith(
-        f"--require: `{text}` holds no criterion; write minimum, target, good, functional, or"
+        f"`require=`: `{text}` holds no criterion; write minimum, target, good, functional, or"
     )
 
 
@@ -103,7 +103,7 @@ def test_the_best_combined_score_where_the_caller_knows_it() -> None:
 @pytest.mark.parametrize("number", ["1.2.3", "e", "-", "1e", "--1", "1e999", "-1e999"])
 def test_a_bound_is_a_finite_number(number: str) -> None:
     """A bound that is no number, or too large to be one, is refused with its place."""
-    with pytest.raises(UsageError, match=f"^{re.escape(f'--require: `mrr>{number}`: `{number}` is not a number')}$"):
+    with pytest.raises(UsageError, match=f"^{re.escape(f'`require=`: `mrr>{number}`: `{number}` is not a number')}$"):
         parse_criteria(f"hit_rate>0.5,mrr>{number}", KNOWN)
 
 
@@ -112,7 +112,7 @@ def test_an_unknown_metric(name: str) -> None:
     """A metric that no run has is refused with all that there are."""
     with pytest.raises(UsageError) as raised:
         parse_criteria(f"mrr>0.5,{name}>0.8", KNOWN)
-    assert str(raised.value) == f"--require: no metric `{name}`; known: hit_rate, judge_score, mrr, recall_at_k"
+    assert str(raised.value) == f"`require=`: no metric `{name}`; known: hit_rate, judge_score, mrr, recall_at_k"
 
 
 @pytest.mark.parametrize(
