@@ -36,12 +36,12 @@ def set_baseline(
         TrackingError: the store does not answer, or refuses, or does not hold the rows that the run logged.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
-    chosen = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
-    if chosen is None:
+    run_to_set = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
+    if run_to_set is None:
         raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
     if not force:
-        check_rows(store, chosen)
-    return baselines.set_baseline(store, chosen, reason, force=force)
+        check_rows(store, run_to_set)
+    return baselines.set_baseline(store, run_to_set, reason, force=force)
 
 
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:
@@ -52,9 +52,9 @@ def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: st
         TrackingError: the store does not answer, or the run or its rows are gone.
     """
     store, experiment_id = place_of(experiment, tracking_uri)
-    found = read_baseline(store, experiment_id, golden)
-    check_baseline(store, found)
-    return found
+    baseline = read_baseline(store, experiment_id, golden)
+    check_baseline(store, baseline)
+    return baseline
 
 
 def check_baseline(store: Store, baseline: Baseline) -> None:
@@ -85,10 +85,10 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
         TrackingError: the store does not answer.
     """
     name = golden_name(golden)
-    found = baselines.get_baseline(store, experiment_id, name)
-    if found is None:
+    baseline = baselines.get_baseline(store, experiment_id, name)
+    if baseline is None:
         raise UsageError(f"golden set `{name}` has no baseline in this experiment; see `evaltrack baseline list`")
-    return found
+    return baseline
 
 
 def list_baselines(*, experiment: str | None = None, tracking_uri: str | None = None) -> list[Baseline]:

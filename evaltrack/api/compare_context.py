@@ -20,8 +20,8 @@ def judge_known(
         TrackingError: the store does not answer.
     """
     sides = [judge_notes(store, run.run_id) for run in (candidate, baseline) if run is not None]
-    noises = [found for notes in reversed(sides) if (found := notes.noise) and _is_of(found, candidate)]
-    noise = {found.metric: found.half_width for found in noises}  # the candidate's own, where both have one
+    noises = [note for notes in reversed(sides) if (note := notes.noise) and _is_of(note, candidate)]
+    noise = {note.metric: note.half_width for note in noises}  # the candidate's own, where both have one
     if least_agreement is None or candidate.signature.judge == "none":
         return JudgeKnown(noise, accepted=accepted_words(sides[0]))
     agreement = next((a for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
@@ -34,17 +34,17 @@ def _falls_short(agreement: JudgeAgreement | None, least: float) -> str:
     """Why an agreement does not show that the judge agrees this well; nothing where it does."""
     if agreement is None:
         return "is not known (evaltrack judge agree)"
-    shown = f"is {agreement.kappa:.3f} on {agreement.n} response{'' if agreement.n == 1 else 's'}"
+    words = f"is {agreement.kappa:.3f} on {agreement.n} response{'' if agreement.n == 1 else 's'}"
     if agreement.n < LEAST_RESPONSES:
-        return f"{shown}, too few to show it ({LEAST_RESPONSES} are needed)"
+        return f"{words}, too few to show it ({LEAST_RESPONSES} are needed)"
     if agreement.low is None:
-        return f"{shown}, without an interval (run evaltrack judge agree again)"
-    return "" if agreement.low >= least else f"{shown}, and may be {agreement.low:.3f} (95 % interval)"
+        return f"{words}, without an interval (run evaltrack judge agree again)"
+    return "" if agreement.low >= least else f"{words}, and may be {agreement.low:.3f} (95 % interval)"
 
 
-def _is_of(noted: object, run: EvaluationRun) -> bool:
+def _is_of(note: object, run: EvaluationRun) -> bool:
     """Whether what was noted is about the judge and the prompt of this run."""
-    was = (getattr(noted, "judge", None), getattr(noted, "judge_prompt", None))
+    was = (getattr(note, "judge", None), getattr(note, "judge_prompt", None))
     return was == (run.signature.judge, run.signature.judge_prompt)
 
 

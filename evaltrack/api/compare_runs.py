@@ -77,28 +77,36 @@ def compare_runs(
     store = connect(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
     name = golden_name(golden) if golden else saved.info.signature.golden if saved else None
-    chosen, other = choose_runs(store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name)
-    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as opened:
-        was = saved or side_of_run(store, other, Path(folder))  # type: ignore[arg-type]  # there is one of both
-        now = side_of_run(store, chosen, Path(folder))
-        known = judge_known(store, chosen, other, config.require_agreement)
-        records = partial(question_records, store, other) if other else no_records
+    candidate_run, compared_run = choose_runs(
+        store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name
+    )
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
+        was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
+        now = side_of_run(store, candidate_run, Path(folder))
+        judge = judge_known(store, candidate_run, compared_run, config.require_agreement)
+        records = partial(question_records, store, compared_run) if compared_run else no_records
         asks = config.gate == "auto"
-        again = _asking(store, chosen, now, config.repeat_flips, named, records, opened, say) if asks else None
-        made = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, known=known)
-    made = replace(made, compare_link=side_by_side(store, chosen, other))
-    made = replace(made, history=run_history(store, chosen.experiment_id, chosen.signature.golden))
+        again = (
+            _asking(store, candidate_run, now, config.repeat_flips, named, records, resources, say) if asks else None
+        )
+        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, known=judge)
+    comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
+    comparison = replace(
+        comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
+    )
     if log:
-        deltas = {f"delta/{metric.name}": metric.delta for metric in made.metrics if metric.shows_change}
+        deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
         tags = {
-            "verdict": made.verdict,
-            "headline": verdict_words(made),
-            "baseline": made.baseline.run_id or made.baseline.name,
+            "verdict": comparison.verdict,
+            "headline": verdict_words(comparison),
+            "baseline": comparison.baseline.run_id or comparison.baseline.name,
         }
-        texts = {"comparison.md": comparison_markdown(made), COMPARISON_PAGE: comparison_html(made)}
-        note = comparison_note(made, chosen.experiment_id, side_by_side=shown_side_by_side(chosen, other))
-        log_comparison(store, chosen.run_id, deltas, tags, comparison_json(made), texts, note)
-    return made
+        texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
+        note = comparison_note(
+            comparison, candidate_run.experiment_id, side_by_side=shown_side_by_side(candidate_run, compared_run)
+        )
+        log_comparison(store, candidate_run.run_id, deltas, tags, comparison_json(comparison), texts, note)
+    return comparison
 
 
 def _asking(
@@ -108,11 +116,11 @@ def _asking(
     times: RepeatFlips,
     named: Named,
     records: Callable[[Sequence[str]], Mapping[str, Record]],
-    opened: ExitStack,
+    resources: ExitStack,
     say: Callable[[str], object],
 ) -> AskAgain:
     """Who asks again; nobody by itself where the target was evaluated once more since: it may be another by now."""
     if times == "auto" and (newer := newer_evaluation(store, run)):
         why = f"run {newer.run_id} of the same target is newer, and its code may differ; --repeat-flips N asks it"
         return AskAgain(why_not=why)
-    return asking_again(run, side, times, named, records, opened, say)
+    return asking_again(run, side, times, named, records, resources, say)

@@ -56,20 +56,20 @@ def choose_runs(
         InconclusiveError: one of them has not ended, or both are the same run.
         TrackingError: the store does not answer, or holds no such run.
     """
-    named = named_evaluation(store, baseline_run_id) if baseline_run_id else None
+    named_baseline = named_evaluation(store, baseline_run_id) if baseline_run_id else None
     if run_id:
         candidate: EvaluationRun | None = named_evaluation(store, run_id)
     else:
-        where = named.experiment_id if named else experiment_to_read(store, experiment).experiment_id
-        if not (named or golden or baseline_is_file):
+        where = named_baseline.experiment_id if named_baseline else experiment_to_read(store, experiment).experiment_id
+        if not (named_baseline or golden or baseline_is_file):
             _check_one_set(store, where)
-        golden, but = (named.signature.golden, named.run_id) if named else (golden, "")
+        golden, but = (named_baseline.signature.golden, named_baseline.run_id) if named_baseline else (golden, "")
         candidate = newest_evaluation(store, where, golden, but=but)
         _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""
         raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
-    baseline = named if named or baseline_is_file else _tagged(store, candidate)
+    baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
             raise InconclusiveError(f"run {side.run_id} is still {side.status}; compare when it has ended")
@@ -89,9 +89,9 @@ def check_two_runs(candidate: EvaluationRun, baseline: EvaluationRun) -> None:
         raise InconclusiveError(f"run {candidate.run_id} would be compared with itself, which tells nothing; {cure}")
 
 
-def _check_newest(store: Store, experiment_id: str, golden: str | None, chosen: EvaluationRun | None) -> None:
+def _check_newest(store: Store, experiment_id: str, golden: str | None, candidate: EvaluationRun | None) -> None:
     """Refuse to compare an older run where the newest evaluation failed or was stopped: green would be a lie."""
-    newer = newest_broken(store, experiment_id, golden, since=chosen.ended_at if chosen else 0)
+    newer = newest_broken(store, experiment_id, golden, since=candidate.ended_at if candidate else 0)
     if newer is not None:
         cure = "evaluate again, or name the run to compare"
         raise InconclusiveError(f"the newest run {newer.run_id} ({newer.name}) is {newer.status}; {cure}")
@@ -110,11 +110,11 @@ def _check_one_set(store: Store, experiment_id: str) -> None:
 
 def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
     golden = candidate.signature.golden
-    found = get_baseline(store, candidate.experiment_id, golden)
-    if found is None:
+    baseline = get_baseline(store, candidate.experiment_id, golden)
+    if baseline is None:
         cure = "set one (evaltrack baseline set RUN), or name one with `baseline_run=` or `baseline_file=`"
         raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
-    return baseline_run(store, found)
+    return baseline_run(store, baseline)
 
 
 def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
@@ -131,13 +131,13 @@ def side_of_run(store: Store, run: EvaluationRun, folder: Path) -> Side:
 
 def _trials(store: Store, run: EvaluationRun, folder: Path, ids: Collection[str]) -> Mapping[str, list[StoredRow]]:
     """The trials of questions; none where their file is gone or damaged: the rows hold the scores without it."""
-    found: dict[str, list[StoredRow]] = {}
+    trials: dict[str, list[StoredRow]] = {}
     with suppress(TrackingError):
         path = fetch_trials(store, run, folder)
         check_rows(path, by_trial=True)
         for row in stored_rows(path, ids=ids):
-            found.setdefault(row.id, []).append(row.without_texts())
-        return found
+            trials.setdefault(row.id, []).append(row.without_texts())
+        return trials
     return {}
 
 
@@ -213,13 +213,13 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
     """Rows held in memory as one side; `table` holds the same, where there is one."""
     import pyarrow as pa
 
-    held = {row.id: row for row in rows}
+    by_id = {row.id: row for row in rows}
     table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema())
     return Side(
         info,
         _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
-        rows=lambda ids: {key: held[key] for key in ids if key in held},
-        slim=lambda ids: {key: held[key].without_texts() for key in ids if key in held},
+        rows=lambda ids: {key: by_id[key] for key in ids if key in by_id},
+        slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
         brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
     )
 

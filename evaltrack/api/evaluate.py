@@ -67,10 +67,10 @@ def evaluate_golden(
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
     with planned(os.fspath(golden_path), settings, target) as plan:
         store = connect(tracking_uri, ui_url)
-        kept = kept_of(plan, store)
-        choice = choose_run(resume, kept, store, retry_errors=retry_errors)
+        identity = kept_of(plan, store)
+        choice = choose_run(resume, identity, store, retry_errors=retry_errors)
         progress, stop = progress or Silent(), Stop()
-        journal = Journal(choice.journal, kept, retry_errors=retry_errors, warn=progress.warn)
+        journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
         try:
             with stop.handled():
                 run = _open(plan, store, choice, journal)
@@ -94,24 +94,24 @@ def _names(
     for key, value in settings.target_options.items():
         yield "a --target-option", f"{key}={value}"
     for judge in settings.judge:
-        yield "a --judge", judge
+        yield "`judge=`", judge
     for name in ("run_name", "experiment", "model", "require", "evaluation_json"):
-        yield f"--{name.replace('_', '-')}", getattr(settings, name)
+        yield f"`{name}=`", getattr(settings, name)
 
 
 def _open(plan: Plan, store: Store, choice: Choice, journal: Journal) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
-    told = Description(
+    description = Description(
         name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
         params=plan.params(),
         tags={**plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
     )
     if choice.run_id:
-        return reopen_run(store, choice.run_id, told)
+        return reopen_run(store, choice.run_id, description)
     try:
-        return open_run(store, plan.settings.experiment, told)
+        return open_run(store, plan.settings.experiment, description)
     except BaseException:
         journal.remove()
         raise
@@ -132,18 +132,18 @@ class _Evaluation:
         """Ask all questions, log everything and end the run."""
         try:
             self._begin()
-            result, stopped = self._ask_and_log(stop)
-            if stopped is None and stop.asked:
-                stopped = KeyboardInterrupt()
-            killed = isinstance(stopped, KeyboardInterrupt)
+            result, stopped_by = self._ask_and_log(stop)
+            if stopped_by is None and stop.asked:
+                stopped_by = KeyboardInterrupt()
+            killed = isinstance(stopped_by, KeyboardInterrupt)
             close_run(self.store, self.run, "KILLED" if killed else result.status)
         except BaseException as error:
             self._give_up(error, stop)
-            if (told := self._resumable(error)) is not error:
-                raise told from error
+            if (interruption := self._resumable(error)) is not error:
+                raise interruption from error
             raise
-        if stopped is not None:
-            raise self._resumable(stopped)
+        if stopped_by is not None:
+            raise self._resumable(stopped_by)
         self.journal.finish(errors=result.totals["num_errors"] + result.totals["trial_errors"])
         return result
 
@@ -167,49 +167,49 @@ class _Evaluation:
         """The error, with the way to go on where there is one."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
-        said = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
-        return type(error)(said)
+        message = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
+        return type(error)(message)
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""
         settings = self.plan.settings
-        ledger, summary, kept = Ledger(), Summary(settings.k), Kept()
-        stopped: BaseException | None = None
+        ledger, summary, shown_rows = Ledger(), Summary(settings.k), Kept()
+        interruption: BaseException | None = None
         with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
             returned, doubts = Returned(self.progress.warn), Misfits()
-            takers = (writer.add, summary.add, kept.add, returned.add, doubts.add, self.progress.advance)
-            merged = Gathering(settings.trials, _each(*takers))
+            takers = (writer.add, summary.add, shown_rows.add, returned.add, doubts.add, self.progress.advance)
+            trials = Gathering(settings.trials, _each(*takers))
             self.progress.start(len(self.plan.golden))
             try:
-                take = _each(ledger.add, writer.add_trial, merged.add)
+                take = _each(ledger.add, writer.add_trial, trials.add)
                 self.plan.ask(take, memory=self.journal, stop=lambda: stop.asked)
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
-                stopped = error
-            merged.close()
+                interruption = error
+            trials.close()
             stop.log_from_now_on()
-            found = (returned.note, doubts.note)
-            result = self._result(ledger, summary, kept, _status(summary, stopped, stop.asked), found)
+            warnings = (returned.note, doubts.note)
+            result = self._result(ledger, summary, shown_rows, _status(summary, interruption, stop.asked), warnings)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
             writer.check_artifacts()
-        return result, stopped
+        return result, interruption
 
     def _result(
-        self, ledger: Ledger, summary: Summary, kept: Kept, status: Status, found: tuple[str | None, ...]
+        self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str | None, ...]
     ) -> RunResult:
         plan, run, settings = self.plan, self.run, self.plan.settings
         judged = summary.num_judged + summary.judge_errors or not ledger.num_unanswered
         spent = {
-            whose: (price, used)
-            for whose, price, used in (
+            whose: (price, tokens)
+            for whose, price, tokens in (
                 ("target", settings.prices, ledger.target_usage),
                 ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
             )
             if ledger.told[whose] == ledger.asked[whose]
         }
         signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
-        made = RunResult(
+        result = RunResult(
             run_id=run.run_id,
             experiment_id=run.experiment_id,
             status=status,
@@ -220,17 +220,17 @@ class _Evaluation:
             groups=summary.groups,
             seconds=ledger.seconds(),
             by_judge=summary.by_judge,
-            cost_usd={whose: price.cost(used) for whose, (price, used) in spent.items() if price},
+            cost_usd={whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price},
             criteria=check_criteria(plan.criteria, summary.metrics),
             notes=self._notes(ledger, summary),
-            errors=tuple(kept.errors),
-            missed=tuple(kept.missed),
+            errors=tuple(shown_rows.errors),
+            missed=tuple(shown_rows.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
         )
-        others = filter(None, (*found, left_out_words(made, held=run.held)))
-        return replace(made, notes=(*made.notes, *others))
+        others = filter(None, (*warnings, left_out_words(result, held=run.held)))
+        return replace(result, notes=(*result.notes, *others))
 
     def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
         """What is worth knowing of this run besides its numbers."""
@@ -245,16 +245,18 @@ class _Evaluation:
         if ledger.num_unanswered and summary.num_judged:
             own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
         for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
-            told, asked = ledger.told[whose], ledger.asked[whose]
-            if price and told < asked:
-                own.append(f"the cost of the {whose} is not known: tokens were told for {told:,} of {asked:,} calls")
+            reported, calls = ledger.told[whose], ledger.asked[whose]
+            if price and reported < calls:
+                own.append(
+                    f"the cost of the {whose} is not known: tokens were told for {reported:,} of {calls:,} calls"
+                )
         return (*self.plan.notes(), *(note for note in own if note))
 
 
 def _models(ledger: Ledger, plan: Plan) -> str:
     """The models that the responses name; of recorded ones that name none, that they are recorded."""
-    named = ", ".join(sorted(ledger.models))
-    return shown_text(named) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
+    names = ", ".join(sorted(ledger.models))
+    return shown_text(names) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
@@ -269,16 +271,16 @@ def _told(reuse: Reuse, *, whole: bool) -> str | None:
     """What became of the rows that were kept, in a sentence."""
     if not reuse.kept:
         return None
-    told = {
+    counts = {
         "redone because their question was edited": reuse.redone,
         "asked again because they had failed": reuse.retried,
         "dropped because their question is gone": reuse.dropped if whole else 0,
     }
-    rest = "".join(f", {count:,} {what}" for what, count in told.items() if count)
+    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
     return f"resumed: {reuse.reused:,} of {reuse.kept:,} kept rows used again{rest}"
 
 
-def _status(summary: Summary, stopped: BaseException | None, asked_to_stop: bool) -> Status:
-    if asked_to_stop or isinstance(stopped, KeyboardInterrupt | asyncio.CancelledError):
+def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:
+    if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
-    return "FINISHED" if stopped is None and summary.num_measured else "FAILED"
+    return "FINISHED" if interruption is None and summary.num_measured else "FAILED"

@@ -139,24 +139,24 @@ def judges_agreement(
     other, others = (
         _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
     )
-    held = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
-    numbers, named = held.figures(resamples, seed)
-    if not any(agreement.n for agreement in (*numbers.values(), *named.values())):
+    pairs = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
+    numbers, label_figures = pairs.figures(resamples, seed)
+    if not any(figures.n for figures in (*numbers.values(), *label_figures.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
-    within = held.within(numbers, needed)
-    made = JudgesAgreement(
+    within = pairs.within(numbers, needed)
+    agreement = JudgesAgreement(
         run.run_id,
         signature.judge,
         other,
         signature.rubric,
         numbers,
-        named,
-        tuple(held.apart()),
-        held.tolerances,
+        label_figures,
+        tuple(pairs.apart()),
+        pairs.tolerances,
         within,
     )
-    _note(store, made, signature)
-    return made
+    _note(store, agreement, signature)
+    return agreement
 
 
 @dataclass(frozen=True)
@@ -216,24 +216,24 @@ def _tolerances(rubric: str, share: float | None) -> dict[str, float]:
     return graded | dict.fromkeys(COUNTED[rubric], 1.0)
 
 
-def _note(store: Store, made: JudgesAgreement, signature: Signature) -> None:
+def _note(store: Store, agreement: JudgesAgreement, signature: Signature) -> None:
     """Keep with the run how well its judge agrees, where that is defined."""
-    found = made.numbers[SCORE[made.rubric]].figures["quadratic_kappa"]
-    if found.value is None:
+    kappa = agreement.numbers[SCORE[agreement.rubric]].figures["quadratic_kappa"]
+    if kappa.value is None:
         return
     judge = {"judge": signature.judge, "judge_prompt": signature.judge_prompt}
-    noted = JudgeAgreement(kappa=found.value, low=found.low, n=found.n, other=made.other, **judge)
-    note_agreement(store, made.run_id, noted)
+    note = JudgeAgreement(kappa=kappa.value, low=kappa.low, n=kappa.n, other=agreement.other, **judge)
+    note_agreement(store, agreement.run_id, note)
 
 
 def _of_run(store: Store, run_id: str) -> tuple[EvaluationRun, dict[str, StoredRow]]:
     """The run, and its rows that were judged; where one of a panel failed there is no verdict of it."""
     run = named_evaluation(store, run_id)
     rows = read_rows(store, run, ["id", "digest", "answer", "error", "verdicts"])
-    found = {row.id: row for row in rows if row.verdicts and not row.error}
-    if not found:
+    judged_rows = {row.id: row for row in rows if row.verdicts and not row.error}
+    if not judged_rows:
         raise UsageError(f"run {run_id} holds no verdict; evaluate with `judge=` first")
-    return run, found
+    return run, judged_rows
 
 
 def _of_other(

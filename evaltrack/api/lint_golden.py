@@ -53,20 +53,20 @@ def _folders(checked: GoldenSet, corpus: Path | None) -> Iterator[tuple[Path, fr
     if corpus or folder.is_dir():
         yield folder, domains
     else:
-        found = domain_folders(folder.parent, domains)
-        yield from ((found[domain], frozenset({domain})) for domain in sorted(domains & found.keys()))
+        folders = domain_folders(folder.parent, domains)
+        yield from ((folders[domain], frozenset({domain})) for domain in sorted(domains & folders.keys()))
 
 
 def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Iterator[str]:
     chunks = read_corpus(folder)
     ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
     for question in (each for each in checked if each.domain in domains):
-        known = titles if question.by_title else ids
+        in_corpus = titles if question.by_title else ids
         for expected in question.expected or ():
             key = title_key(expected) if question.by_title else expected
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                hint = f"did you mean `{known[near[0]]}`?" if near else "add the page, or correct the question"
+            if key not in in_corpus:
+                near = get_close_matches(key, in_corpus, n=1)
+                hint = f"did you mean `{in_corpus[near[0]]}`?" if near else "add the page, or correct the question"
                 yield f"{checked.path}: question {question.id}: `{expected}` is not in {folder}; {hint}"
 
 
@@ -106,8 +106,8 @@ def _misspelt_categories(stats: GoldenStats) -> Iterator[str]:
 
 def uncovered_categories(stats: GoldenStats) -> list[str]:
     """Of a set that uses some of the known categories, those without a question."""
-    used = {category.casefold() for category in stats.by["category"]}
-    return [] if used.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in used]
+    covered = {category.casefold() for category in stats.by["category"]}
+    return [] if covered.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in covered]
 
 
 def _thin_domains(stats: GoldenStats) -> Iterator[str]:
@@ -116,5 +116,5 @@ def _thin_domains(stats: GoldenStats) -> Iterator[str]:
     for domain, questions in stats.by["domain"].items():
         negatives = stats.negatives_by_domain[domain]
         if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
-            held = f"domain {domain} has {questions} questions, {negatives} of them negatives"
-            yield f"{held}; at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
+            problem = f"domain {domain} has {questions} questions, {negatives} of them negatives"
+            yield f"{problem}; at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"

@@ -132,8 +132,8 @@ def _not_here(run_id: str, options: str) -> str:
 
 def _path(run_id: str) -> Path | None:
     """Where the command of a run is; None for an id that is no name of a file."""
-    named = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
-    return state_folder() / "commands" / f"{run_id}.json" if named else None
+    is_name = re.fullmatch(r"[A-Za-z0-9][\w-]{0,100}", run_id, re.ASCII)
+    return state_folder() / "commands" / f"{run_id}.json" if is_name else None
 
 
 def _remove_old(folder: Path) -> None:

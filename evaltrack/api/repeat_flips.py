@@ -42,7 +42,7 @@ def asking_again(
     times: RepeatFlips,
     named: Named,
     records: FindRecords,
-    opened: ExitStack,
+    resources: ExitStack,
     say: Say = lambda _: None,
 ) -> AskAgain:
     """Who asks the questions of a comparison again: the candidate's own target and judges.
@@ -57,7 +57,7 @@ def asking_again(
             possible.
         named: What the user names of the command.
         records: Gives the records of questions.
-        opened: Closes target and judges, which stay open from one time to the next.
+        resources: Closes target and judges, which stay open from one time to the next.
         say: Hears what is being asked.
 
     Raises:
@@ -75,7 +75,7 @@ def asking_again(
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
-    return AskAgain(CandidateAsker(run, side, command, records, opened, say), None if times == "auto" else times)
+    return AskAgain(CandidateAsker(run, side, command, records, resources, say), None if times == "auto" else times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -91,7 +91,7 @@ class CandidateAsker:
     side: Side
     command: Command
     find_records: FindRecords
-    opened: ExitStack
+    resources: ExitStack
     say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _shown: dict[str, StoredRow] = field(default_factory=dict)
@@ -112,17 +112,19 @@ class CandidateAsker:
         Raises:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
         """
-        shown = self._shown
-        if unread := set(ids) - shown.keys():
-            shown.update(self.side.rows(unread))
+        rows_of_run = self._shown
+        if unread := set(ids) - rows_of_run.keys():
+            rows_of_run.update(self.side.rows(unread))
         if len(ids) * times >= LOUD or not self._times:
             what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
             often = "once" if times == 1 else f"{times} times"
             self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
-        found: defaultdict[str, list[Again]] = defaultdict(list)
+        outcomes: defaultdict[str, list[Again]] = defaultdict(list)
 
         def take(row: Row) -> None:
-            found[row.question.id].append(Again(row.passed, _same(stored_row(row, self.run.signature.k), shown)))
+            outcomes[row.question.id].append(
+                Again(row.passed, _same(stored_row(row, self.run.signature.k), rows_of_run))
+            )
 
         by_before: defaultdict[int, set[str]] = defaultdict(set)
         for key in ids:
@@ -130,25 +132,25 @@ class CandidateAsker:
             self._times[key] += times
         for before, those in by_before.items():
             plan, runner = self._open()
-            asked = (q for q in plan.golden if q.id in those and shown[q.id].digest == q.digest)
+            questions = (q for q in plan.golden if q.id in those and rows_of_run[q.id].digest == q.digest)
             first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
-            plan.ask(take, questions=list(asked), trials=range(first, first + times), runner=runner)
-        return found
+            plan.ask(take, questions=list(questions), trials=range(first, first + times), runner=runner)
+        return outcomes
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
         """What is asked and where, opened once: starting a target may take longer than asking it."""
         if self._opened is None:
-            command, runner = self.command, self.opened.enter_context(asyncio.Runner())
-            plan = self.opened.enter_context(planned(command.golden, command.settings, command.target, repeats=True))
+            command, runner = self.command, self.resources.enter_context(asyncio.Runner())
+            plan = self.resources.enter_context(planned(command.golden, command.settings, command.target, repeats=True))
             _check_same(plan, self.run)
-            self.opened.callback(plan.close, runner)
+            self.resources.callback(plan.close, runner)
             self._opened = plan, runner
         return self._opened
 
 
-def _same(row: StoredRow, shown: Mapping[str, StoredRow]) -> bool:
+def _same(row: StoredRow, rows_of_run: Mapping[str, StoredRow]) -> bool:
     """Whether a question was answered and judged as in the run."""
-    other = shown[row.id]
+    other = rows_of_run[row.id]
     same_score = all(row.scores.get(name) == other.scores.get(name) for name in ("overall_score", "reasoning_score"))
     return same_score and _content(row) == _content(other)
 
@@ -162,5 +164,5 @@ def _check_same(plan: Plan, run: EvaluationRun) -> None:
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):
-            said = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
-            raise UsageError(f"run {run.run_id} cannot be repeated here: {said}")
+            difference = f"{part} was {getattr(was, part)!r} and is {getattr(now, part)!r}"
+            raise UsageError(f"run {run.run_id} cannot be repeated here: {difference}")

@@ -36,7 +36,7 @@ def replay_judge(
     share: float = 1.0,
     judge: str | Sequence[str] = (),
     tracking_uri: str | None = None,
-    told: Callable[[int, int], object] = lambda _done, _total: None,
+    on_progress: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> Replay:
     """Judge the responses of a run again, each `times` times, with the judge and the prompt it was judged with.
 
@@ -49,7 +49,7 @@ def replay_judge(
         judge: Who judged the run; needed where it was evaluated on another machine: what is executed never comes from
             the tracking store.
         tracking_uri: MLflow store; None follows MLflow's own settings.
-        told: Hears how many verdicts are there, of how many.
+        on_progress: Receives how many verdicts are there, of how many.
 
     Raises:
         UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
@@ -70,9 +70,9 @@ def replay_judge(
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
     population, judged = len(judged), _sample(judged, share)
-    again, tokens = _judge(settings, run.signature, judged, times, told)
+    again, tokens = _judge(settings, run.signature, judged, times, on_progress)
     was = {row.id: _as_judged(row, settings) for row in judged}
-    made = Replay(
+    replay = Replay(
         run_id=run.run_id,
         judge=run.signature.judge,
         judge_prompt=run.signature.judge_prompt,
@@ -83,24 +83,24 @@ def replay_judge(
         usage_tokens=tokens,
         population=population,
     )
-    if made.noise is None:
-        raise InconclusiveError(f"none of {made.asked} verdicts could be had; the last: {_last_failure(again)}")
-    params = {"judge": made.judge, "times": str(times), "replayed_run": run.run_id}
-    log_child(store, run, "judge replay", params, made.metrics, {"replay.json": replay_json(made)})
+    if replay.noise is None:
+        raise InconclusiveError(f"none of {replay.asked} verdicts could be had; the last: {_last_failure(again)}")
+    params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
+    log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
     metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
     noise = JudgeNoise(
-        metric=metric, half_width=made.noise, times=times, judge=made.judge, judge_prompt=made.judge_prompt
+        metric=metric, half_width=replay.noise, times=times, judge=replay.judge, judge_prompt=replay.judge_prompt
     )
     note_noise(store, run.run_id, noise)
-    return made
+    return replay
 
 
 def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
     """That share of the rows, rounded up, in their order; which ones depends on their ids alone."""
-    wanted = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
-    drawn = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:wanted]
-    kept = set(drawn)
-    return [row for row in rows if row.id in kept]
+    size = ceil(Fraction(str(share)) * len(rows))  # in floats 0.07 of 100 is more than 7
+    sampled_ids = sorted((row.id for row in rows), key=lambda key: sha256(key.encode()).digest())[:size]
+    sample = set(sampled_ids)
+    return [row for row in rows if row.id in sample]
 
 
 def _judge(
@@ -108,12 +108,12 @@ def _judge(
     signature: Signature,
     rows: Sequence[StoredRow],
     times: int,
-    told: Callable[[int, int], object],
+    on_progress: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
     """Each response's rows, one for each time, and the tokens that were paid."""
     cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
     try:
-        return _ask(_judges(settings, signature, cache), settings, rows, times, told)
+        return _ask(_judges(settings, signature, cache), settings, rows, times, on_progress)
     finally:
         if cache is not None:
             cache.close()
@@ -132,11 +132,11 @@ def _judges(settings: EvaluationConfig, signature: Signature, cache: VerdictCach
     return judges
 
 
-def _recorded(asked: Sequence[str], signature: Signature) -> bool:
+def _recorded(names: Sequence[str], signature: Signature) -> bool:
     """Whether any verdict came from a file; `auto` is a file, or an LLM, which has a prompt."""
-    if list(asked) in ([], [""], ["auto"]):
+    if list(names) in ([], [""], ["auto"]):
         return not signature.judge_prompt
-    return any(name.startswith("recorded:") for name in asked)
+    return any(name.startswith("recorded:") for name in names)
 
 
 def _ask(
@@ -144,11 +144,11 @@ def _ask(
     settings: EvaluationConfig,
     rows: Sequence[StoredRow],
     times: int,
-    told: Callable[[int, int], object],
+    on_progress: Callable[[int, int], object],
 ) -> tuple[dict[str, list[Row]], int]:
     """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
     responses = {row.id: response_of(row) for row in rows}
-    found: defaultdict[str, list[Row]] = defaultdict(list)
+    rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
     first, done, tokens = settings.trials + 1, 0, 0
 
     async def stored(question: Question, _k: int, /) -> Response:
@@ -156,10 +156,10 @@ def _ask(
 
     def take(row: Row) -> None:
         nonlocal done, tokens
-        found[row.question.id].append(row)
+        rows_by_id[row.question.id].append(row)
         tokens += _paid(row)
         done += 1
-        told(done, times * len(rows))
+        on_progress(done, times * len(rows))
 
     def judging() -> AsyncGenerator[Row]:
         target = PlainTarget(stored)
@@ -171,14 +171,14 @@ def _ask(
         )
 
     take_all(judging, take, judges)
-    return found, tokens
+    return rows_by_id, tokens
 
 
 def _paid(row: Row) -> int:
     """The tokens of the verdicts that were paid for, those of a failure too."""
-    used = [verdict.usage for verdict in row.verdicts if not verdict.cached]
-    used += [row.failure.usage] if row.failure else []
-    return sum(usage.total_tokens for usage in used if usage is not None)
+    usages = [verdict.usage for verdict in row.verdicts if not verdict.cached]
+    usages += [row.failure.usage] if row.failure else []
+    return sum(usage.total_tokens for usage in usages if usage is not None)
 
 
 def _as_judged(row: StoredRow, settings: EvaluationConfig) -> Measured:
@@ -187,15 +187,15 @@ def _as_judged(row: StoredRow, settings: EvaluationConfig) -> Measured:
 
 
 def _replayed(key: str, was: Measured, again: Sequence[Row], score: str) -> Replayed:
-    ordered = sorted(again, key=lambda one: one.trial or 0)
+    by_trial = sorted(again, key=lambda one: one.trial or 0)
     return Replayed(
         id=key,
         score=was.scores[score],
-        again=tuple(one.scores.get(score) for one in ordered),
+        again=tuple(one.scores.get(score) for one in by_trial),
         passed=was.passed,
-        passed_again=tuple(one.passed for one in ordered),
+        passed_again=tuple(one.passed for one in by_trial),
         tier=was.reasoned.tier if was.reasoned else None,
-        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in ordered),
+        tiers_again=tuple(one.reasoned.tier if one.reasoned else None for one in by_trial),
     )
 
 

@@ -60,7 +60,7 @@ def report_html(
         TrackingError: the store is out of reach, or a run or what it held is gone.
     """
     if baseline_run_id or baseline_file:
-        made = compare_runs(
+        comparison = compare_runs(
             run_id,
             baseline_run_id,
             baseline_file=baseline_file,
@@ -69,7 +69,7 @@ def report_html(
             tracking_uri=tracking_uri,
             ui_url=ui_url,
         )
-        return comparison_html(made)
+        return comparison_html(comparison)
     store = connect(tracking_uri, ui_url)
     run = choose_runs(store, run_id, None, experiment, baseline_is_file=True)[0]
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:

@@ -60,16 +60,16 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
 
     signature = Signature.model_validate(saved["signature"])
     rows, totals = _list_of_objects(saved["rows"]), _Totals.model_validate(saved.get("totals", {}))
-    asked = len(rows) if totals.num_questions is None else totals.num_questions
-    if len(rows) != asked:
-        raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {asked:,} questions")
+    num_questions = len(rows) if totals.num_questions is None else totals.num_questions
+    if len(rows) != num_questions:
+        raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {num_questions:,} questions")
     check_columns(set(_paths(rows)))
-    packed = [_packed(row) for row in rows]
-    table = pa.Table.from_pylist(packed, schema=schema())
+    columns = [_packed(row) for row in rows]
+    table = pa.Table.from_pylist(columns, schema=schema())
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
     side = side_of_rows(
-        RunInfo(None, name, signature, None, asked, totals.num_errors), list(map(StoredRow.of, packed)), table
+        RunInfo(None, name, signature, None, num_questions, totals.num_errors), list(map(StoredRow.of, columns)), table
     )
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
     if metric := other_mean(side.columns, means):
@@ -92,8 +92,8 @@ def _saved(path: Path) -> dict[str, Any]:
 
 def _is_newer(name: object) -> bool:
     kind, _, version = RUN_SCHEMA.partition("/")
-    found = re.fullmatch(rf"{re.escape(kind)}/([0-9]{{1,9}})", name) if isinstance(name, str) else None
-    return found is not None and int(found[1]) > int(version)
+    match = re.fullmatch(rf"{re.escape(kind)}/([0-9]{{1,9}})", name) if isinstance(name, str) else None
+    return match is not None and int(match[1]) > int(version)
 
 
 def _list_of_objects(rows: object) -> list[dict[str, Any]]:

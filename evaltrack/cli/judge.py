@@ -54,7 +54,7 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
         note = partial(progress.note, "judging again")
-        made = replay_judge(run, times=times, judge=judges, told=note)
+        made = replay_judge(run, times=times, judge=judges, on_progress=note)
     if output == "json":
         print_json(replay_json(made))
     else:

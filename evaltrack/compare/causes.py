@@ -40,12 +40,12 @@ def causes_of(before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
         return [Cause("target_failed", after.error or "")]
     rows = Differences(before, after, k)
     loss = _loss(rows)
-    found = [*_ids(rows, loss), *_texts(rows, loss), *_retrieval(rows), *_after_retrieval(rows, loss)]
+    findings = [*_ids(rows, loss), *_texts(rows, loss), *_retrieval(rows), *_after_retrieval(rows, loss)]
     if after.error:
-        found.append((Cause("judge_failed", after.error), True))
-    found.sort(key=lambda finding: (ORDER.index(finding[0].kind), finding[0].rank_before or 0))
-    first = next((cause for cause, explains in found if explains), None)
-    others = [cause for cause, _ in found if cause is not first]
+        findings.append((Cause("judge_failed", after.error), True))
+    findings.sort(key=lambda finding: (ORDER.index(finding[0].kind), finding[0].rank_before or 0))
+    first = next((cause for cause, explains in findings if explains), None)
+    others = [cause for cause, _ in findings if cause is not first]
     return [first or Cause("unknown", _unexplained(rows, others)), *others]
 
 
@@ -71,13 +71,13 @@ def _lower(one: StoredRow, other: StoredRow, name: str) -> bool:
 
 def _unexplained(rows: Differences, others: list[Cause]) -> str:
     """That nothing explains it; of several trials a row shows one, and says how many passed."""
-    told = [
+    shares = [
         f"{side} {row.passes} of {row.trials} trials passed"
         for side, row in (("before", rows.before), ("now", rows.after))
         if row.trials
     ]
-    if told:
-        return ", ".join(told)
+    if shares:
+        return ", ".join(shares)
     if not rows.same_order:
         return f"other sources are among the first {rows.k}, and no expected one was lost"
     return "nothing that the rows hold explains it" if others else "nothing that the rows hold differs"
@@ -104,17 +104,17 @@ def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
     """The first source whose text changed and explains what was lost, and the first whose text does not."""
     if not rows.changed_texts:
         return
-    concerned = rows.placed if loss.judged else rows.fallen
-    pushed = {above: key for key in reversed(concerned) for above in rows.newly_above(key)}
+    at_stake = rows.placed if loss.judged else rows.fallen
+    pushed = {above: key for key in reversed(at_stake) for above in rows.newly_above(key)}
     able = {*pushed, *(rows.expected if loss.judged else rows.fallen)}
     explaining = [key for key in rows.changed_texts if key in able]
     others = [key for key in rows.changed_texts if key not in able]
     for key in (*explaining[:1], *others[:1]):
         (rank, _), (now, source) = rows.old[key], rows.new[key]
-        shown = rows.name(source)
+        name = rows.name(source)
         over = f", and it newly stands above `{rows.name(rows.old[pushed[key]][1])}`" if key in pushed else ""
-        detail = f"the text of `{shown}` changed{over}"
-        yield Cause("source_text_changed", detail, shown, rank, now, link=source.url), key in able
+        detail = f"the text of `{name}` changed{over}"
+        yield Cause("source_text_changed", detail, name, rank, now, link=source.url), key in able
 
 
 def _retrieval(rows: Differences) -> Iterator[Finding]:
@@ -122,16 +122,16 @@ def _retrieval(rows: Differences) -> Iterator[Finding]:
     unsearched = rows.after.declined and not rows.before.declined and not rows.after.sources
     for key in rows.fallen:
         rank, source = rows.old[key]
-        pusher, shown = rows.displacer(key), rows.name(source)
+        pusher, name = rows.displacer(key), rows.name(source)
         by = f"; `{rows.name(pusher)}` took its place" if pusher else ""
         now = rows.new[key][0] if key in rows.new else None
         beyond = f", beyond the first {rows.k}" if now and now > rows.k else ""
-        detail = f"`{shown}` fell from rank {rank} to {now}{beyond}{by}"
+        detail = f"`{name}` fell from rank {rank} to {now}{beyond}{by}"
         if now is None:
-            detail = f"`{shown}` (rank {rank}) is no longer returned{by}"
+            detail = f"`{name}` (rank {rank}) is no longer returned{by}"
         kind: CauseKind = "source_lost" if now is None else "source_demoted"
         displaced_by = rows.name(pusher) if pusher else None
-        yield Cause(kind, detail, shown, rank, now, displaced_by, (pusher or source).url), not unsearched
+        yield Cause(kind, detail, name, rank, now, displaced_by, (pusher or source).url), not unsearched
 
 
 # What comes after retrieval

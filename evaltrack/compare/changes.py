@@ -78,23 +78,24 @@ class Changes:
         return ids, room
 
     def _with_causes(self, ids: dict[Fate, list[str]], paired: Paired) -> dict[Fate, list[Change]]:
-        wanted = [key for listed in ids.values() for key in listed][:MAX_CAUSES]
-        whole, slim = set(wanted[:WHOLE_ROWS]), set(wanted[WHOLE_ROWS:])
+        explained_ids = [key for ids_of_fate in ids.values() for key in ids_of_fate][:MAX_CAUSES]
+        whole, slim = set(explained_ids[:WHOLE_ROWS]), set(explained_ids[WHOLE_ROWS:])
         before, after = ({**side.rows(whole), **side.slim(slim)} for side in (paired.baseline, paired.candidate))
         worse = {key for fate in WORSE for key in ids[fate]}
-        chosen = [key for key in wanted if key in worse]
+        worse_ids = [key for key in explained_ids if key in worse]
         self._trials = (
-            trials_of(before, chosen, paired.baseline.trials),
-            trials_of(after, chosen, paired.candidate.trials),
+            trials_of(before, worse_ids, paired.baseline.trials),
+            trials_of(after, worse_ids, paired.candidate.trials),
         )
-        carried = set(wanted[:CARRIED_ROWS])
-        named = {key for listed in ids.values() for key in listed}
-        light = paired.frame[paired.frame["id"].isin(named)].set_index("id").to_dict("index")
+        carried = set(explained_ids[:CARRIED_ROWS])
+        all_ids = {key for ids_of_fate in ids.values() for key in ids_of_fate}
+        light = paired.frame[paired.frame["id"].isin(all_ids)].set_index("id").to_dict("index")
         return {
             fate: [
-                self._change(key, fate, light[key], before.get(key), after.get(key), key in carried) for key in listed
+                self._change(key, fate, light[key], before.get(key), after.get(key), key in carried)
+                for key in ids_of_fate
             ]
-            for fate, listed in ids.items()
+            for fate, ids_of_fate in ids.items()
         }
 
     def _change(
@@ -132,20 +133,20 @@ class Changes:
         """The rows as they are shown, and why the question is worse; of several trials, what those that failed show."""
         was, now = (trials.get(key, ()) for trials in self._trials)
         if (was or now) and not after.error:
-            dropped = tuple(self._moved(light, worse=True))
-            if found := explain_by_trials(before, after, (was, now), dropped, self._signature.k):
-                return found.before, found.after, found.causes
+            drops = tuple(self._moved(light, worse=True))
+            if explanation := explain_by_trials(before, after, (was, now), drops, self._signature.k):
+                return explanation.before, explanation.after, explanation.causes
         return before, after, causes_of(before, after, self._signature.k)
 
     def _moved(self, light: Any, *, worse: bool) -> Iterator[tuple[str, float, float]]:
         """The scores that fell, or rose: the main ones, and where none of them did the others."""
-        found = []
+        moves = []
         for score in self._scores:
             was, now = float(light[f"{score.name}_b"]), float(light[f"{score.name}_c"])
             if now < was if score.higher_is_better == worse else now > was:  # false where one is not a number
-                found.append((score.name, was, now))
-        main = [each for each in found if each[0] in MAIN_SCORES]
-        yield from main or found
+                moves.append((score.name, was, now))
+        main = [each for each in moves if each[0] in MAIN_SCORES]
+        yield from main or moves
 
     def _borderline(self, light: Any) -> Borderline | None:
         """Whether the score by which the candidate passes or fails grazes the threshold."""

@@ -72,8 +72,8 @@ class ComparisonConfig(Config):
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
-        drops, domain_drops, asked = parse_drops(self.max_drop, BY_METRIC)
-        return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.gate, asked)
+        drops, domain_drops, explicit = parse_drops(self.max_drop, BY_METRIC)
+        return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.gate, explicit)
 
 
 class ComparisonOptions(TypedDict, total=False):

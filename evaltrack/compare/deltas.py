@@ -55,7 +55,7 @@ class Measure:
             was, now = (pairs[column].to_numpy(dtype=float) for column in pairs)
             better = now > was if score.higher_is_better else now < was
             ties = int((now == was).sum())
-            made = MetricDelta(
+            delta = MetricDelta(
                 name=name,
                 baseline=float(was.mean()),
                 candidate=float(now.mean()),
@@ -68,19 +68,19 @@ class Measure:
                 measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
                 reachable=_reachable(part.loc[pairs.index], self._k) if name == "precision_at_k" else None,
             )
-            if intervals or made.threshold is not None:
-                made = self._with_interval(made, was, now, score.span)
-            yield replace(made, over=self._gate.exceeded(made, score.higher_is_better))
+            if intervals or delta.threshold is not None:
+                delta = self._with_interval(delta, was, now, score.span)
+            yield replace(delta, over=self._gate.exceeded(delta, score.higher_is_better))
 
-    def _with_interval(self, made: MetricDelta, was: Any, now: Any, span: float | None) -> MetricDelta:
+    def _with_interval(self, delta: MetricDelta, was: Any, now: Any, span: float | None) -> MetricDelta:
         """The metric with its interval, and with its test where it has a rule."""
         interval = paired_interval(was, now, span=span, resamples=self._resamples, seed=self._seed)
         if interval is not None:
-            made = replace(made, interval=(interval.low, interval.high), method=interval.method)
-        if made.threshold is not None:
+            delta = replace(delta, interval=(interval.low, interval.high), method=interval.method)
+        if delta.threshold is not None:
             test = sign_flip(was, now, seed=self._seed)
-            made = replace(made, p_value=test.p, changed=test.changed)
-        return replace(made, detectable=detectable_drop(difference_sd(was, now), made.n))
+            delta = replace(delta, p_value=test.p, changed=test.changed)
+        return replace(delta, detectable=detectable_drop(difference_sd(was, now), delta.n))
 
     def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:
         """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
@@ -89,16 +89,16 @@ class Measure:
             raise UsageError(f"`max_drop=`: no common question is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
-            found = []
+            groups = []
             for name, part in frame.groupby(f"{kind}_c", sort=True, dropna=True):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *drops}
                 lost, won = (int(flipped(part, was=was).sum()) if self._passing else 0 for was in (True, False))
                 metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
                 p_value = mcnemar_exact(lost, won)
-                found.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
-            corrected = holm({group.name: group.p_value for group in found})
-            yield from (replace(group, p_value=corrected[group.name]) for group in found)
+                groups.append(GroupDelta(kind, str(name), len(part), metrics, lost, won, p_value))
+            corrected = holm({group.name: group.p_value for group in groups})
+            yield from (replace(group, p_value=corrected[group.name]) for group in groups)
 
 
 def _reachable(frame: pd.DataFrame, k: int) -> float | None:

@@ -98,8 +98,8 @@ class Differences:
         near = {key for key in shared if min(self.old[key][0], self.new[key][0]) <= self.k}
         was, now = _texts(self.before, near), _texts(self.after, near)
         pairs = ((part[0], was[part], now[part]) for part in was if part in now)
-        changed = dict.fromkeys(key for key, one, other in pairs if len(one) == len(other) and one != other)
-        return sorted(changed, key=lambda key: key not in self.expected)
+        keys = dict.fromkeys(key for key, one, other in pairs if len(one) == len(other) and one != other)
+        return sorted(keys, key=lambda key: key not in self.expected)
 
     # Context, answer and verdict
 
@@ -158,8 +158,8 @@ def _digest(ranked: Ranked, key: str) -> str | None:
 
 def _texts(row: StoredRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
     """The digests of the texts of these sources, by key and chunk: under one title several chunks may come back."""
-    found: dict[tuple[str, str | None], set[str]] = {}
+    digests: dict[tuple[str, str | None], set[str]] = {}
     for key, source in zip(row.source_keys, row.sources or (), strict=True):
         if key in keys and source.text_digest:
-            found.setdefault((key, source.chunk_id), set()).add(source.text_digest)
-    return found
+            digests.setdefault((key, source.chunk_id), set()).add(source.text_digest)
+    return digests

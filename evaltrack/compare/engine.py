@@ -113,8 +113,8 @@ def compare(
     settled = (replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
     changes.flips = tuple(sorted(settled, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, tuple(measure.groups(paired.frame)), changes, paired, asking)
-    made = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
-    return replace(made, ignored=tuple(ignore), notes=known.notes, asking=asking, gate=gate)
+    comparison = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
+    return replace(comparison, ignored=tuple(ignore), notes=known.notes, asking=asking, gate=gate)
 
 
 def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
@@ -132,7 +132,7 @@ def _comparison(
     checked: tuple[tuple[Checked, Checked], ...],
 ) -> Comparison:
     """What was found of two sides and decided, as one record."""
-    counted = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
+    num_by_cause = Counter(change.cause.kind for change in (*changes.flips, *changes.lost, *changes.drops))
     candidate = paired.candidate.info
     return Comparison(
         baseline=paired.baseline.info,
@@ -152,7 +152,7 @@ def _comparison(
         edited=paired.edited,
         ignored=(),
         left_out=tuple(sorted(name for name in left_out if _measured(name, paired.baseline, paired.candidate))),
-        causes=dict(counted.most_common()),
+        causes=dict(num_by_cause.most_common()),
         criteria=checked,
         unchanged=changes.unchanged,
         newly=changes.newly,
@@ -184,12 +184,12 @@ def _ask_again(
     fixes = [fix.id for fix in changes.fixes]
     others = list(paired.frame.loc[paired.frame["passed_c"].notna(), "id"][:PROBES])
     try:
-        found = settle(flips, fixes, others, again.asker, most=again.most)
+        repeats = settle(flips, fixes, others, again.asker, most=again.most)
     except EvaltrackError as error:
         if again.most is not None:
             raise
         return Asking(why_not=str(error)), {}
-    return Asking(True, found.calls, found.found, found.lucky), found.repeats
+    return Asking(True, repeats.calls, repeats.found, repeats.lucky), repeats.repeats
 
 
 def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:
@@ -202,14 +202,14 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
     ignored = set(ignore) | ({"judge_prompt"} if "judge" in ignore else set())
     if unknown := ignored - set(AFFECTED):
         raise UsageError(f"`ignore={sorted(unknown)[0]}`: write one of {', '.join(AFFECTED)}")
-    found = differing(baseline, candidate)
-    refused = [part for part in found if part not in ignored]
+    differences = differing(baseline, candidate)
+    refused = [part for part in differences if part not in ignored]
     if refused:
-        told = [f"{part} was {found[part][0]!r} and is {found[part][1]!r}" for part in refused]
+        words = [f"{part} was {differences[part][0]!r} and is {differences[part][1]!r}" for part in refused]
         cure = "Run the candidate again as the baseline was run, or set a new baseline"
-        message = f"the runs are not comparable: {'; '.join(told)}. {cure}"
+        message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
         raise NotComparableError(message, "; or `ignore=` what may differ")
-    left_out = set[str]().union(*(AFFECTED[part] for part in found))
-    if "weights" in found and candidate.rubric == "reasoning":
+    left_out = set[str]().union(*(AFFECTED[part] for part in differences))
+    if "weights" in differences and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes
     return left_out

@@ -32,11 +32,11 @@ def error_counts(frame: pd.DataFrame) -> tuple[ErrorCount, ...]:
 
     Messages of one kind count as one; the first of them is shown.
     """
-    found: list[ErrorCount] = []
+    errors: list[ErrorCount] = []
     sides: tuple[tuple[str, Literal["baseline", "candidate"]], ...] = (("b", "baseline"), ("c", "candidate"))
     for side, whose in sides:
         messages = frame[f"error_{side}"].dropna()
         first = dict[str, str]()
         counts = Counter(first.setdefault(message_kind(text), text) for text in messages.astype(str))
-        found += [ErrorCount(whose, text, count) for text, count in counts.most_common()]
-    return tuple(found)
+        errors += [ErrorCount(whose, text, count) for text, count in counts.most_common()]
+    return tuple(errors)

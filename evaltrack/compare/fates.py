@@ -43,7 +43,7 @@ class Fates:
         self._left_out = left_out
         self.unmeasured = self._only_measured_in("b")
         lower, higher = self._moved()
-        found: dict[Fate, Any] = {
+        masks: dict[Fate, Any] = {
             "broke": self._flipped(was=True),
             "lost": self.unmeasured,
             "fixed": self._flipped(was=False),
@@ -54,7 +54,7 @@ class Fates:
         }
         rest = frame["id"].notna()
         self._masks: dict[Fate, Any] = {}
-        for fate, mask in found.items():
+        for fate, mask in masks.items():
             self._masks[fate] = mask & rest
             rest &= ~mask
         self._masks["identical"] = rest

@@ -56,12 +56,12 @@ class Gate:
 
     def without(self, metrics: Collection[str]) -> Gate:
         """The same rules, none of them for these metrics."""
-        kept = {name: drop for name, drop in self.drops.items() if name not in metrics}
+        drops = {name: drop for name, drop in self.drops.items() if name not in metrics}
         domains = {
-            domain: {name: drop for name, drop in drops.items() if name not in metrics}
-            for domain, drops in self.domain_drops.items()
+            domain: {name: drop for name, drop in rules.items() if name not in metrics}
+            for domain, rules in self.domain_drops.items()
         }
-        return replace(self, drops=kept, domain_drops=domains, asked=self.asked - set(metrics))
+        return replace(self, drops=drops, domain_drops=domains, asked=self.asked - set(metrics))
 
     @property
     def wants_evidence(self) -> bool:
@@ -84,7 +84,7 @@ def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, f
 
 
 def parse_drops(
-    texts: Iterable[str], known: Iterable[str]
+    texts: Iterable[str], metrics: Iterable[str]
 ) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]], frozenset[str]]:
     """Thresholds for the whole set and by domain, from ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
 
@@ -95,8 +95,8 @@ def parse_drops(
     Raises:
         UsageError: a text has another form, names no known metric, or a number out of range.
     """
-    overall, domains, asked = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
-    names = set(known)
+    overall, domains, explicit = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
+    names = set(metrics)
     for text in texts:
         match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
         if match is None:
@@ -109,8 +109,8 @@ def parse_drops(
             rules.pop(name, None)
         else:
             rules[name] = _threshold(text, name, amount, relative=bool(percent))
-            asked |= set() if domain else {name}
-    return overall, domains, frozenset(asked & overall.keys())
+            explicit |= set() if domain else {name}
+    return overall, domains, frozenset(explicit & overall.keys())
 
 
 def _threshold(text: str, name: str, amount: str, *, relative: bool) -> Threshold:

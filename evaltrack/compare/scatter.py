@@ -109,10 +109,10 @@ class _Asked:
 
     def ask(self, ids: Iterable[str], times: int) -> None:
         """Ask so many times more, within what is allowed."""
-        wanted = [key for key in ids if self.tally(key).times + times <= self.most]
-        if not wanted or times < 1:
+        open_ids = [key for key in ids if self.tally(key).times + times <= self.most]
+        if not open_ids or times < 1:
             return
-        for key, answers in self.asker.ask(wanted, times).items():
+        for key, answers in self.asker.ask(open_ids, times).items():
             self.calls += len(answers)
             self.same &= all(answer.same for answer in answers)
             for answer in answers:
@@ -144,21 +144,21 @@ def settle(
     """
     if asker.deterministic:
         return Scatter(found=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
-    asked = _Asked(asker, most or MOST)
-    deterministic = _is_deterministic(flips, fixes, others, asked)
+    attempts = _Asked(asker, most or MOST)
+    deterministic = _is_deterministic(flips, fixes, others, attempts)
     records = asker.records(flips)
     if deterministic:
         return Scatter(
-            found=False, repeats=_repeats(flips, asked, _now_fixed(flips, records), records), calls=asked.calls
+            found=False, repeats=_repeats(flips, attempts, _now_fixed(flips, records), records), calls=attempts.calls
         )
-    kinds = _against_records(flips, records, asked)
+    kinds = _against_records(flips, records, attempts)
     undecided = [key for key in flips if key not in kinds]
     lucky = 0
-    if persistent := _persistent(undecided, asked):
-        lucky = len(_persistent(fixes, asked))
+    if persistent := _persistent(undecided, attempts):
+        lucky = len(_persistent(fixes, attempts))
         kinds |= dict.fromkeys(persistent, _explained(len(persistent), lucky))
     kinds |= {key: "scatter" for key in undecided if key not in kinds}
-    return Scatter(found=True, repeats=_repeats(flips, asked, kinds, records), calls=asked.calls, lucky=lucky)
+    return Scatter(found=True, repeats=_repeats(flips, attempts, kinds, records), calls=attempts.calls, lucky=lucky)
 
 
 def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str, RepeatKind]:
@@ -169,41 +169,41 @@ def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str,
     return {key: "unsettled" if records.get(key, Record()).failed else "real" for key in flips}
 
 
-def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], asked: _Asked) -> bool:
+def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], attempts: _Asked) -> bool:
     """Whether all answers are the same again; asked first are the questions whose answers are needed anyway."""
-    asked.ask(flips, 1)
+    attempts.ask(flips, 1)
     probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
-    needed, times = min(asked.most, ceil(PROBES / max(1, len(probes)))), 1
-    while asked.same and times < needed:
-        asked.up_to(probes, times)
+    needed, times = min(attempts.most, ceil(PROBES / max(1, len(probes)))), 1
+    while attempts.same and times < needed:
+        attempts.up_to(probes, times)
         times *= 2
-    asked.up_to(probes if asked.same else (), needed)
-    return asked.same
+    attempts.up_to(probes if attempts.same else (), needed)
+    return attempts.same
 
 
-def _against_records(flips: Sequence[str], records: Mapping[str, Record], asked: _Asked) -> dict[str, RepeatKind]:
+def _against_records(flips: Sequence[str], records: Mapping[str, Record], attempts: _Asked) -> dict[str, RepeatKind]:
     """The questions that their records decide: broken where they fail more often now, else scatter.
 
     What may well fail more often, and is not shown to with so many flips and looks, is unsettled.
     """
-    looks = list(dict.fromkeys(min(look, asked.most) for look in LOOKS))
+    looks = list(dict.fromkeys(min(look, attempts.most) for look in LOOKS))
     level = RECORD_LEVEL / (len(looks) * max(1, len(flips)))
     kinds: dict[str, RepeatKind] = {}
     for key in flips:
         record = records.get(key, Record())
-        if worse_than_record(asked.most, asked.most, record.failed, record.times) >= level and record.failed:
+        if worse_than_record(attempts.most, attempts.most, record.failed, record.times) >= level and record.failed:
             kinds[key] = "scatter"  # it failed before, and however often it fails now is not shown to be more often
-    open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), _Tally(), asked.most, level)]
+    open_ = [k for k in flips if k not in kinds and _can_be_shown(records.get(k), _Tally(), attempts.most, level)]
     for look in dict.fromkeys((1, *looks)):
-        asked.up_to(open_, look)
+        attempts.up_to(open_, look)
         for key in open_:
-            tally, record = asked.tally(key), records[key]
+            tally, record = attempts.tally(key), records[key]
             if look in looks and worse_than_record(tally.failed, tally.times, record.failed, record.times) < level:
                 kinds[key] = "real"
-            elif not _can_be_shown(record, tally, asked.most, level):
+            elif not _can_be_shown(record, tally, attempts.most, level):
                 kinds[key] = _doubted(tally, record, len(flips))
         open_ = [key for key in open_ if key not in kinds]
-    return kinds | {key: _doubted(asked.tally(key), records[key], len(flips)) for key in open_}
+    return kinds | {key: _doubted(attempts.tally(key), records[key], len(flips)) for key in open_}
 
 
 def _doubted(tally: _Tally, record: Record, flips: int) -> RepeatKind:
@@ -216,19 +216,19 @@ def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float)
     """Whether a question would be called broken if it failed each time that it can still be asked."""
     if record is None:
         return False
-    left = most - tally.times
+    room = most - tally.times
     return (
-        worse_than_record(tally.failed + left, tally.passed + tally.failed + left, record.failed, record.times) < level
+        worse_than_record(tally.failed + room, tally.passed + tally.failed + room, record.failed, record.times) < level
     )
 
 
-def _persistent(ids: Sequence[str], asked: _Asked) -> list[str]:
+def _persistent(ids: Sequence[str], attempts: _Asked) -> list[str]:
     """The questions that fail every time they are asked again; one that passes once is asked no more."""
-    most = min(PERSISTENT, asked.most)
+    most = min(PERSISTENT, attempts.most)
     for times in dict.fromkeys((1, min(5, most), most)):
-        ids = [key for key in ids if not asked.tally(key).passed]
-        asked.up_to(ids, times)
-    return [key for key in ids if not asked.tally(key).passed and asked.tally(key).failed]
+        ids = [key for key in ids if not attempts.tally(key).passed]
+        attempts.up_to(ids, times)
+    return [key for key in ids if not attempts.tally(key).passed and attempts.tally(key).failed]
 
 
 def _explained(persistent: int, lucky: int) -> RepeatKind:
@@ -239,11 +239,11 @@ def _explained(persistent: int, lucky: int) -> RepeatKind:
 
 
 def _repeats(
-    flips: Sequence[str], asked: _Asked, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
+    flips: Sequence[str], attempts: _Asked, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
 ) -> dict[str, Repeat]:
-    found = {}
+    repeats = {}
     for key in flips:
-        tally, record = asked.tally(key), records.get(key, Record())
+        tally, record = attempts.tally(key), records.get(key, Record())
         kind: RepeatKind = kinds[key] if tally.passed + tally.failed else "not measured"
-        found[key] = Repeat(tally.times, tally.passed, tally.failed, kind, record.failed, record.times)
-    return found
+        repeats[key] = Repeat(tally.times, tally.passed, tally.failed, kind, record.failed, record.times)
+    return repeats

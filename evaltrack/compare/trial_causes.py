@@ -46,17 +46,17 @@ class Explained:
 
 def trials_of(rows: Mapping[str, StoredRow], ids: Collection[str], read: Callable[[Collection[str]], Trials]) -> Trials:
     """The trials of those of the questions that have several, as far as `MAX_ROWS` goes."""
-    wanted, room = [], MAX_ROWS
+    ids_to_read, room = [], MAX_ROWS
     for key in ids:
         count = (rows[key].trials or 0) if key in rows else 0
         if 1 < count <= room:
-            wanted.append(key)
+            ids_to_read.append(key)
             room -= count
-    return read(wanted) if wanted else {}
+    return read(ids_to_read) if ids_to_read else {}
 
 
 def explain_by_trials(
-    before: StoredRow, after: StoredRow, trials: tuple[Sequence[StoredRow], Sequence[StoredRow]], dropped: Moved, k: int
+    before: StoredRow, after: StoredRow, trials: tuple[Sequence[StoredRow], Sequence[StoredRow]], drops: Moved, k: int
 ) -> Explained | None:
     """The cause that most of the worse trials have; of equally many the earliest in the flow.
 
@@ -64,14 +64,14 @@ def explain_by_trials(
         before: The baseline's row of the question.
         after: The candidate's.
         trials: The trials behind them; empty where the row is of one.
-        dropped: Scores of the question that fell.
+        drops: Scores of the question that fell.
         k: How many sources are scored.
 
     Returns:
         None where no trial of the candidate is worse than the baseline.
     """
     was, now = (rows or [row] for rows, row in zip(trials, (before, after), strict=True))
-    worse, what = _worse(was, now, dropped)
+    worse, what = _worse(was, now, drops)
     if not worse:
         return None
     passing = [row for row in was if row.passed] or was
@@ -79,19 +79,19 @@ def explain_by_trials(
     votes = Counter[tuple[str, str | None]]()
     for _, _, causes, times in read:
         votes[_vote(causes)] += times
-    chosen = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
-    old, new, causes, _ = next(each for each in read if _vote(each[2]) == chosen)
+    winner = max(votes, key=lambda vote: (votes[vote], -ORDER.index(vote[0])))
+    old, new, causes, _ = next(each for each in read if _vote(each[2]) == winner)
     if len(now) > 1:
-        detail = f"{causes[0].detail}, in {_share(votes[chosen], len(worse))} {what}"
+        detail = f"{causes[0].detail}, in {_share(votes[winner], len(worse))} {what}"
         causes = [replace(causes[0], detail=detail), *causes[1:]]
     return Explained(_showing(before, old), _showing(after, new), causes)
 
 
-def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], dropped: Moved) -> tuple[list[StoredRow], str]:
+def _worse(was: Sequence[StoredRow], now: Sequence[StoredRow], drops: Moved) -> tuple[list[StoredRow], str]:
     """The trials that failed, where a larger share does than before; else those of which a score fell."""
     if _failing(now) > _failing(was):
         return [row for row in now if row.passed is False], "that failed"
-    return [row for row in now if any(_beyond(row, *score) for score in dropped)], "with a lower score"
+    return [row for row in now if any(_beyond(row, *score) for score in drops)], "with a lower score"
 
 
 def _share(times: int, total: int) -> str:

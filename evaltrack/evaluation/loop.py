@@ -105,9 +105,9 @@ class _Loop:
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
         """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
-        known = self.memory.recall(question, trial) if self.memory else None
-        if known is not None:  # under the place and the labels that its question has now
-            return known.model_copy(update={"position": position, "question": question})
+        earlier = self.memory.recall(question, trial) if self.memory else None
+        if earlier is not None:  # under the place and the labels that its question has now
+            return earlier.model_copy(update={"position": position, "question": question})
         row = await self.evaluator.row(position, question, trial)
         if self.memory:
             self.memory.keep([row])  # at once: nothing can come between a row and its safety

@@ -19,10 +19,10 @@ class Misfits:
     def add(self, row: Row) -> None:
         """Take one finished question."""
         for verdict in row.verdicts:
-            found = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
-            if found:
+            words = "; ".join(misfits(verdict.observed)) if verdict.observed is not None else ""
+            if words:
                 self._count += 1
-                self._named.append(f"{row.question.id[:80]} ({found})")
+                self._named.append(f"{row.question.id[:80]} ({words})")
                 del self._named[SHOWN:]
 
     @property

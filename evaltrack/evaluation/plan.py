@@ -47,16 +47,18 @@ class Command:
         return dumped
 
     @classmethod
-    def of_json(cls, kept: Mapping[str, Any]) -> Command:
+    def of_json(cls, stored: Mapping[str, Any]) -> Command:
         """The command that was kept.
 
         Raises:
             UsageError: it is of another version, or was given in another folder.
         """
-        earlier = {"evaluation_json": kept["evaluation_json"]} if kept.get("evaluation_json") else {}  # of version 0.1
+        earlier = (
+            {"evaluation_json": stored["evaluation_json"]} if stored.get("evaluation_json") else {}
+        )  # of version 0.1
         try:
-            settings = {**kept.get("settings", {}), **earlier}
-            command = TypeAdapter(cls).validate_python({**kept, "settings": settings})
+            settings = {**stored.get("settings", {}), **earlier}
+            command = TypeAdapter(cls).validate_python({**stored, "settings": settings})
         except (ValidationError, TypeError) as error:
             raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
         if Path(command.folder) != Path.cwd():
@@ -89,10 +91,10 @@ class Plan:
 
     def params(self) -> dict[str, str]:
         """What MLflow's params hold: everything that shapes a number."""
-        named = {"golden": str(self.golden.path), "target": self.signature.target}
+        params = {"golden": str(self.golden.path), "target": self.signature.target}
         if self.signature.model:  # else it is what the responses say, at the end
-            named["model"] = self.signature.model
-        return named | self.settings.params() | {"judge": self.signature.judge}
+            params["model"] = self.signature.model
+        return params | self.settings.params() | {"judge": self.signature.judge}
 
     def tags(self, signature: Signature | None = None) -> dict[str, str]:
         """What MLflow's tags hold, which a comparison looks for; `signature` as it turned out at the end."""
@@ -165,9 +167,9 @@ def planned(
     if settings.evaluation_json and not repeats:
         _check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
-        asked, named = _named_target(target, golden, settings)
-        opened.callback(asked.close)  # also where it is never asked
-        names = _judges_of(settings, named)
+        opened_target, target_name = _named_target(target, golden, settings)
+        opened.callback(opened_target.close)  # also where it is never asked
+        names = _judges_of(settings, target_name)
         _check_measurable(golden, settings, names)
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
@@ -176,10 +178,10 @@ def planned(
         for judge in judges:
             opened.callback(judge.close)
         _check_names(judges)
-        signature = _signature(golden, named, _model(asked, named, settings), judges, settings)
-        redactor = Redactor(settings.redact, secrets_of(os.environ) | set(asked.secrets))
-        command = Command(golden_path, named, settings, str(Path.cwd()))
-        yield Plan(command, golden, asked, judges, criteria, signature, cache, redactor)
+        signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
+        redactor = Redactor(settings.redact, secrets_of(os.environ) | set(opened_target.secrets))
+        command = Command(golden_path, target_name, settings, str(Path.cwd()))
+        yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
 
 
 def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -260,9 +262,9 @@ def _named_target(
     return function_target(target), f"python:{target.__module__}:{own}"
 
 
-def _model(target: Target, named: str, settings: EvaluationConfig) -> str:
+def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
-    return settings.model or target.model or ("bm25" if named.startswith("bm25:") else "")
+    return settings.model or target.model or ("bm25" if name.startswith("bm25:") else "")
 
 
 def _signature(
@@ -287,7 +289,7 @@ def _counter(model: str | None) -> Counter:
     from evaltrack.scoring.tokens import count_tokens
 
     def count(texts: Sequence[str]) -> Tokens:
-        counted = count_tokens(texts, model)
-        return Tokens(count=counted.tokens, known="estimated" if model and counted.estimated else "counted")
+        tokens = count_tokens(texts, model)
+        return Tokens(count=tokens.tokens, known="estimated" if model and tokens.estimated else "counted")
 
     return count

@@ -69,10 +69,12 @@ class RunResult:
     @property
     def why_nothing(self) -> str:
         """For a run that measured nothing: why."""
-        failed, asked = self.totals["num_errors"], self.totals["num_questions"]
-        if failed == asked:
-            return f"{failed} of {asked} questions ended in errors"
-        return f"{failed} of {asked} questions ended in errors, and the target returned no sources for the others"
+        failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
+        if failed == num_questions:
+            return f"{failed} of {num_questions} questions ended in errors"
+        return (
+            f"{failed} of {num_questions} questions ended in errors, and the target returned no sources for the others"
+        )
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

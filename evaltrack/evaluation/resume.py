@@ -55,8 +55,8 @@ def command_to_resume(run_id: str, store: Store) -> Command:
     Raises:
         UsageError: this machine holds no journal of it, or it was started in another folder.
     """
-    kept = _found(run_id, store)[1].get("command")
-    return Command.of_json(kept if isinstance(kept, dict) else {})
+    stored = _found(run_id, store)[1].get("command")
+    return Command.of_json(stored if isinstance(stored, dict) else {})
 
 
 def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
@@ -76,10 +76,10 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
         except NotPrivateError:
             return Choice(new_journal())  # there is nothing to take from that folder; the journal says why
     passed_over: list[str] = []
-    left = next((found for found in journals(passed_over) if _same(found[1], now)), None)
-    if left is None:
+    unfinished = next((journal for journal in journals(passed_over) if _same(journal[1], now)), None)
+    if unfinished is None:
         return Choice(new_journal(), hint="; ".join(passed_over) or None)
-    path, run_id = left[0], left[1].get("run_id") or find_journaled(store, left[0].stem)
+    path, run_id = unfinished[0], unfinished[1].get("run_id") or find_journaled(store, unfinished[0].stem)
     if run_id and not is_there(store, run_id):
         return Choice(new_journal(), hint=f"not resumed: run {run_id} is deleted or gone")
     if resume:
@@ -103,19 +103,19 @@ def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool
 
 
 def _found(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
-    for path, kept in journals():
-        if kept.get("run_id") == run_id:
-            return path, kept
+    for path, stored in journals():
+        if stored.get("run_id") == run_id:
+            return path, stored
     tagged = journal_named(journal_tag(store, run_id) or "")
-    if tagged is not None and tagged.is_file() and (kept := read_command(tagged)) and not kept.get("run_id"):
-        return tagged, kept  # it was killed before it could say of which run it is; a tag alone does not decide
+    if tagged is not None and tagged.is_file() and (stored := read_command(tagged)) and not stored.get("run_id"):
+        return tagged, stored  # it was killed before it could say of which run it is; a tag alone does not decide
     raise UsageError(f"run {run_id}: nothing is kept of it in {state_folder()}; it is finished, or ran elsewhere")
 
 
-def _same(kept: dict[str, Any], now: dict[str, Any]) -> bool:
+def _same(stored: dict[str, Any], now: dict[str, Any]) -> bool:
     try:
-        elsewhere = kept.get("experiment") != now["experiment"]
-        return not (elsewhere or kept.get("finished") or _differences(kept, now))
+        elsewhere = stored.get("experiment") != now["experiment"]
+        return not (elsewhere or stored.get("finished") or _differences(stored, now))
     except (KeyError, TypeError, AttributeError, ValueError):  # of another version
         return False
 
@@ -128,18 +128,18 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
 
 
-def _shaping(kept: Mapping[str, Any]) -> dict[str, Any]:
-    signature = {name: value for name, value in kept["signature"].items() if name != "golden_digest"}
+def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:
+    signature = {name: value for name, value in stored["signature"].items() if name != "golden_digest"}
     if not signature.get("model"):  # versions of before have none
         signature.pop("model", None)
-    command = kept["command"]  # its target is whole, that of the signature as it may be shown
+    command = stored["command"]  # its target is whole, that of the signature as it may be shown
     settings = EvaluationConfig.model_validate(command["settings"]).shaping()
     return {
         **settings,
         **signature,
         "target": command["target"],
         "folder": command["folder"],
-        "store": shown_url(kept["store"]),
+        "store": shown_url(stored["store"]),
     }
 
 
@@ -163,15 +163,15 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     """
     for path in sorted(_paths(), key=_touched, reverse=True):
         try:
-            kept = read_command(path)
+            stored = read_command(path)
         except JournalBusyError:
             continue
         except UsageError as error:
             if passed_over is not None:
                 passed_over.append(f"not resumed: {error}")
             continue
-        if kept:
-            yield path, kept
+        if stored:
+            yield path, stored
 
 
 def remove_old() -> None:

@@ -63,5 +63,5 @@ class Stop:
 def stop_signals() -> list[signal.Signals]:
     """The signals that stop a run; `nohup` ignores SIGHUP, and so does the run."""
     stops, others = ([getattr(signal, name) for name in names if hasattr(signal, name)] for names in (STOPS, OTHERS))
-    heard = [number for number in stops if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN]
-    return heard + [number for number in others if signal.getsignal(number) == signal.SIG_DFL]
+    heeded = [number for number in stops if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN]
+    return heeded + [number for number in others if signal.getsignal(number) == signal.SIG_DFL]

@@ -29,9 +29,9 @@ class Gathering:
         if self._trials == 1:
             self._take(row)
             return
-        gathered = self._waiting.setdefault(row.position, [])
-        gathered.append(row)
-        if len(gathered) == self._trials:
+        rows = self._waiting.setdefault(row.position, [])
+        rows.append(row)
+        if len(rows) == self._trials:
             self._take(merge(self._waiting.pop(row.position)))
 
     def close(self) -> None:
@@ -40,35 +40,35 @@ class Gathering:
             self._take(merge(self._waiting.pop(position), self._trials))
 
 
-def merge(trials: Sequence[Row], asked: int | None = None) -> Row:
-    """One row for all trials of a question, of which `asked` were wanted.
+def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
+    """One row for all trials of a question, of which there should be `num_trials`.
 
     Its answer, sources and verdicts are those of the first trial that ended as the question did. Where no trial could
     be measured it is the first one's failure.
     """
-    ordered = sorted(trials, key=lambda row: row.trial or 0)
-    measured = [row for row in ordered if row.passed is not None]
+    by_trial = sorted(trials, key=lambda row: row.trial or 0)
+    measured = [row for row in by_trial if row.passed is not None]
     passed = sum(bool(row.passed) for row in measured)
-    tally = Tally(asked=asked or len(ordered), measured=len(measured), passed=passed)
+    tally = Tally(asked=num_trials or len(by_trial), measured=len(measured), passed=passed)
     outcome = 2 * passed > len(measured) if measured else None
-    alike = [row for row in ordered if row.passed is outcome]
-    shown = next((row for row in alike if row.response is not None), alike[0])
-    scores = _means(ordered)
-    known = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
-    unmeasured = dict(shown.unmeasured)
+    alike = [row for row in by_trial if row.passed is outcome]
+    example = next((row for row in alike if row.response is not None), alike[0])
+    means = _means(by_trial)
+    own = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
+    unmeasured = dict(example.unmeasured)
     for name in OF_TRIALS:
-        if name not in known:
+        if name not in own:
             unmeasured[name] = f"{tally.measured} of {tally.asked} trials were measured"
-    return shown.model_copy(
+    return example.model_copy(
         update={
             "trial": None,
             "tally": tally,
             "passed": outcome,
-            "scores": scores | known,
-            "unmeasured": {name: why for name, why in unmeasured.items() if name not in scores | known},
-            "tokens": _tokens(ordered),
-            "seconds": sum(row.seconds for row in ordered) / len(ordered),
-            "started_at": min(row.started_at for row in ordered),
+            "scores": means | own,
+            "unmeasured": {name: why for name, why in unmeasured.items() if name not in means | own},
+            "tokens": _tokens(by_trial),
+            "seconds": sum(row.seconds for row in by_trial) / len(by_trial),
+            "started_at": min(row.started_at for row in by_trial),
         }
     )
 
@@ -90,7 +90,7 @@ def _of_trials(tally: Tally) -> dict[str, float]:
 
 def _tokens(rows: Sequence[Row]) -> Tokens | None:
     """Tokens of one trial: the mean, rounded to a whole number."""
-    counted = [row.tokens for row in rows if row.tokens is not None]
-    if not counted:
+    tokens = [row.tokens for row in rows if row.tokens is not None]
+    if not tokens:
         return None
-    return counted[0].model_copy(update={"count": round(sum(each.count for each in counted) / len(counted))})
+    return tokens[0].model_copy(update={"count": round(sum(each.count for each in tokens) / len(tokens))})

@@ -27,12 +27,12 @@ class Returned:
         """Take one finished question; what came back beyond the first k counts, too."""
         if self._came_back or row.response is None or "hit" not in row.scores:
             return
-        expected, found = relevant_keys(row.question), source_keys(row.question, row.response)
-        self._came_back = not expected.isdisjoint(found)
+        expected, keys = relevant_keys(row.question), source_keys(row.question, row.response)
+        self._came_back = not expected.isdisjoint(keys)
         self._measured += 1
-        shown = [key for key in found if not key.startswith("\0")]
-        if shown and not self._example:
-            self._example = f"expected {min(expected)[:SHOWN]}, returned e.g. {shown[0][:SHOWN]}"
+        examples = [key for key in keys if not key.startswith("\0")]
+        if examples and not self._example:
+            self._example = f"expected {min(expected)[:SHOWN]}, returned e.g. {examples[0][:SHOWN]}"
         if self._measured == ENOUGH and (note := self.note):
             self._warn(note)
 
@@ -41,5 +41,5 @@ class Returned:
         """What is said of enough questions of which none ever got what it expects, where anything came back at all."""
         if self._came_back or self._measured < ENOUGH or not self._example:
             return None
-        asked = f"{self._measured:,} questions"
-        return f"no expected source of {asked} ever came back: {self._example}; are the ids those of the target?"
+        questions = f"{self._measured:,} questions"
+        return f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"

@@ -38,11 +38,11 @@ class Artifacts:
             TrackingError: the store refused, or does not hold what was written.
         """
         self.log(local)
-        shown = _tables(find_run(self._store, self._run_id).data.tags.get(TABLES_TAG, ""))
+        tables = _tables(find_run(self._store, self._run_id).data.tags.get(TABLES_TAG, ""))
         table = {"path": local.name, "type": "table"}
-        if table in shown:
+        if table in tables:
             return
-        text = json.dumps([*shown, table])
+        text = json.dumps([*tables, table])
         write_until_held(
             self._store,
             self._run_id,
@@ -60,22 +60,22 @@ class Artifacts:
         expect(self._run_id, self._gap)
 
     def _gap(self) -> str | None:
-        held: dict[str, int | None] = {}
+        sizes: dict[str, int | None] = {}
         with tracking_errors("listing the artifacts"), own_words():
             for folder in {str(PurePosixPath(path).parent) for path in self._sizes}:
-                listed = self._store.client.list_artifacts(self._run_id, None if folder == "." else folder)
-                held |= {each.path: each.file_size for each in listed}
+                entries = self._store.client.list_artifacts(self._run_id, None if folder == "." else folder)
+                sizes |= {each.path: each.file_size for each in entries}
         for path, size in self._sizes.items():
-            if path not in held:
+            if path not in sizes:
                 return f"no artifact {path}"
-            if held[path] not in (size, None):  # not every kind of store says how large a file is
-                return f"{held[path]:,} bytes of artifact {path}, not {size:,}"
+            if sizes[path] not in (size, None):  # not every kind of store says how large a file is
+                return f"{sizes[path]:,} bytes of artifact {path}, not {size:,}"
         return None
 
 
 def _tables(text: str) -> list[Any]:
     try:
-        shown = json.loads(text)
+        tables = json.loads(text)
     except ValueError:
         return []
-    return shown if isinstance(shown, list) else []
+    return tables if isinstance(tables, list) else []

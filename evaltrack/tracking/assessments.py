@@ -20,11 +20,11 @@ def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     Of a panel each member's score stands by itself, with what that member said. Each has an id of its own that is
     always the same, so that a request which arrives twice adds nothing.
     """
-    found = _assessments(row)
-    for position, each in enumerate(found):
+    assessments = _assessments(row)
+    for position, each in enumerate(assessments):
         each.trace_id = trace_id
         each.assessment_id = f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
-    return found
+    return assessments
 
 
 def _assessments(row: StoredRow) -> list[Assessment]:
@@ -32,23 +32,25 @@ def _assessments(row: StoredRow) -> list[Assessment]:
 
     code = AssessmentSource("CODE", "evaltrack")
     human = AssessmentSource("HUMAN", "golden set")
-    found: list[Assessment] = [
+    assessments: list[Assessment] = [
         Feedback(name=name, value=value, source=code)
         for name, value in (("recall_at_k", row.scores.get("recall_at_k")), ("coupling_gap", row.coupling_gap))
         if value is not None
     ]
-    found += _judged(row)
+    assessments += _judged(row)
     if row.error:
-        found.append(Feedback(name="passed", error=row.error, source=code))
+        assessments.append(Feedback(name="passed", error=row.error, source=code))
     elif row.passed is not None:
-        found.append(Feedback(name="passed", value="yes" if row.passed else "no", rationale=_why(row), source=code))
+        assessments.append(
+            Feedback(name="passed", value="yes" if row.passed else "no", rationale=_why(row), source=code)
+        )
     if row.expected is not None:
         name = "expected_sources" if row.by_title else "expected_chunks"
         value = list(row.expected) or ["nothing: the target should decline"]
-        found.append(Expectation(name=name, value=value, source=human))
+        assessments.append(Expectation(name=name, value=value, source=human))
     if row.expected_answer:
-        found.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
-    return found
+        assessments.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
+    return assessments
 
 
 def _judged(row: StoredRow) -> list[Assessment]:
@@ -57,9 +59,9 @@ def _judged(row: StoredRow) -> list[Assessment]:
 
     verdicts, score = row.verdicts, row.scores.get("reasoning_score")
     if score is not None:
-        said = "\n\n".join(verdict.reasoning for verdict in verdicts)
+        rationale = "\n\n".join(verdict.reasoning for verdict in verdicts)
         source = AssessmentSource(_kind(verdicts[0].judge), "+".join(verdict.judge for verdict in verdicts))
-        return [Feedback(name="reasoning_score", value=score, source=source, rationale=said)]
+        return [Feedback(name="reasoning_score", value=score, source=source, rationale=rationale)]
     return [
         Feedback(
             name="judge_score",
@@ -82,8 +84,8 @@ def _why(row: StoredRow) -> str:
     if "reasoning_score" in scores and row.tier is not None:
         return f"the reasoning scores {scores['reasoning_score']:g} of 100, {tier_words(row.tier, row.hard_fails)}"
     if "negative_pass" in scores:
-        said = [verdict.reasoning for verdict in row.verdicts if verdict.declined is not None]
-        return "\n\n".join([f"negative: the target {'declined' if row.passed else 'answered'}", *said])
+        reasons = [verdict.reasoning for verdict in row.verdicts if verdict.declined is not None]
+        return "\n\n".join([f"negative: the target {'declined' if row.passed else 'answered'}", *reasons])
     if "hit" not in scores:
         return "its judge alone decides: retrieval was not measured"
     return "an expected source is among the first k" if scores["hit"] else "no expected source among the first k"

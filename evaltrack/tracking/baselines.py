@@ -51,22 +51,22 @@ def set_baseline(
         raise UsageError(f"{errors}; a baseline should be fully measured", FORCE)
     moment = datetime.now(UTC)
     now = moment.isoformat(timespec="seconds")
-    made = Baseline(
+    baseline = Baseline(
         golden=run.signature.golden,
         run_id=run.run_id,
         by=user_name() if by is None else by,
         at=now,
         reason=reason,
     )
-    text = made.model_dump_json()
-    while len(text) > LIMIT and made.reason:
-        made = made.model_copy(update={"reason": made.reason[: len(made.reason) // 2]})
-        text = made.model_dump_json()
+    text = baseline.model_dump_json()
+    while len(text) > LIMIT and baseline.reason:
+        baseline = baseline.model_copy(update={"reason": baseline.reason[: len(baseline.reason) // 2]})
+        text = baseline.model_dump_json()
     with tracking_errors("setting the baseline"):
-        store.client.set_experiment_tag(run.experiment_id, PREFIX + made.golden, text)
+        store.client.set_experiment_tag(run.experiment_id, PREFIX + baseline.golden, text)
         store.client.set_tag(run.run_id, f"{PROMOTED}.{moment:%Y%m%d-%H%M%S-%f}", text)
         store.client.set_tag(run.run_id, PROMOTED, text)
-    return made
+    return baseline
 
 
 def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | None:
@@ -93,8 +93,8 @@ def baseline_run(store: Store, baseline: Baseline) -> EvaluationRun:
         whose, cure = f"baseline of golden set `{baseline.golden}`", "or set another: evaltrack baseline set RUN"
         if error.__cause__ is None:  # it is there, and deleted: the message says how to restore it
             raise TrackingError(f"{whose}: {error.message}; {cure}") from None
-        gone = f"run {baseline.run_id} is not in {store.shown}; was it deleted for good, or made in another store?"
-        raise TrackingError(f"{whose}: {gone} Set another: evaltrack baseline set RUN") from None
+        problem = f"run {baseline.run_id} is not in {store.shown}; was it deleted for good, or made in another store?"
+        raise TrackingError(f"{whose}: {problem} Set another: evaltrack baseline set RUN") from None
 
 
 def list_baselines(store: Store, experiment_id: str) -> list[Baseline]:
@@ -136,20 +136,20 @@ def baseline_history(store: Store, experiment_id: str, golden: str) -> list[Base
     """
     from mlflow.entities import ViewType
 
-    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}' AND tags.`{PROMOTED}` LIKE '%'"
+    filter_string = f"tags.`evaltrack.golden` = '{quoted(golden)}' AND tags.`{PROMOTED}` LIKE '%'"
     with tracking_errors("reading the history of baselines"):
         runs = store.client.search_runs(
             [experiment_id],
-            wanted,
+            filter_string,
             run_view_type=ViewType.ALL,  # a run that is deleted was the baseline all the same
             max_results=HISTORY,
             order_by=["attributes.start_time DESC"],
         )
-    found = [read_tag(Baseline, text) for run in runs for text in _promotions(run.data.tags)]
-    return sorted((each for each in found if each is not None), key=lambda each: each.at, reverse=True)
+    baselines = [read_tag(Baseline, text) for run in runs for text in _promotions(run.data.tags)]
+    return sorted((each for each in baselines if each is not None), key=lambda each: each.at, reverse=True)
 
 
 def _promotions(tags: Mapping[str, str]) -> list[str]:
     """A run's promotions, latest first; of a run that holds only the last one that."""
-    named = sorted((name for name in tags if name.startswith(f"{PROMOTED}.")), reverse=True)
-    return [tags[name] for name in named or (PROMOTED,)]
+    names = sorted((name for name in tags if name.startswith(f"{PROMOTED}.")), reverse=True)
+    return [tags[name] for name in names or (PROMOTED,)]

@@ -34,10 +34,10 @@ def log_comparison(
 
     now = milliseconds_now()
     metrics = [Metric(metric_name(name), value, now, 0) for name, value in deltas.items()]
-    noted = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
-    noted += run_tags(_described(find_run(store, run_id).data.tags, note))
+    verdict_tags = run_tags({f"evaltrack.compare.{name}": value for name, value in tags.items()})
+    verdict_tags += run_tags(_described(find_run(store, run_id).data.tags, note))
     with tracking_errors("recording the comparison"):
-        store.client.log_batch(run_id, metrics=metrics, tags=noted)
+        store.client.log_batch(run_id, metrics=metrics, tags=verdict_tags)
         store.client.log_dict(run_id, comparison, "comparison.json")
         for path, text in texts.items():
             store.client.log_text(run_id, text, path)

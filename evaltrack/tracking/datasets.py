@@ -35,18 +35,16 @@ def register_golden(
     return None
 
 
-def _register(
-    store: Store, experiment_id: str, named: str, tags: dict[str, str], questions: Iterable[Question]
-) -> None:
+def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str], questions: Iterable[Question]) -> None:
     client: Any = store.client
-    quoted = named.replace("'", "_")
+    quoted = name.replace("'", "_")
     named_so = ([experiment_id], f"name = '{quoted}'")
-    found = list(client.search_datasets(*named_so))
-    if not found:
+    datasets = list(client.search_datasets(*named_so))
+    if not datasets:
         client.create_dataset(quoted, [experiment_id], tags)
-        found = list(client.search_datasets(*named_so))  # several, where the reply to the first request was lost
-    dataset = min(found, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
-    for other in found:
+        datasets = list(client.search_datasets(*named_so))  # several, where the reply to the first request was lost
+    dataset = min(datasets, key=lambda each: (WHOLE not in (each.tags or {}), each.created_time, each.dataset_id))
+    for other in datasets:
         if other is not dataset and _is_half_made(other.tags or {}, tags):
             client.delete_dataset(other.dataset_id)
     if WHOLE not in (dataset.tags or {}):
@@ -56,9 +54,9 @@ def _register(
         client.set_dataset_tags(dataset.dataset_id, {WHOLE: "true"})
 
 
-def _is_half_made(held: dict[str, str], own: dict[str, str]) -> bool:
+def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
     """Whether a dataset is one that evaltrack created, and that nobody has filled."""
-    return own.items() <= held.items() and WHOLE not in held
+    return own.items() <= tags.items() and WHOLE not in tags
 
 
 def _records(questions: list[Question]) -> list[dict[str, Any]]:

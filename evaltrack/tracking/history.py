@@ -71,10 +71,10 @@ def past_runs(
         UsageError: the golden set's name cannot be searched for.
         TrackingError: the store does not answer.
     """
-    wanted = f"tags.`{GOLDEN}` = '{quoted(golden)}'"
+    filter_string = f"tags.`{GOLDEN}` = '{quoted(golden)}'"
     if before is not None:
-        wanted += f" AND attributes.start_time < {int(before)}"
-    return [_past_run(run) for run in _newest(store, [experiment_id], wanted, limit)]
+        filter_string += f" AND attributes.start_time < {int(before)}"
+    return [_past_run(run) for run in _newest(store, [experiment_id], filter_string, limit)]
 
 
 def past_run(store: Store, run_id: str) -> PastRun:
@@ -104,10 +104,10 @@ def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str,
     Raises:
         TrackingError: the store does not answer.
     """
-    found: dict[str, set[str]] = {}
+    golden_sets: dict[str, set[str]] = {}
     for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", NEWEST) if experiment_ids else ():
-        found.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
-    return found
+        golden_sets.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
+    return golden_sets
 
 
 def golden_sets_of(tags: Mapping[str, str]) -> set[str]:
@@ -115,11 +115,11 @@ def golden_sets_of(tags: Mapping[str, str]) -> set[str]:
     return {name.removeprefix(GOLDEN_SET) for name in tags if name.startswith(GOLDEN_SET)}
 
 
-def _newest(store: Store, experiment_ids: Sequence[str], wanted: str, limit: int) -> list[Run]:
+def _newest(store: Store, experiment_ids: Sequence[str], filter_string: str, limit: int) -> list[Run]:
     with tracking_errors("reading the history of runs"):
         return list(
             store.client.search_runs(
-                list(experiment_ids), wanted, max_results=limit, order_by=["attributes.start_time DESC"]
+                list(experiment_ids), filter_string, max_results=limit, order_by=["attributes.start_time DESC"]
             )
         )
 
@@ -146,6 +146,6 @@ def _past_run(run: Run) -> PastRun:
 
 def _counts(metrics: Mapping[str, float]) -> dict[str, int]:
     """Over how many questions each mean is, by either name that runs log it under."""
-    named = ((name, f"{name}.n", f"n/{name}") for name in _MEANS)
-    found = ((name, metrics.get(one, metrics.get(other))) for name, one, other in named)
-    return {name: sound_count(value) for name, value in found if value is not None}
+    names = ((name, f"{name}.n", f"n/{name}") for name in _MEANS)
+    counts = ((name, metrics.get(one, metrics.get(other))) for name, one, other in names)
+    return {name: sound_count(value) for name, value in counts if value is not None}

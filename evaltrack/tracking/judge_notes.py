@@ -77,14 +77,14 @@ def note_accepted(store: Store, run_id: str, question_id: str, tier: int | None,
         TrackingError: the store refused.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    made = Accepted(id=question_id, tier=tier, why=why, by=user_name(), at=now)
-    _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], made)
-    return made
+    note = Accepted(id=question_id, tier=tier, why=why, by=user_name(), at=now)
+    _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], note)
+    return note
 
 
-def _note(store: Store, run_id: str, name: str, noted: Record) -> None:
+def _note(store: Store, run_id: str, name: str, note: Record) -> None:
     with tracking_errors(f"setting the tag {name}"):
-        store.client.set_tag(run_id, name, noted.model_dump_json())
+        store.client.set_tag(run_id, name, note.model_dump_json())
 
 
 @dataclass(frozen=True)

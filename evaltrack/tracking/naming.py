@@ -30,39 +30,38 @@ def experiment_to_read(store: Store, name: str | None) -> Experiment:
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     if name is not None:
         with tracking_errors(f"looking for experiment {name}"):
-            found = store.client.get_experiment_by_name(name)
-            others = [] if found else store.client.search_experiments(max_results=LISTED + 1)
-        if found is None:
-            listed = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
+            experiment = store.client.get_experiment_by_name(name)
+            others = [] if experiment else store.client.search_experiments(max_results=LISTED + 1)
+        if experiment is None:
+            names = ", ".join(f"`{shown_text(each.name)}`" for each in others[:LISTED])
             more = ", ..." if len(others) > LISTED else ""
-            holds = f"was it renamed? There are {listed}{more}" if others else "it holds none"
+            holds = f"was it renamed? There are {names}{more}" if others else "it holds none"
             raise UsageError(f"there is no MLflow experiment `{shown_text(name)}` in {store.shown}; {holds}")
     return choose_experiment(store, name)
 
 
-def resolve_run(store: Store, named: str) -> str:
+def resolve_run(store: Store, name_or_id: str) -> str:
     """The id of the one active run that has this id, an id that begins so, or this name, in any experiment.
 
     Raises:
         UsageError: there is none, or several; the message lists those it may be.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    if RUN_ID.fullmatch(named):
-        exact = _with_id(store, named)
+    if RUN_ID.fullmatch(name_or_id):
+        exact = _with_id(store, name_or_id)
         if exact is not None:
             return exact
-    found = _matching(store, named)
-    if len(found) == 1:
-        return next(iter(found))
-    if found:
-        more = "at least " if len(found) > LISTED else ""
-        raise UsageError(
-            f"`{shown_text(named)}` may be {more}{len(found)} runs; name one by more of its id:{_listed(found)}"
-        )
+    matches = _matching(store, name_or_id)
+    if len(matches) == 1:
+        return next(iter(matches))
+    if matches:
+        more = "at least " if len(matches) > LISTED else ""
+        cure = f"name one by more of its id:{_listed(matches)}"
+        raise UsageError(f"`{shown_text(name_or_id)}` may be {more}{len(matches)} runs; {cure}")
     newest = _newest(store)
     cure = f"the newest evaluations are:{_listed(newest)}" if newest else "this store holds no evaluation"
-    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(named) else ""
-    raise UsageError(f"there is no MLflow run `{shown_text(named)}` in {store.shown}; {elsewhere}{cure}")
+    elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(name_or_id) else ""
+    raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
 
 
 def _with_id(store: Store, run_id: str) -> str | None:
@@ -77,13 +76,13 @@ def _with_id(store: Store, run_id: str) -> str | None:
     return run_id
 
 
-def _matching(store: Store, named: str) -> dict[str, Run]:
+def _matching(store: Store, name_or_id: str) -> dict[str, Run]:
     """Active runs by id, a few more than are listed."""
     filters = []
-    if re.fullmatch(r"[0-9a-f]{1,31}", named):
-        filters.append(f"attributes.run_id LIKE '{named}%'")
-    if "'" not in named:  # MLflow's filters know no escape for one
-        filters.append(f"attributes.run_name = '{named}'")
+    if re.fullmatch(r"[0-9a-f]{1,31}", name_or_id):
+        filters.append(f"attributes.run_id LIKE '{name_or_id}%'")
+    if "'" not in name_or_id:  # MLflow's filters know no escape for one
+        filters.append(f"attributes.run_name = '{name_or_id}'")
     return {run.info.run_id: run for each in filters for run in _search(store, each, LISTED + 1)}
 
 
@@ -91,11 +90,11 @@ def _newest(store: Store) -> dict[str, Run]:
     return {run.info.run_id: run for run in _search(store, "tags.`evaltrack.golden` LIKE '%'", LISTED)}
 
 
-def _search(store: Store, wanted: str, limit: int) -> list[Run]:
+def _search(store: Store, filter_string: str, limit: int) -> list[Run]:
     with tracking_errors("looking for a run"):
         experiments = [each.experiment_id for each in store.client.search_experiments()]
         order = ["attributes.start_time DESC"]
-        return list(store.client.search_runs(experiments, wanted, max_results=limit, order_by=order))
+        return list(store.client.search_runs(experiments, filter_string, max_results=limit, order_by=order))
 
 
 def _listed(runs: dict[str, Run]) -> str:

@@ -45,15 +45,15 @@ def persist(call: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         MlflowException: no reply came in time, or the server refused.
     """
     waits = RETRIES not in os.environ
-    start, pause, broken = time.monotonic(), FIRST_PAUSE, 0
+    start, pause, breaks = time.monotonic(), FIRST_PAUSE, 0
     while True:
         try:
             with impatient(timeout=30):
                 return call(*args, **kwargs)
         except Exception as error:
-            broken += (cut := broke_off(error))
+            breaks += (broke := broke_off(error))
             late = time.monotonic() + pause > start + PATIENCE
-            if not (broken < REPLIES if cut else waits and no_reply(error) and not late):
+            if not (breaks < REPLIES if broke else waits and no_reply(error) and not late):
                 raise
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
@@ -66,8 +66,8 @@ class Persistent:
         self._client = client
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._client, name)
-        return partial(persist, found) if callable(found) else found
+        attribute = getattr(self._client, name)
+        return partial(persist, attribute) if callable(attribute) else attribute
 
 
 def client_of(uri: str) -> MlflowClient:
@@ -75,8 +75,8 @@ def client_of(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
 
     client: Any = Persistent(MlflowClient(uri)) if has_wire(uri) else MlflowClient(uri)
-    made: MlflowClient = client
-    return made
+    persistent: MlflowClient = client
+    return persistent
 
 
 def is_http(uri: str) -> bool:

@@ -33,8 +33,8 @@ class Expected:
         if self.status and status != self.status:
             return f"the status {status or 'of nothing'}, not {self.status}"
         for name, value in self.metrics.items():
-            if (held := data.metrics.get(name)) != value:
-                return f"{held!r} as metric {name}, not {value!r}"
+            if (actual := data.metrics.get(name)) != value:
+                return f"{actual!r} as metric {name}, not {value!r}"
         for name, text in self.tags.items():
             if data.tags.get(name) != text:
                 return f"another tag {name}, or none"
@@ -66,9 +66,9 @@ def expect(run_id: str, gap: Callable[[], str | None]) -> None:
     Raises:
         TrackingError: it does not.
     """
-    said = None
+    problem = None
     for pause in PAUSES:
-        if (said := gap()) is None:
+        if (problem := gap()) is None:
             return
         time.sleep(pause)
-    raise TrackingError(f"MLflow holds {said}, of run {run_id}, though it said that all was written")
+    raise TrackingError(f"MLflow holds {problem}, of run {run_id}, though it said that all was written")

@@ -62,14 +62,14 @@ def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
     return evaluation_of(find_run(store, run_id))
 
 
-def named_evaluation(store: Store, named: str) -> EvaluationRun:
+def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
     """The evaluation that a person means by an id, the beginning of one, or a run's name.
 
     Raises:
         UsageError: there is none or several, or the run is not an evaluation of evaltrack.
         TrackingError: the store does not answer, or the run is deleted.
     """
-    return find_evaluation(store, resolve_run(store, named))
+    return find_evaluation(store, resolve_run(store, name_or_id))
 
 
 def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:
@@ -99,17 +99,17 @@ def evaluation_of(run: Run) -> EvaluationRun:
     signature = read_tag(Signature, text)
     if signature is None:
         raise UsageError(f"MLflow run {run_id} was written by another version of evaltrack; evaluate again")
-    asked, failed = (sound_count(run.data.metrics.get(name)) for name in ("num_questions", "num_errors"))
+    num_questions, failed = (sound_count(run.data.metrics.get(name)) for name in ("num_questions", "num_errors"))
     info = run.info
-    named, told = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
-    traces: Traced = "all" if told == "all" else "failed" if told == "failed" else "off"
+    name, traces_tag = info.run_name or info.run_id, run.data.tags.get(TRACES_TAG)
+    traces: Traced = "all" if traces_tag == "all" else "failed" if traces_tag == "failed" else "off"
     return EvaluationRun(
         run_id=run_id,
         experiment_id=info.experiment_id,
-        name=named,
+        name=name,
         status=info.status,
         signature=signature,
-        num_questions=asked,
+        num_questions=num_questions,
         num_errors=failed,
         traces=traces,
         ended_at=sound_moment(info.end_time),
@@ -124,8 +124,8 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     Raises:
         TrackingError: the store does not answer.
     """
-    found = [run for run in _ended(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
-    return evaluation_of(found[0]) if found else None
+    runs = [run for run in _ended(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
+    return evaluation_of(runs[0]) if runs else None
 
 
 def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:
@@ -146,8 +146,8 @@ def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since
     Raises:
         TrackingError: the store does not answer.
     """
-    found = [run for status in ("FAILED", "KILLED") for run in _ended(store, experiment_id, golden, status, 1)]
-    newest = max(found, key=lambda run: run.info.end_time or 0, default=None)
+    runs = [run for status in ("FAILED", "KILLED") for run in _ended(store, experiment_id, golden, status, 1)]
+    newest = max(runs, key=lambda run: run.info.end_time or 0, default=None)
     return evaluation_of(newest) if newest is not None and (newest.info.end_time or 0) > since else None
 
 
@@ -157,10 +157,10 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     Raises:
         TrackingError: the store does not answer.
     """
-    found = _ended(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
+    runs = _ended(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
     same = {"golden_digest": run.signature.golden_digest}
     earlier = []
-    for each in found:
+    for each in runs:
         with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
             other = evaluation_of(each)
             if other.run_id != run.run_id and other.signature.model_copy(update=same) == run.signature:
@@ -175,16 +175,16 @@ def _ended(
 
     A run that claims to have ended in the future is none of them: it would be the newest for ever.
     """
-    wanted = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
+    filter_string = f"tags.`evaltrack.golden` = '{quoted(golden)}'" if golden else "tags.`evaltrack.golden` LIKE '%'"
     latest = int((time.time() + CLOCK_SKEW) * 1000) if until is None else until
     with tracking_errors(f"looking for runs that are {status}"):
-        found: list[Run] = store.client.search_runs(
+        runs: list[Run] = store.client.search_runs(
             [experiment_id],
-            f"{wanted} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
+            f"{filter_string} AND attributes.status = '{status}' AND attributes.end_time <= {latest}",
             max_results=most,
             order_by=["attributes.end_time DESC"],
         )
-    return found
+    return runs
 
 
 def quoted(text: str) -> str:
@@ -224,10 +224,10 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
         with tracking_errors(f"reading {name} of run {run_id}"):
             path = store.download(run_id, name, folder)
     except TrackingError:
-        held = _artifacts(store, run_id)
-        if held is None or name in held:
+        names = _artifacts(store, run_id)
+        if names is None or name in names:
             raise
-        raise TrackingError(_gone(name, run_id, some_left=bool(held))) from None
+        raise TrackingError(_gone(name, run_id, some_left=bool(names))) from None
     if not path.is_file():
         raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")
     return path
@@ -236,8 +236,8 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
 def _gone(name: str, run_id: str, *, some_left: bool) -> str:
     if some_left:
         return f"{name} of run {run_id} is gone, its other artifacts are there; restore it, or evaluate again"
-    gone = f"{name} of run {run_id} is not there, nor is any other of its artifacts"
-    return f"{gone}; make their folder available on this machine, restore it, or evaluate again"
+    problem = f"{name} of run {run_id} is not there, nor is any other of its artifacts"
+    return f"{problem}; make their folder available on this machine, restore it, or evaluate again"
 
 
 def _artifacts(store: Store, run_id: str) -> set[str] | None:

@@ -70,44 +70,44 @@ class Description:
     data: Dataset
 
 
-def open_run(store: Store, experiment: str | None, told: Description) -> OpenRun:
+def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
     """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
 
     Raises:
         TrackingError: the store refused.
     """
-    given = os.environ.get("MLFLOW_RUN_ID")
-    if given:
-        run = find_run(store, given)
+    given_id = os.environ.get("MLFLOW_RUN_ID")
+    if given_id:
+        run = find_run(store, given_id)
         if run.info.status != "RUNNING":
-            raise TrackingError(f"MLflow run {given} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
+            raise TrackingError(f"MLflow run {given_id} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
     else:
-        chosen = choose_experiment(store, experiment)
+        experiment_id = choose_experiment(store, experiment)
         with tracking_errors("creating a run"):
             from mlflow.tracking.context.registry import resolve_tags
 
             # in a container whose user has no name MLflow says nothing of who ran it; the journal's name is there
             # from the first moment, should we be killed
-            own = {"mlflow.user": user_name(), **resolve_tags(), JOURNAL_TAG: told.tags[JOURNAL_TAG]}
-            run = _new_run(store, chosen.experiment_id, told.name, own)
-    params = frozenset({*run.data.params, *told.params})
-    journal = told.tags[JOURNAL_TAG]
-    opened = OpenRun(run.info.run_id, run.info.experiment_id, name=told.name, params=params, journal=journal)
+            own = {"mlflow.user": user_name(), **resolve_tags(), JOURNAL_TAG: description.tags[JOURNAL_TAG]}
+            run = _new_run(store, experiment_id.experiment_id, description.name, own)
+    params = frozenset({*run.data.params, *description.params})
+    journal = description.tags[JOURNAL_TAG]
+    new_run = OpenRun(run.info.run_id, run.info.experiment_id, name=description.name, params=params, journal=journal)
     try:
-        _describe(store, run, told)
-        _log_settings(store, run.info.run_id, told)
+        _describe(store, run, description)
+        _log_settings(store, run.info.run_id, description)
     except BaseException:
         with suppress(TrackingError), impatient():  # what failed before says more
-            close_run(store, opened, "FAILED")
+            close_run(store, new_run, "FAILED")
         raise
-    return opened
+    return new_run
 
 
-def _log_settings(store: Store, run_id: str, told: Description) -> None:
+def _log_settings(store: Store, run_id: str, description: Description) -> None:
     """Log the params as an artifact; before anything is asked it is found out whether the store takes files."""
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         local = Path(folder) / SETTINGS
-        local.write_text(json.dumps(dict(told.params), indent=2), encoding="utf-8")
+        local.write_text(json.dumps(dict(description.params), indent=2), encoding="utf-8")
         artifacts = Artifacts(store, run_id)
         artifacts.log(local)
         artifacts.check()
@@ -144,8 +144,8 @@ def find_journaled(store: Store, journal: str) -> str | None:
     """
     with tracking_errors("looking for a run that was broken off"):
         experiments = [each.experiment_id for each in store.client.search_experiments()]
-        found = store.client.search_runs(experiments, f"tags.`{JOURNAL_TAG}` = '{journal}'", max_results=1)
-    return found[0].info.run_id if found else None
+        runs = store.client.search_runs(experiments, f"tags.`{JOURNAL_TAG}` = '{journal}'", max_results=1)
+    return runs[0].info.run_id if runs else None
 
 
 def is_there(store: Store, run_id: str) -> bool:
@@ -163,7 +163,7 @@ def is_there(store: Store, run_id: str) -> bool:
     return True
 
 
-def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
+def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
     """A run that was broken off, RUNNING again: what it lacks is logged, its traces are taken back.
 
     Raises:
@@ -171,22 +171,22 @@ def reopen_run(store: Store, run_id: str, told: Description) -> OpenRun:
     """
     run = find_run(store, run_id)
     info, logged = run.info, run.data
-    missing = {name: value for name, value in told.params.items() if name not in logged.params}
+    missing = {name: value for name, value in description.params.items() if name not in logged.params}
     with tracking_errors("resuming the run"):
         store.client.update_run(run_id, status="RUNNING")
-        store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(told.tags))
-        named = run.inputs.dataset_inputs if run.inputs else ()
-        if not any(each.dataset.digest == told.data.digest[:36] for each in named):
-            _log_dataset(store, run_id, told.data)
+        store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(description.tags))
+        inputs = run.inputs.dataset_inputs if run.inputs else ()
+        if not any(each.dataset.digest == description.data.digest[:36] for each in inputs):
+            _log_dataset(store, run_id, description.data)
     forget_traces(store, info.experiment_id, run_id)
     return OpenRun(
         run_id,
         info.experiment_id,
         resumed=True,
         held=logged.metrics,
-        name=info.run_name or told.name,
-        params=frozenset({*logged.params, *told.params}),
-        journal=told.tags[JOURNAL_TAG],
+        name=info.run_name or description.name,
+        params=frozenset({*logged.params, *description.params}),
+        journal=description.tags[JOURNAL_TAG],
     )
 
 
@@ -223,22 +223,22 @@ def _log_dataset(store: Store, run_id: str, data: Dataset) -> None:
     store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
 
 
-def _describe(store: Store, run: Run, told: Description) -> None:
+def _describe(store: Store, run: Run, description: Description) -> None:
     run_id, logged = run.info.run_id, run.data.params
     own = {
         (f"evaltrack.{key}" if key in logged else key): value
-        for key, value in told.params.items()
+        for key, value in description.params.items()
         if logged.get(key) != value
     }
-    tags = {**told.tags, "mlflow.runName": told.name}
+    tags = {**description.tags, "mlflow.runName": description.name}
     logged_now = Expected("RUNNING", params=own, tags=as_logged(tags), inputs=1)
 
     def write() -> None:
         store.client.log_batch(run_id, params=run_params(own), tags=run_tags(tags))
-        _log_dataset(store, run_id, told.data)
+        _log_dataset(store, run_id, description.data)
 
     write_until_held(store, run_id, "logging params and tags", write, logged_now)
-    _name_golden_set(store, run.info.experiment_id, told.data.name)
+    _name_golden_set(store, run.info.experiment_id, description.data.name)
 
 
 def _name_golden_set(store: Store, experiment_id: str, golden: str) -> None:
@@ -257,12 +257,12 @@ def close_run(store: Store, run: OpenRun, status: Status) -> None:
     """
     if has_wire(store.uri):
         _end_strays(store, run.experiment_id, run.journal, but=run.run_id)
-    ended = int(time.time() * 1000)
+    end_time = int(time.time() * 1000)
     write_until_held(
         store,
         run.run_id,
         f"ending the run as {status}",
-        lambda: store.client.set_terminated(run.run_id, status=status, end_time=ended),
+        lambda: store.client.set_terminated(run.run_id, status=status, end_time=end_time),
         Expected(status),
     )
 

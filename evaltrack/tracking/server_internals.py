@@ -93,8 +93,8 @@ class BasicAuthAccess:
             return []
         if auth.store.get_user(self.user).is_admin:
             return list(experiment_ids)
-        seen = auth._role_based_read_predicate(self.user, "experiment")
-        return [each for each in experiment_ids if seen(each)]
+        may_read = auth._role_based_read_predicate(self.user, "experiment")
+        return [each for each in experiment_ids if may_read(each)]
 
     def may(self, action: Action, experiment_id: str) -> bool:
         """What reading a run, or tagging a run and its experiment, asks for in MLflow's API."""
@@ -177,11 +177,11 @@ def active_experiments(store: Store, access: Access) -> list[Experiment]:
         TrackingError: the store does not answer.
     """
     with tracking_errors("listing the experiments"):
-        found = store.client.search_experiments(
+        experiments = store.client.search_experiments(
             view_type=ViewType.ACTIVE_ONLY, max_results=EXPERIMENTS, order_by=["last_update_time DESC"]
         )
-    visible = set(access.visible([each.experiment_id for each in found]))
-    return [_experiment(each) for each in found if each.experiment_id in visible]
+    visible = set(access.visible([each.experiment_id for each in experiments]))
+    return [_experiment(each) for each in experiments if each.experiment_id in visible]
 
 
 def find_experiment(store: Store, experiment_id: str) -> Experiment | None:
@@ -192,16 +192,16 @@ def find_experiment(store: Store, experiment_id: str) -> Experiment | None:
     """
     with tracking_errors("finding the experiment"):
         try:
-            found = store.client.get_experiment(experiment_id)
+            experiment = store.client.get_experiment(experiment_id)
         except MlflowException as error:
             if error.error_code == "RESOURCE_DOES_NOT_EXIST":
                 return None
             raise
-    return _experiment(found) if found.lifecycle_stage == "active" else None
+    return _experiment(experiment) if experiment.lifecycle_stage == "active" else None
 
 
-def _experiment(found: Any) -> Experiment:
-    return Experiment(found.experiment_id, found.name, found.tags)
+def _experiment(entity: Any) -> Experiment:
+    return Experiment(entity.experiment_id, entity.name, entity.tags)
 
 
 def prefixed(route: str) -> str:

@@ -20,16 +20,16 @@ SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
 
 def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
     """The question with every score, below it what was retrieved and what each judge said."""
-    asked, done = row.started_at, row.started_at + row.seconds
-    root = _Span("question", "CHAIN", asked, done, inputs, outcome(row), attributes=row.scores, error=row.error)
+    start, end = row.started_at, row.started_at + row.seconds
+    root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=row.scores, error=row.error)
     spans = [root]
     if row.sources is not None:
         documents = [_document(source) for source in row.sources]
-        spans.append(_Span("retrieve", "RETRIEVER", asked, done, inputs, documents))
+        spans.append(_Span("retrieve", "RETRIEVER", start, end, inputs, documents))
     judged = {**inputs, "answer": row.answer, "expected_answer": row.expected_answer}
     for verdict in row.verdicts:
-        said = {name: value for name in SAID if (value := getattr(verdict, name)) is not None}
-        spans.append(_Span("judge", "EVALUATOR", done, done, judged, said, attributes={"judge": verdict.judge}))
+        outputs = {name: value for name in SAID if (value := getattr(verdict, name)) is not None}
+        spans.append(_Span("judge", "EVALUATOR", end, end, judged, outputs, attributes={"judge": verdict.judge}))
     ids = [_span_id(trace_id, position) for position in range(len(spans))]
     return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
 

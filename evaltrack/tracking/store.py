@@ -188,13 +188,13 @@ def choose_experiment(store: Store, name: str | None) -> Experiment:
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or None
     with tracking_errors(f"choosing the experiment {name or ''}".strip()):
         if name is None:
-            found = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
+            experiment = store.client.get_experiment(os.environ.get("MLFLOW_EXPERIMENT_ID") or "0")
         else:
-            found = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
-    if not found.experiment_id:
+            experiment = store.client.get_experiment_by_name(name) or _new_experiment(store, name)
+    if not experiment.experiment_id:
         raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
-    _check_active(found, ", or choose another with `experiment=`")
-    return found
+    _check_active(experiment, ", or choose another with `experiment=`")
+    return experiment
 
 
 def _new_experiment(store: Store, name: str) -> Experiment:
@@ -207,10 +207,12 @@ def _new_experiment(store: Store, name: str) -> Experiment:
             raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
         return store.client.get_experiment(experiment_id)
     except MlflowException as error:
-        found = store.client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
-        if found is None:
+        experiment = (
+            store.client.get_experiment_by_name(name) if error.error_code == "RESOURCE_ALREADY_EXISTS" else None
+        )
+        if experiment is None:
             raise
-        return found
+        return experiment
 
 
 def _check_active(experiment: Experiment, or_else: str = "") -> None:

@@ -34,10 +34,10 @@ class RowsTag(Record):
 
 def rows_tag(rows: int, file: Path, trials: Path | None) -> dict[str, str]:
     """The tag of a run that logs these files."""
-    made = RowsTag(
+    tag = RowsTag(
         version=ROWS_VERSION, rows=rows, sha256=file_digest(file), trials_sha256=file_digest(trials) if trials else ""
     )
-    return {ROWS_TAG: made.model_dump_json()}
+    return {ROWS_TAG: tag.model_dump_json()}
 
 
 def file_digest(path: Path) -> str:
@@ -56,8 +56,8 @@ def check_logged(path: Path, name: RowsFile, run_id: str, tag: str) -> None:
         return
     logged = _read(name, run_id, tag)
     digest = logged.sha256 if name == ROWS else logged.trials_sha256
-    if (found := file_digest(path)) != digest:
-        problem = f"was changed after the run: its SHA-256 is {found[:12]}…, and tag `{ROWS_TAG}` says {digest[:12]}…"
+    if (actual := file_digest(path)) != digest:
+        problem = f"was changed after the run: its SHA-256 is {actual[:12]}…, and tag `{ROWS_TAG}` says {digest[:12]}…"
         raise RowsError(name, problem, CURE, run_id)
 
 

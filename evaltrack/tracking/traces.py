@@ -50,10 +50,10 @@ class TraceCounts:
     def __add__(self, other: TraceCounts) -> TraceCounts:
         return TraceCounts(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
-    def gap(self, held: TraceCounts) -> str | None:
+    def gap(self, stored: TraceCounts) -> str | None:
         """Which of these numbers a store does not hold, in words; None where it holds all."""
         for what, number in asdict(self).items():
-            if (there := getattr(held, what)) != number:
+            if (there := getattr(stored, what)) != number:
                 return f"{there:,} {what}, not {number:,}"
         return None
 
@@ -64,7 +64,7 @@ def write_traces(
     run_id: str,
     rows: Iterable[StoredRow],
     repeated: Container[str] = (),
-    told: Callable[[int], object] = lambda _: None,
+    on_progress: Callable[[int], object] = lambda _: None,
 ) -> TraceCounts:
     """Write a trace for each row, in batches, and return how much; `told` hears it as it goes.
 
@@ -73,7 +73,7 @@ def write_traces(
     Raises:
         TrackingError: the store refused one.
     """
-    client, written = _client(store), TraceCounts()
+    client, counts = _client(store), TraceCounts()
     with tracking_errors("writing traces"):
         for batch in batched(rows, SPAN_BATCH):
             infos: list[TraceInfo] = []
@@ -86,11 +86,11 @@ def write_traces(
                 info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
                 infos.append(client.start_trace(info))
                 spans += spans_of(row, trace_id, inputs)
-                written += TraceCounts(1, 0, len(info.assessments))
+                counts += TraceCounts(1, 0, len(info.assessments))
             _send_spans(client, experiment_id, infos, spans)
-            written += TraceCounts(0, len(spans), 0)
-            told(written.traces)
-    return written
+            counts += TraceCounts(0, len(spans), 0)
+            on_progress(counts.traces)
+    return counts
 
 
 def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:

@@ -54,9 +54,9 @@ class WorkingFolder:
         try:
             yield
         except OSError as error:
-            said = os.strerror(error.errno) if error.errno else str(error)
+            problem = os.strerror(error.errno) if error.errno else str(error)
             cure = "make room, or set TMPDIR to another folder"
-            raise TrackingError(f"temporary folder {self._made.name}: {said}; {cure}") from error
+            raise TrackingError(f"temporary folder {self._made.name}: {problem}; {cure}") from error
 
 
 def _look_for_temporary_folder() -> None:

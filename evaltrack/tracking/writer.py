@@ -42,7 +42,7 @@ TABLE_ROWS = 20_000
 
 TRACED_QUESTIONS = 1000
 TraceChoice = Literal["auto", "all", "failed", "off"]
-Told = Callable[[str, int, int], object]
+OnProgress = Callable[[str, int, int], object]
 """Hears what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
 
 
@@ -92,7 +92,7 @@ class RunWriter:
         """The rows written, in order, or of these ids alone; after `log_rows`."""
         return stored_rows(self._file, columns, ids)
 
-    def log_rows(self, told: Told) -> None:
+    def log_rows(self, on_progress: OnProgress) -> None:
         """Log rows and table, read the rows back and compare their count.
 
         Raises:
@@ -102,7 +102,7 @@ class RunWriter:
             self._table.close()
             if self._trials is not None:
                 self._trials.close()
-        told("logging the rows", 0, 0)
+        on_progress("logging the rows", 0, 0)
         if self._trials is not None:
             self._artifacts.log(self._folder.file(TRIALS))
         self._artifacts.log(self._file)
@@ -141,10 +141,12 @@ class RunWriter:
             params={*self._run.params, *params},
             tags={tag.key: tag.value for tag in described},
         )
-        changed = self._changed(expected.metrics)
+        changed_metrics = self._changed(expected.metrics)
 
         def write() -> None:
-            self._store.client.log_batch(self._run_id, metrics=changed, tags=described, params=run_params(params))
+            self._store.client.log_batch(
+                self._run_id, metrics=changed_metrics, tags=described, params=run_params(params)
+            )
 
         write_until_held(self._store, self._run_id, "logging the metrics", write, expected)
         self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
@@ -157,14 +159,14 @@ class RunWriter:
         from mlflow.entities import Metric
 
         now = milliseconds_now()
-        held = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
+        stored = find_run(self._store, self._run_id).data.metrics if self._run.resumed else {}
         steps = dict.fromkeys(metrics, 0)
         with tracking_errors("reading the metrics that were logged before"):
-            for name in metrics.keys() & held.keys():
-                if held[name] != metrics[name]:
+            for name in metrics.keys() & stored.keys():
+                if stored[name] != metrics[name]:
                     earlier = self._store.client.get_metric_history(self._run_id, name)
                     steps[name] = 1 + max((metric.step for metric in earlier), default=-1)
-        return [Metric(name, value, now, steps[name]) for name, value in metrics.items() if held.get(name) != value]
+        return [Metric(name, value, now, steps[name]) for name, value in metrics.items() if stored.get(name) != value]
 
     def log_text(self, path: str, pieces: Iterable[str]) -> None:
         """Log a text as the artifact `path`, streamed through a file.
@@ -201,7 +203,9 @@ class RunWriter:
             return "all" if self._table.rows <= TRACED_QUESTIONS else "off"
         return traces
 
-    def log_traces(self, traces: TraceChoice, told: Told, stopped: Callable[[], bool] = lambda: False) -> None:
+    def log_traces(
+        self, traces: TraceChoice, on_progress: OnProgress, is_stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         """Write the chosen traces, and compare their count with what the store then holds; after `log_rows`.
 
         Raises:
@@ -210,19 +214,19 @@ class RunWriter:
         total, traced = self._table.rows, self.traced(traces)
         if traced == "off":
             return
-        asked = Counter(row.question for row in self.rows(["id", "question"]))
-        repeated = {text for text, times in asked.items() if times > 1}
-        chosen = (row for row in self.rows() if has_trace(traced, row))
-        rows = itertools.takewhile(lambda _: not stopped(), chosen)
+        times_asked = Counter(row.question for row in self.rows(["id", "question"]))
+        repeated = {text for text, times in times_asked.items() if times > 1}
+        chosen_rows = (row for row in self.rows() if has_trace(traced, row))
+        rows = itertools.takewhile(lambda _: not is_stopped(), chosen_rows)
         place = (self._store, self._experiment_id, self._run_id)
-        written = write_traces(
+        counts = write_traces(
             *place,
             rows,
             repeated,
-            lambda done: told("writing traces", done, total),
+            lambda done: on_progress("writing traces", done, total),
         )
         ids = {trace_id_of(self._run_id, row.id) for row in self.rows(["id"])}
-        expect(self._run_id, lambda: written.gap(read_counts(*place, ids)))
+        expect(self._run_id, lambda: counts.gap(read_counts(*place, ids)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
@@ -230,10 +234,10 @@ class RunWriter:
 def _columns(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
     """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
     table: dict[str, list[object]] = {}
-    held = list(rows)
-    panel = {verdict.judge for row in held for verdict in row.verdicts}
-    for row in held:
-        shown = {
+    all_rows = list(rows)
+    panel = {verdict.judge for row in all_rows for verdict in row.verdicts}
+    for row in all_rows:
+        cells = {
             "question": row.question,
             "answer": row.answer,
             "id": row.id,
@@ -244,7 +248,7 @@ def _columns(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
             "reasoning": "\n".join(verdict.reasoning for verdict in row.verdicts),
             **{name: value for name, value in row.columns().items() if name not in _SHOWN_OTHERWISE},
         }
-        for name, value in shown.items():
+        for name, value in cells.items():
             table.setdefault(name, []).append(value)
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 

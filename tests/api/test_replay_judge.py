@@ -202,7 +202,7 @@ def test_told_hears_of_every_verdict(store_uri: str, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri)
-        replay_judge(run.run_id, times=2, tracking_uri=store_uri, told=lambda *each: told.append(each))
+        replay_judge(run.run_id, times=2, tracking_uri=store_uri, on_progress=lambda *each: told.append(each))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from evaltrack import UsageError, run_eval
+from evaltrack import run_eval
 from evaltrack.cli import _run
 from evaltrack.cli.wording import with_options
+from evaltrack.errors import UsageError
 from tests.conftest import REPO
 
 
