@@ -35,8 +35,8 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
     """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
     from evaltrack.api.baselines import set_baseline
 
-    made = set_baseline(run or None, reason=reason, force=force, experiment=experiment)
-    click.echo(f"run {made.run_id} is the baseline of {made.golden}")
+    baseline = set_baseline(run or None, reason=reason, force=force, experiment=experiment)
+    click.echo(f"run {baseline.run_id} is the baseline of {baseline.golden}")
 
 
 @baseline.command()
@@ -48,9 +48,9 @@ def show(golden: str, experiment: str, output: str) -> None:
     from evaltrack.api.baselines import check_baseline, place_of, read_baseline
 
     store, experiment_id = place_of(experiment)
-    found = read_baseline(store, experiment_id, golden)
-    _print([found], output)  # also where its run is gone
-    check_baseline(store, found)
+    baseline = read_baseline(store, experiment_id, golden)
+    _print([baseline], output)  # also where its run is gone
+    check_baseline(store, baseline)
 
 
 @baseline.command("list")
@@ -87,11 +87,11 @@ def clear(golden: str, experiment: str) -> None:
     click.echo(f"{golden} has no baseline any more")
 
 
-def _print(found: list[Baseline], output: str) -> None:
+def _print(baselines: list[Baseline], output: str) -> None:
     if output == "json":
-        print_json([each.model_dump() for each in found])
+        print_json([each.model_dump() for each in baselines])
         return
-    for each in found:
+    for each in baselines:
         click.echo(f"{each.golden}  {each.run_id}  {each.at}  {each.by}" + (f"  {each.reason}" if each.reason else ""))
-    if not found:
+    if not baselines:
         click.echo("no baselines; set one: evaltrack baseline set RUN", err=True)

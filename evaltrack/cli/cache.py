@@ -25,13 +25,13 @@ def show(output: str) -> None:
     """Show where verdicts are cached, how many, and whether they are used."""
     from evaltrack.judges.cache import cache_folder, measure_cache
 
-    held = measure_cache(cache_folder())
+    size = measure_cache(cache_folder())
     if output == "json":
-        print_json({**asdict(held), "path": str(held.path)})
+        print_json({**asdict(size), "path": str(size.path)})
         return
-    click.echo(f"{held.path}: {_amount(held)}")
-    if held.problem:
-        click.secho(f"it is not used: {held.problem}", err=True, fg="yellow")
+    click.echo(f"{size.path}: {_amount(size)}")
+    if size.problem:
+        click.secho(f"it is not used: {size.problem}", err=True, fg="yellow")
 
 
 @cache.command()
@@ -42,12 +42,12 @@ def clear(yes: bool) -> None:
 
     folder = cache_folder()
     if sys.stdin.isatty() and not yes:
-        held = measure_cache(folder)
-        click.confirm(f"{held.path}: remove {_amount(held)}?", abort=True)
+        size = measure_cache(folder)
+        click.confirm(f"{size.path}: remove {_amount(size)}?", abort=True)
     removed = clear_cache(folder)
     click.echo(f"{removed.path}: {_amount(removed)} removed")
 
 
-def _amount(held: CacheSize) -> str:
-    verdicts = "an unknown number of" if held.verdicts is None else f"{held.verdicts:,}"
-    return f"{verdicts} verdicts ({held.bytes:,} bytes)"
+def _amount(size: CacheSize) -> str:
+    verdicts = "an unknown number of" if size.verdicts is None else f"{size.verdicts:,}"
+    return f"{verdicts} verdicts ({size.bytes:,} bytes)"

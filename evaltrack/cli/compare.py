@@ -70,23 +70,25 @@ def compare(
     options["experiment"] = options["experiment"] or None
     options["target_options"] = settings_of_target(options["target_options"])
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
-        made = compare_runs(run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options)
-    result_is_in(f"MLflow run {made.candidate.run_id}" if options["log"] else "the exit code")
+        comparison = compare_runs(
+            run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options
+        )
+    result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
     for name in files:
-        write_comparison(made, Path(name))
+        write_comparison(comparison, Path(name))
     if output == "json":
-        print_json_text(json_text(made))
+        print_json_text(json_text(comparison))
     elif output == "markdown":
         from evaltrack.report.comparison.markdown import comparison_markdown
 
-        click.echo(comparison_markdown(made))
+        click.echo(comparison_markdown(comparison))
     else:
         from rich.console import Console
 
         from evaltrack.report.comparison.terminal import print_comparison
 
-        print_comparison(made, Console(file=sys.stdout))
+        print_comparison(comparison, Console(file=sys.stdout))
     if github:
-        for line in annotations(made):
+        for line in annotations(comparison):
             print_command(line, err=output != "table")
-    return made.exit_code
+    return comparison.exit_code

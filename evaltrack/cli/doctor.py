@@ -49,10 +49,10 @@ def _tokenizer() -> str:
     from evaltrack.scoring.tokens import count_tokens
 
     try:
-        counted = count_tokens(["evaltrack"], None)
+        count = count_tokens(["evaltrack"], None)
     except EvaltrackError as error:
         return str(error)
-    return f"counted with {counted.encoding}, offline"
+    return f"counted with {count.encoding}, offline"
 
 
 def _check_store() -> str:

@@ -40,7 +40,7 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
     from evaltrack.api.lint_golden import lint_golden
 
     problems: list[str] = []
-    warned = False
+    has_warnings = False
     for name in files:
         try:
             warnings = lint_golden(name, corpus or None)
@@ -48,13 +48,13 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
             problems.extend(error.problems)
             continue
         for warning in warnings:
-            warned = True
+            has_warnings = True
             click.secho(f"{name}: warning: {warning}", err=True, fg="yellow")
     if problems:
         raise GoldenError(problems)
     result_is_in("the exit code")
     click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
-    return 1 if strict and warned else 0
+    return 1 if strict and has_warnings else 0
 
 
 @golden.command()
@@ -70,27 +70,29 @@ def stats(files: tuple[str, ...], output: str) -> None:
         print_json([_counts(s) for s in sets])
         return
     for checked in sets:
-        held = checked.stats
-        counts = f"{held.questions} questions, {held.negatives} negatives, {held.with_answer} with an expected answer"
+        totals = checked.stats
+        counts = (
+            f"{totals.questions} questions, {totals.negatives} negatives, {totals.with_answer} with an expected answer"
+        )
         click.echo(f"{checked.path}: {counts}")
-        for label, names in held.by.items():
+        for label, names in totals.by.items():
             if names:
                 click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
-        if uncovered := uncovered_categories(held):
+        if uncovered := uncovered_categories(totals):
             click.echo(f"  no question on: {', '.join(uncovered)}")
 
 
 def _counts(checked: GoldenSet) -> dict[str, object]:
     from evaltrack.api.lint_golden import uncovered_categories
 
-    held = checked.stats
+    totals = checked.stats
     return {
         "file": str(checked.path),
         "digest": checked.digest,
-        "questions": held.questions,
-        "negatives": held.negatives,
-        "judged_only": held.judged_only,
-        "with_answer": held.with_answer,
-        **{label: dict(counts) for label, counts in held.by.items()},
-        "category_uncovered": uncovered_categories(held),
+        "questions": totals.questions,
+        "negatives": totals.negatives,
+        "judged_only": totals.judged_only,
+        "with_answer": totals.with_answer,
+        **{label: dict(counts) for label, counts in totals.by.items()},
+        "category_uncovered": uncovered_categories(totals),
     }

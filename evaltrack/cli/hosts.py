@@ -23,15 +23,15 @@ def loopback_hosts(port: int) -> list[str]:
     return _with_port(LOOPBACK, port)
 
 
-def outer_hosts(host: str, port: int, named: str) -> list[str]:
-    """The values of `Host` under which others reach a server that listens on `host`, and those `named` with commas.
+def outer_hosts(host: str, port: int, names: str) -> list[str]:
+    """The values of `Host` under which others reach a server that listens on `host`, and those in `names`, with commas.
 
     Raises:
-        UsageError: one of those named is not a host.
+        UsageError: one of the names is not a host.
     """
     own = _own_names() if _is_any(host) else [_bracketed(host)]
     hosts = _with_port(own, port)
-    for each in filter(None, (part.strip().lower() for part in named.split(","))):
+    for each in filter(None, (part.strip().lower() for part in names.split(","))):
         if not _NAME.fullmatch(each):
             cure = "write names with commas and no pattern: mlflow.example.com,10.0.0.7:8080"
             raise UsageError(f"--allowed-hosts: `{each}` is not a host; {cure}")
@@ -62,7 +62,7 @@ def _own_names() -> list[str]:
     name = socket.gethostname().lower()
     addresses = []
     with suppress(OSError):
-        addresses += [str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+        addresses += [str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
     for family, address in OUTSIDE.items():
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((address, 9))

@@ -54,11 +54,11 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 
     with redirect_stdout(sys.stderr), make_progress() as progress:
         note = partial(progress.note, "judging again")
-        made = replay_judge(run, times=times, judge=judges, on_progress=note)
+        result = replay_judge(run, times=times, judge=judges, on_progress=note)
     if output == "json":
-        print_json(replay_json(made))
+        print_json(replay_json(result))
     else:
-        click.echo("\n".join(replay_lines(made)))
+        click.echo("\n".join(replay_lines(result)))
 
 
 @judge.command(epilog=AGREE_EXAMPLES)
@@ -89,11 +89,11 @@ def agree(
     from evaltrack.api.judge_agreement import judges_agreement
     from evaltrack.report.judge.agreement import agreement_json, print_agreement
 
-    made = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
+    agreement = judges_agreement(run, labels=labels, other_run=other_run, tolerance=tolerance, needed=share)
     if output == "json":
-        print_json(agreement_json(made))
+        print_json(agreement_json(agreement))
     else:
-        print_agreement(made, Console(file=sys.stdout))
+        print_agreement(agreement, Console(file=sys.stdout))
 
 
 @judge.command(epilog=ACCEPT_EXAMPLES)
@@ -107,5 +107,8 @@ def accept(run: str, question: str, why: str) -> None:
     """
     from evaltrack.api.accept_question import accept_question
 
-    made = accept_question(run, question, why)
-    click.echo(f"{made.id} of run {run} is accepted by {made.by}" + (f": {made.why}" if made.why else ""))
+    acceptance = accept_question(run, question, why)
+    click.echo(
+        f"{acceptance.id} of run {run} is accepted by {acceptance.by}"
+        + (f": {acceptance.why}" if acceptance.why else "")
+    )

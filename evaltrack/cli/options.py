@@ -63,8 +63,8 @@ def config_option(name: str, field: FieldInfo) -> Callable[[Any], Any]:
     else:  # a number or nothing
         bounds = {type(each): each for each in field.metadata}
         shared["type"] = click.FloatRange(bounds[Ge].ge, bounds[Le].le)
-    shown = field.default not in ("", None)
-    return click.option(*filter(None, [flag, option]), default=field.default, show_default=shown, **shared)
+    show_default = field.default not in ("", None)
+    return click.option(*filter(None, [flag, option]), default=field.default, show_default=show_default, **shared)
 
 
 def settings_of_target(options: Sequence[str]) -> dict[str, str]:
@@ -85,14 +85,14 @@ def default_golden(folder: Path = Path("golden")) -> str:
     Raises:
         UsageError: there is none, or there are several.
     """
-    found = sorted(each for pattern in ("*.jsonl", "*.json") for each in folder.glob(pattern))
-    if len(found) == 1:
-        return str(found[0])
-    if not found:
+    paths = sorted(each for pattern in ("*.jsonl", "*.json") for each in folder.glob(pattern))
+    if len(paths) == 1:
+        return str(paths[0])
+    if not paths:
         raise UsageError(f"no golden set was named, and {folder}/ holds none; name one: evaltrack run GOLDEN")
-    names = ", ".join(map(str, found[:5])) + (", …" if len(found) > 5 else "")
+    names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
     cure = "name one, or set `golden` under [run] in evaltrack.toml"
-    raise UsageError(f"no golden set was named, and there are {len(found)}: {names}; {cure}")
+    raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")
 
 
 def from_caller(name: str) -> str:

@@ -44,9 +44,9 @@ class PlainProgress:
         if now - self._told >= PLAIN_SECONDS:
             self._told = now
             rate = self._done / (now - self._started)
-            left = (self._total - self._done) / rate
+            seconds_left = (self._total - self._done) / rate
             click.echo(
-                f"{self._done}/{self._total} questions, {rate:.1f}/s, {self._errors} errors, {left:.0f} s left",
+                f"{self._done}/{self._total} questions, {rate:.1f}/s, {self._errors} errors, {seconds_left:.0f} s left",
                 err=True,
             )
 

@@ -29,10 +29,10 @@ def rubric(rubric_weights: str, output: str) -> None:
     from evaltrack.report.judge.rubric import print_rubric, rubric_json, rubric_markdown
     from evaltrack.scoring.rubric_tables import reasoning_rubric
 
-    shown = reasoning_rubric(rubric_weights)
+    table = reasoning_rubric(rubric_weights)
     if output == "json":
-        print_json(rubric_json(shown))
+        print_json(rubric_json(table))
     elif output == "markdown":
-        click.echo("\n".join(rubric_markdown(shown)))
+        click.echo("\n".join(rubric_markdown(table)))
     else:
-        print_rubric(shown, Console(file=sys.stdout))
+        print_rubric(table, Console(file=sys.stdout))

@@ -68,12 +68,12 @@ def run(
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
-    chosen = _chosen_golden(path, golden)
+    golden_path = _chosen_golden(path, golden)
     if options["retry_errors"] and not options["resume"]:
         raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
         result = run_eval(
-            chosen,
+            golden_path,
             target=None if target in ("", "auto") else target,
             progress=progress,
             **options,
@@ -140,6 +140,8 @@ def print_result(result: RunResult, output: str) -> None:
         from evaltrack.report.run.terminal import print_run
 
         print_run(result, Console(file=sys.stdout))
-    failed, asked = result.totals["num_errors"], result.totals["num_questions"]
+    failed, num_questions = result.totals["num_errors"], result.totals["num_questions"]
     if failed:
-        click.secho(f"Warning: {failed} of {asked} questions ended in errors and are in no mean", err=True, fg="yellow")
+        click.secho(
+            f"Warning: {failed} of {num_questions} questions ended in errors and are in no mean", err=True, fg="yellow"
+        )

@@ -60,27 +60,31 @@ def check_settings(settings: Mapping[str, Any], commands: Collection[str], comma
     _check_options(str(command.name), settings.get(command.name or "", {}), command)
 
 
-def _check_options(called: str, options: Mapping[str, Any], command: click.Command) -> None:
+def _check_options(name_of_table: str, options: Mapping[str, Any], command: click.Command) -> None:
     """Refuse what is neither an option of the command nor, below a group, a table of one of its commands."""
     if isinstance(command, click.Group):
         for name, below in options.items():
             if name not in command.commands:
-                raise UsageError(f"settings: `{called}` has no command `{name}`; {_nearest(name, command.commands)}")
+                raise UsageError(
+                    f"settings: `{name_of_table}` has no command `{name}`; {_nearest(name, command.commands)}"
+                )
             if not isinstance(below, dict):
-                raise UsageError(f"settings: `{called}.{name}` is no table; write its options under [{called}.{name}]")
-            _check_options(f"{called}.{name}", below, command.commands[name])
+                raise UsageError(
+                    f"settings: `{name_of_table}.{name}` is no table; write its options under [{name_of_table}.{name}]"
+                )
+            _check_options(f"{name_of_table}.{name}", below, command.commands[name])
         return
-    known = {str(parameter.name): parameter for parameter in command.params}
+    parameters = {str(parameter.name): parameter for parameter in command.params}
     for name, value in options.items():
-        if known and name not in known:
-            raise UsageError(f"settings: `{called}` has no option `{name}`; {_nearest(name, known)}")
-        repeatable = bool(getattr(known.get(name), "multiple", False))
+        if parameters and name not in parameters:
+            raise UsageError(f"settings: `{name_of_table}` has no option `{name}`; {_nearest(name, parameters)}")
+        repeatable = bool(getattr(parameters.get(name), "multiple", False))
         for each in value if repeatable and isinstance(value, list) else [value]:
-            if isinstance(each, bool) and not getattr(known.get(name), "is_flag", True):
-                raise UsageError(f"settings: `{called}.{name}` is {str(each).lower()}; write a text or a number")
+            if isinstance(each, bool) and not getattr(parameters.get(name), "is_flag", True):
+                raise UsageError(f"settings: `{name_of_table}.{name}` is {str(each).lower()}; write a text or a number")
             if isinstance(each, list | dict) or (isinstance(each, float) and not isfinite(each)):
                 what = "a list" if isinstance(each, list) else "a table" if isinstance(each, dict) else "not finite"
-                raise UsageError(f"settings: `{called}.{name}` is {what}; write a text, a number, true or false")
+                raise UsageError(f"settings: `{name_of_table}.{name}` is {what}; write a text, a number, true or false")
 
 
 def check_environment(environment: Mapping[str, str], command: click.Command) -> None:
@@ -92,10 +96,10 @@ def check_environment(environment: Mapping[str, str], command: click.Command) ->
     if isinstance(command, click.Group):  # its name may begin that of a variable for all commands
         return
     prefix = f"EVALTRACK_{str(command.name).upper()}_"
-    known = {f"{prefix}{str(parameter.name).upper()}" for parameter in command.params} | OTHER_VARIABLES
+    names = {f"{prefix}{str(parameter.name).upper()}" for parameter in command.params} | OTHER_VARIABLES
     for name in sorted(environment):
-        if name.startswith(prefix) and name not in known:
-            raise UsageError(f"{name}: `{command.name}` has no such option; {_nearest(name, known)}")
+        if name.startswith(prefix) and name not in names:
+            raise UsageError(f"{name}: `{command.name}` has no such option; {_nearest(name, names)}")
 
 
 def in_lists(settings: Mapping[str, Any], command: click.Command) -> dict[str, Any]:
@@ -110,9 +114,9 @@ def in_lists(settings: Mapping[str, Any], command: click.Command) -> dict[str, A
     }
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(known))}"
+def _nearest(name: str, names: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(names))}"
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def ui(host: str, port: int, allowed_hosts: str) -> int:
     )
 
 
-def _checked_hosts(host: str, port: int, named: str) -> list[str]:
+def _checked_hosts(host: str, port: int, names: str) -> list[str]:
     """Options that make MLflow answer under exact hosts; its defaults hold patterns (`10.*`) that names match too.
 
     Its pages send their requests from the host they are served under, which is an origin it would refuse but for
@@ -64,7 +64,7 @@ def _checked_hosts(host: str, port: int, named: str) -> list[str]:
     """
     from evaltrack.cli.hosts import loopback_hosts, outer_hosts
 
-    outer = outer_hosts(host, port, named)
+    outer = outer_hosts(host, port, names)
     options = ["--allowed-hosts", ",".join([*loopback_hosts(port), *outer])]
     if outer:
         options += [
@@ -117,26 +117,26 @@ def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], a
     from evaltrack.errors import TrackingError
     from evaltrack.evaluation.signals import stop_signals
 
-    asked: list[float] = []
+    stop_times: list[float] = []
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        asked.append(time.monotonic())
+        stop_times.append(time.monotonic())
 
     before = {number: signal.signal(number, stop) for number in stop_signals()}
     process = subprocess.Popen(command, env=env, stdout=2, start_new_session=True)  # noqa: S603
     try:
-        while not asked and process.poll() is None:
+        while not stop_times and process.poll() is None:
             if not _answers(address):
                 time.sleep(0.2)
                 continue
             ready()
-            while not asked and process.poll() is None:
+            while not stop_times and process.poll() is None:
                 time.sleep(0.2)
     finally:
         _end(process)
         for number, handler in before.items():
             signal.signal(number, handler)
-    if not asked:
+    if not stop_times:
         raise TrackingError(f"mlflow server ended with code {process.returncode}; its messages above say why")
     return 0
 

@@ -73,12 +73,12 @@ def link(words: str, url: str | None) -> str:
 
 def diff_markdown(pieces: Iterable[Piece]) -> str:
     """A word diff, what was removed struck out and what was added underlined."""
-    shown = []
+    parts = []
     for kind, text in pieces:
         opening, closing = _TAGS[kind]
         words = inert(text, 500) or "\N{REPLACEMENT CHARACTER}"
-        shown.append(f"{opening}{words}{closing}{' ' if text[-1:].isspace() else ''}")
-    return "".join(shown).strip()
+        parts.append(f"{opening}{words}{closing}{' ' if text[-1:].isspace() else ''}")
+    return "".join(parts).strip()
 
 
 class Page:

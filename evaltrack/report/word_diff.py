@@ -59,19 +59,19 @@ def condensed(pieces: Iterable[Piece], context: int = 80, longest: int = 400, to
         longest: Characters kept of one removed or added piece.
         total: Characters after which the rest is left out.
     """
-    listed = list(pieces)
-    for place, (kind, text) in enumerate(listed):
+    all_pieces = list(pieces)
+    for place, (kind, text) in enumerate(all_pieces):
         if total <= 0:
             yield "same", "…"
             return
         if kind == "same":
             head = context if place > 0 else 0
-            tail = context if place < len(listed) - 1 else 0
-            shown = _middle_out(text, head, tail)
+            tail = context if place < len(all_pieces) - 1 else 0
+            text_shown = _middle_out(text, head, tail)
         else:
-            shown = text if len(text) <= longest else text[: longest - 1] + "… "
-        total -= len(shown)
-        yield kind, shown
+            text_shown = text if len(text) <= longest else text[: longest - 1] + "… "
+        total -= len(text_shown)
+        yield kind, text_shown
 
 
 def _middle_out(text: str, head: int, tail: int) -> str:

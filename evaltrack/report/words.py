@@ -104,11 +104,11 @@ def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
 
     As in ``70 × target_timeout: no response within 60 s (q1, q2, q3, …)``; the most frequent first.
     """
-    found: dict[str, tuple[str, list[str]]] = {}
+    groups: dict[str, tuple[str, list[str]]] = {}
     for key, message in errors:
-        found.setdefault(message_kind(message), (message, []))[1].append(key)
+        groups.setdefault(message_kind(message), (message, []))[1].append(key)
     lines = []
-    for message, ids in sorted(found.values(), key=lambda each: -len(each[1])):
+    for message, ids in sorted(groups.values(), key=lambda each: -len(each[1])):
         lines.append(f"{len(ids):,} × {one_line(message, 200)} ({first_ids(ids, 60)})")
     return lines
 
@@ -120,8 +120,8 @@ def first_ids(ids: Sequence[str], limit: int) -> str:
 
 def first_errors_words(result: RunResult) -> str:
     """``; the first 20``, where a run had more errors than are listed; else nothing."""
-    shown = len(result.errors)
-    return f"; the first {shown}" if result.totals["num_errors"] > shown else ""
+    num_shown = len(result.errors)
+    return f"; the first {num_shown}" if result.totals["num_errors"] > num_shown else ""
 
 
 def first_errors(result: RunResult) -> list[str]:
@@ -134,8 +134,8 @@ def judge_words(result: RunResult) -> str:
     if result.signature.judge == "none":
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals
-    paid = totals["num_judged"] > totals["cached_verdicts"]
-    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not paid else "tokens not told"
+    was_paid = totals["num_judged"] > totals["cached_verdicts"]
+    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not was_paid else "tokens not told"
     parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
     if totals["cached_verdicts"]:
         parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
@@ -178,10 +178,10 @@ def _answer_words(row: StoredRow, k: int, expected_tools: Iterable[str]) -> str:
     if row.declined:
         return "declined, but has an answer"
     judged = row.scores.get("overall_score")
-    found = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
-    if found and row.scores.get("tools_called", 1) == 1 and judged is not None:
+    hit = row.scores.get("hit", not row.expected)  # where no source is expected none is missing
+    if hit and row.scores.get("tools_called", 1) == 1 and judged is not None:
         return f"judged {number(judged)}: {row.verdicts[0].reasoning}"
-    if found:
+    if hit:
         missing = [tool for tool in expected_tools if tool not in (row.tool_calls or ())]
         return f"not called: {', '.join(missing)}" if missing else "an expected tool was not called"
     return f"not in the first {k}: " + ", ".join(row.expected or ())

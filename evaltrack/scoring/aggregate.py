@@ -31,14 +31,14 @@ class ExactMean:
     def add(self, value: float) -> None:
         """Add one value; the sum stays exact."""
         self.count += 1
-        kept = 0
+        num_kept = 0
         for partial in self._partials:
             large, small = (value, partial) if abs(value) >= abs(partial) else (partial, value)
             value = large + small
             if rest := small - (value - large):
-                self._partials[kept] = rest
-                kept += 1
-        self._partials[kept:] = [value]
+                self._partials[num_kept] = rest
+                num_kept += 1
+        self._partials[num_kept:] = [value]
 
     @property
     def mean(self) -> float:
@@ -108,10 +108,10 @@ class Ledger:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""
         if not self._seconds:
             return {}
-        ordered = sorted(self._seconds)
+        ascending = sorted(self._seconds)
         return {
-            "target_seconds.mean": fsum(ordered) / len(ordered),
-            "target_seconds.p95": ordered[ceil(0.95 * len(ordered)) - 1],
+            "target_seconds.mean": fsum(ascending) / len(ascending),
+            "target_seconds.p95": ascending[ceil(0.95 * len(ascending)) - 1],
         }
 
 
@@ -202,8 +202,8 @@ class Summary:
 def _groups(question: Question) -> list[str]:
     """The groups of a question: its domain, with a prefix where it would read as a difficulty, and its difficulty."""
     domain = question.domain
-    taken = domain in LEVELS or domain.startswith(DOMAIN_PREFIX)
-    name = DOMAIN_PREFIX + domain if taken else domain
+    is_reserved = domain in LEVELS or domain.startswith(DOMAIN_PREFIX)
+    name = DOMAIN_PREFIX + domain if is_reserved else domain
     return [name, question.difficulty] if question.difficulty else [name]
 
 
@@ -230,8 +230,8 @@ class Kept:
 
     def add(self, row: Row) -> None:
         """Keep the row if it is one of the first of its kind."""
-        kept = self.errors if row.failure else self.missed if row.passed is False else None
-        if kept is not None:
-            kept.append(row)
-            kept.sort(key=lambda row: row.position)
-            del kept[SHOWN_ROWS:]
+        rows = self.errors if row.failure else self.missed if row.passed is False else None
+        if rows is not None:
+            rows.append(row)
+            rows.sort(key=lambda row: row.position)
+            del rows[SHOWN_ROWS:]

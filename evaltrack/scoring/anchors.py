@@ -84,9 +84,9 @@ def earned_by_count(dimension: str, count: int) -> float:
     4 are 10.
     """
     anchors = COUNTS[dimension][1]
-    named = [grade for grade, counts in anchors.items() if count in counts]
+    grades = [grade for grade, counts in anchors.items() if count in counts]
     below = max(grade for grade, counts in anchors.items() if counts.start <= count)
-    return float(named[0]) if named else below + STEP / 2
+    return float(grades[0]) if grades else below + STEP / 2
 
 
 def count_bounds(dimension: str) -> dict[int, float]:

@@ -185,11 +185,11 @@ def read_confidence(text: str) -> Reading:
     plain = _plain(text)
     text = _NO_CLAIM.sub(" ", plain)
     text = _RATED.sub(r"\2 \1", text)
-    found = [
+    numbers_found = [
         each for each in _NUMBER.finditer(text) if not _CHANGE.search(text, max(each.start() - 40, 0), each.start())
     ]
     claims, spent = list[float](), set[int]()
-    for number in found:
+    for number in numbers_found:
         before = _BEFORE.search(text, max(number.start() - 120, 0), number.start())
         after = _AFTER.match(text, number.end())
         start, end = (before or number).start(), (after or number).end()
@@ -199,11 +199,13 @@ def read_confidence(text: str) -> Reading:
     claims += _of_words(text, spent)
     if claims:
         return Reading(max(claims))
-    numbers = [each for each in found if each["low"]]
+    numbers = [each for each in numbers_found if each["low"]]
     if len(numbers) == 1 and _largest(numbers[0]) <= 100:
         return Reading(_unless_negated(_percent(numbers[0]), text, numbers[0].start()))
-    said = text != plain or (_ANY_NUMBER.search(text) is not None and not any(_largest(n) <= 100 for n in numbers))
-    return Reading(None, tuple(map(_percent, found)), said and not numbers[1:])
+    is_expressed = text != plain or (
+        _ANY_NUMBER.search(text) is not None and not any(_largest(n) <= 100 for n in numbers)
+    )
+    return Reading(None, tuple(map(_percent, numbers_found)), is_expressed and not numbers[1:])
 
 
 def _plain(text: str) -> str:
@@ -212,7 +214,7 @@ def _plain(text: str) -> str:
     text = re.sub(r"\n\s*(?:[-*•]|[0-9]+[.)]|\n)", "; ", text)
     text = " ".join(re.sub(r"[*_`]|(?<=\bun)-", "", text).split())
     text = re.sub(r"\b(?:one|a) hundred(?=[ -]per ?cent\b)", "100", text)
-    text = _SPELT.sub(lambda found: str(_TENS[found[1]] + _DIGITS.get(found[2] or "", 0)), text)
+    text = _SPELT.sub(lambda match: str(_TENS[match[1]] + _DIGITS.get(match[2] or "", 0)), text)
     return _ODDS.sub(_in_digits, text)
 
 

@@ -68,7 +68,7 @@ class Checked:
         return "not measured" if self.reachable is None else "not reachable"
 
 
-def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
+def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) -> tuple[Criterion, ...]:
     """The criteria in `text`: a name of `NAMED`, or ``metric>=number`` separated by commas, or several of both.
 
     An empty text requires nothing. `known` are the names of the metrics that the caller can check.
@@ -76,32 +76,32 @@ def parse_criteria(text: str, known: Mapping[str, object] | frozenset[str]) -> t
     Raises:
         UsageError: a part is neither, or names no known metric; or there are only commas and spaces.
     """
-    found: list[Criterion] = []
+    criteria: list[Criterion] = []
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if text and not parts:  # as where a variable in a script is empty: nothing would be required without a word
         raise UsageError(f"`require=`: `{text}` holds no criterion; {_FORMS}")
     for part in parts:
         if part.lower() in NAMED:
-            found += parse_criteria(NAMED[part.lower()], known)
+            criteria += parse_criteria(NAMED[part.lower()], metrics)
             continue
         match = re.fullmatch(r"(\w+)\s*(>=|<=|>|<)\s*([0-9.eE+-]+)", part)
         if match is None:
             raise UsageError(f"`require=`: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
-        if name not in known:
-            raise UsageError(f"`require=`: no metric `{name}`; known: {', '.join(sorted(known))}")
-        found.append(Criterion(name, sign, _bound(part, number)))
-    return tuple(found)
+        if name not in metrics:
+            raise UsageError(f"`require=`: no metric `{name}`; known: {', '.join(sorted(metrics))}")
+        criteria.append(Criterion(name, sign, _bound(part, number)))
+    return tuple(criteria)
 
 
 def _bound(part: str, number: str) -> float:
     try:
-        bound = float(number)
+        value = float(number)
     except ValueError:
-        bound = math.inf
-    if not math.isfinite(bound):
+        value = math.inf
+    if not math.isfinite(value):
         raise UsageError(f"`require=`: `{part}`: `{number}` is not a number")
-    return bound
+    return value
 
 
 def check_criteria(criteria: tuple[Criterion, ...], metrics: Mapping[str, float]) -> tuple[Checked, ...]:

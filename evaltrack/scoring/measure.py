@@ -107,10 +107,10 @@ def _answering(
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
     """The functional checks of an agent, of a question that expects tools."""
-    expected, called = set(question.expected_tools), {call.name for call in response.tool_calls}
+    expected, calls = set(question.expected_tools), {call.name for call in response.tool_calls}
     if not expected:
         return {}
-    scores = {"tools_called": float(expected <= called), "tool_invoked": float(not expected.isdisjoint(called))}
+    scores = {"tools_called": float(expected <= calls), "tool_invoked": float(not expected.isdisjoint(calls))}
     if len(expected) > 1:
         scores["tools_coordinated"] = scores["tools_called"]
     if not question.negative:
@@ -127,14 +127,14 @@ def _reasoning(
     judge_failed: bool,
 ) -> Measured:
     """The rubric alone decides; a right answer reached by flawed reasoning fails."""
-    counted = {"num_tokens": float(tokens.count)} if tokens is not None else {}
+    token_scores = {"num_tokens": float(tokens.count)} if tokens is not None else {}
     observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
     if judge_failed or not observed or len(observed) < len(verdicts):
         why = NO_OBSERVATION if verdicts else _why_not_judged(question, response, verdicts, judge_failed)
-        return Measured(counted, {"reasoning_score": why})
+        return Measured(token_scores, {"reasoning_score": why})
     scores, led_to = reasoned(observed, weights)
     passed = scores["reasoning_score"] >= PASS_SCORE
-    return Measured(scores | counted | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
+    return Measured(scores | token_scores | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
 
 
 def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
@@ -232,8 +232,8 @@ def _passed(question: Question, scores: Mapping[str, float], threshold: float) -
     judged = scores.get("overall_score")
     if "hit" not in scores and judged is None:
         return None
-    found = scores.get("hit", 1) == 1
-    return found and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1
+    hit = scores.get("hit", 1) == 1
+    return hit and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1
 
 
 def _all_unmeasured(reason: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ def panel_mean(values: Sequence[float | None]) -> float | None:
 
     It is exact in the decimals that were given: .7, .7 and 1.0 are .8, which passes at .8.
     """
-    given = [Fraction(str(value)) for value in values if value is not None]
-    if not given or len(given) < len(values):
+    exact = [Fraction(str(value)) for value in values if value is not None]
+    if not exact or len(exact) < len(values):
         return None
-    return float(sum(given) / len(given))
+    return float(sum(exact) / len(exact))

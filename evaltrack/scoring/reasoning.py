@@ -48,16 +48,16 @@ def reasoned(observed: Sequence[Observed], weights: RubricWeights) -> tuple[dict
 
 def _means(gradings: Sequence[Grading], observed: Sequence[Observed]) -> dict[str, float]:
     """What is a mean over the panel, each of whose judges gave all of it."""
-    given: dict[str, list[float | None]] = {
+    by_name: dict[str, list[float | None]] = {
         "reasoning_score": [grading.score for grading in gradings],
         "hypotheses": [each.hypotheses for each in observed],
         "shifts": [each.shifts for each in observed],
         **{name: [getattr(each.dimensions, name) for each in observed] for name in DIMENSIONS},
     }
-    return {name: mean for name, values in given.items() if (mean := panel_mean(values)) is not None}
+    return {name: mean for name, values in by_name.items() if (mean := panel_mean(values)) is not None}
 
 
 def _mode(gradings: Sequence[Grading]) -> Mode:
     """The mode most judges saw, of several such the first."""
-    seen = [grading.mode for grading in gradings]
-    return max(seen, key=seen.count)
+    modes = [grading.mode for grading in gradings]
+    return max(modes, key=modes.count)

@@ -27,9 +27,9 @@ def title_key(title: str) -> str:
 
 def first_occurrences(keys: Iterable[str]) -> tuple[list[str], int]:
     """The keys without their repeats, and how many repeats were dropped."""
-    listed = list(keys)
-    unique = list(dict.fromkeys(listed))
-    return unique, len(listed) - len(unique)
+    all_keys = list(keys)
+    unique = list(dict.fromkeys(all_keys))
+    return unique, len(all_keys) - len(unique)
 
 
 def first_relevant_rank(ranked: Sequence[str], relevant: Set[str], k: int) -> int | None:

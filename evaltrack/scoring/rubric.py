@@ -63,19 +63,19 @@ class RubricWeights:
         Raises:
             UsageError: a part names no dimension, or one again; a weight is no number; or `check` refuses the eight.
         """
-        given: dict[str, float] = {}
+        values: dict[str, float] = {}
         for part in filter(None, map(str.strip, text.split(","))):
             name, _, number = map(str.strip, part.partition("="))
             if name not in DIMENSION_WEIGHTS:
                 near = difflib.get_close_matches(name.lower().replace("-", "_"), DIMENSION_WEIGHTS, n=1, cutoff=0.5)
                 hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(DIMENSION_WEIGHTS)}"
                 raise UsageError(f"rubric weights: no dimension `{name}`; {hint}")
-            if name in given:
+            if name in values:
                 raise UsageError(f"rubric weights: {name} is given twice; write it once")
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.IGNORECASE | re.ASCII) is None:
                 raise UsageError(f"rubric weights: `{part}`: `{number}` is no number; write e.g. {name}=0.2")
-            given[name] = float(number)
-        weights = cls(**given)
+            values[name] = float(number)
+        weights = cls(**values)
         weights.check()
         return weights
 
@@ -178,8 +178,8 @@ def claimed_band(confidence: float | None) -> int | None:
 
 def earned_band(observed: Observed) -> int:
     """The highest band all four of whose requirements are met, 0 where none is."""
-    seen = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
-    earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, seen, _ranks(*least))))
+    ranks = _ranks(observed.hypotheses, observed.shifts, observed.crux_treatment, observed.uncertainty_treatment)
+    earned = (band for band, least in REQUIREMENTS.items() if all(map(operator.ge, ranks, _ranks(*least))))
     return max(earned, default=0)
 
 
@@ -241,10 +241,10 @@ def tier_words(tier: int, hard_fails: Collection[str]) -> str:
     A score of 0 without a hard fail, which the two tables treat differently, says so: it has the label of tier 0, and
     the gate of a soft fail, as no hard fail is there that could not be bypassed.
     """
-    found = TIERS[tier]
-    action = found.action[0].lower() + found.action[1:]
+    entry = TIERS[tier]
+    action = entry.action[0].lower() + entry.action[1:]
     without = ", though without a hard fail: a justification can accept it" if tier == 0 and not hard_fails else ""
-    return f"{found.label}: {action}{without}"
+    return f"{entry.label}: {action}{without}"
 
 
 def _ranks(hypotheses: int, shifts: int, crux: CruxTreatment, uncertainty: UncertaintyTreatment) -> tuple[int, ...]:

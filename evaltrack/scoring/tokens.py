@@ -113,11 +113,11 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     Raises:
         InconclusiveError: the vocabulary is neither installed nor cached, and cannot be downloaded.
     """
-    known = _encoding_name(model)
-    encoding = _load(known or STAND_IN)
+    encoding_name = _encoding_name(model)
+    encoding = _load(encoding_name or STAND_IN)
     texts = (texts,) if isinstance(texts, str) else texts
     tokens = sum(len(encoding.encode_ordinary(part)) for text in texts for part in _parts(text))
-    return TokenCount(tokens, encoding.name, estimated=known is None)
+    return TokenCount(tokens, encoding.name, estimated=encoding_name is None)
 
 
 def _encoding_name(model: str | None) -> str | None:
@@ -139,10 +139,10 @@ def _encoding_name(model: str | None) -> str | None:
 def _parts(text: str) -> Iterator[str]:
     """The text, cut after each block that lies within one run, where the run goes on."""
     start = 0
-    for cut in range(BLOCK, len(text), BLOCK):
-        if _RUN.fullmatch(text, cut - BLOCK, cut + 1):
-            yield text[start:cut]
-            start = cut
+    for position in range(BLOCK, len(text), BLOCK):
+        if _RUN.fullmatch(text, position - BLOCK, position + 1):
+            yield text[start:position]
+            start = position
     yield text[start:]
 
 
@@ -191,8 +191,8 @@ def _shipped(name: str) -> bytes | None:
     if spec is None:
         return None
     try:
-        packed = files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes()
-        data = gzip.decompress(packed)
+        compressed = files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+        data = gzip.decompress(compressed)
     except (OSError, EOFError, zlib.error):
         return None
     return data if _VOCABULARIES[name].is_in(data) else None

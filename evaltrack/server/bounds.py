@@ -84,8 +84,8 @@ def refusal(site: str | None) -> Refusal | None:
     """What a request is answered that another site's page made, which could be made a thousand times."""
     if site != "cross-site":
         return None
-    told = "Another site led here. Open it again from this page, so that no foreign page can ask in your name:"
-    body = f'<p>{told} <a href="">open</a></p>'
+    question = "Another site led here. Open it again from this page, so that no foreign page can ask in your name:"
+    body = f'<p>{question} <a href="">open</a></p>'
     return "403 Forbidden", {}, _page("Opened from another site", body)
 
 
@@ -124,22 +124,22 @@ class AsgiGuard:
         if scope["type"] != "http" or not self._bound.covers(scope["path"]):
             await self._app(scope, receive, send)
             return
-        sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = refusal(sent.get("sec-fetch-site"))
-        body = b"" if refused or scope["method"] in ("GET", "HEAD") else await _body(receive)
-        leave = None if refused or body is None else await self._enter(scope["path"])
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        problem = refusal(headers.get("sec-fetch-site"))
+        body = b"" if problem or scope["method"] in ("GET", "HEAD") else await _body(receive)
+        leave = None if problem or body is None else await self._enter(scope["path"])
         if leave is None:
             await self._slow_down()
             with suppress(TimeoutError):
                 async with asyncio.timeout(SENDING):
-                    await _answer(send, refused or (busy() if body is not None else too_slow()))
+                    await _answer(send, problem or (busy() if body is not None else too_slow()))
             return
         answer: list[Any] = []
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             await self._app(scope, _received(body or b""), _with_headers(_kept_in(answer)))
         finally:
-            await self._rest(leave, time.monotonic() - begun)
+            await self._rest(leave, time.monotonic() - start)
         with suppress(TimeoutError):  # a reader that is slow to read holds no place, and no connection for ever
             async with asyncio.timeout(SENDING):
                 for message in answer:
@@ -222,8 +222,8 @@ def _kept_in(answer: list[Any]) -> Callable[[Any], Awaitable[None]]:
     return send
 
 
-async def _answer(send: Callable[[Any], Awaitable[None]], refused: Refusal) -> None:
-    status, more, body = refused
+async def _answer(send: Callable[[Any], Awaitable[None]], problem: Refusal) -> None:
+    status, more, body = problem
     headers = [(name.lower().encode(), value.encode()) for name, value in _all_headers(more, body).items()]
     await send({"type": "http.response.start", "status": int(status[:3]), "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -255,9 +255,9 @@ class WsgiGuard:
         path = environ.get("PATH_INFO", "")
         if not self._bound.covers(path):
             return self._app(environ, start_response)
-        leave = None if (refused := refusal(environ.get("HTTP_SEC_FETCH_SITE"))) else self._bound.enter(path)
+        leave = None if (problem := refusal(environ.get("HTTP_SEC_FETCH_SITE"))) else self._bound.enter(path)
         if leave is None:
-            status, more, body = refused or busy()
+            status, more, body = problem or busy()
             start_response(status, list(_all_headers(more, body).items()))
             return [body]
         try:

@@ -89,8 +89,8 @@ class History:
     @property
     def candidates(self) -> list[PastRun]:
         """The runs that have ended, those that measured something first."""
-        ended = [run for run, _ in self.rows if run.status not in ("RUNNING", "SCHEDULED")]
-        return sorted(ended, key=lambda run: not run.metrics)
+        runs = [run for run, _ in self.rows if run.status not in ("RUNNING", "SCHEDULED")]
+        return sorted(runs, key=lambda run: not run.metrics)
 
     @property
     def baselines(self) -> list[PastRun]:
@@ -105,16 +105,16 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
     Raises:
         TrackingError: the store does not answer.
     """
-    named = [(each, _named(each)) for each in active_experiments(store, access)]
-    recent = recent_golden_sets(store, [each.experiment_id for each, names in named if not names])
+    experiments = [(each, _named(each)) for each in active_experiments(store, access)]
+    recent = recent_golden_sets(store, [each.experiment_id for each, names in experiments if not names])
     evaluated = (
-        (each, found)
-        for each, names in sorted(named, key=lambda pair: pair[0].name)
-        if (found := names | recent.get(each.experiment_id, set())) and access.may("read", each.experiment_id)
+        (each, golden_sets)
+        for each, names in sorted(experiments, key=lambda pair: pair[0].name)
+        if (golden_sets := names | recent.get(each.experiment_id, set())) and access.may("read", each.experiment_id)
     )
-    shown = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
-    groups = tuple(_alone(store, each, names) for each, names in shown[:GROUPS])
-    return Overview(groups, part + 1 if len(shown) > GROUPS else None)
+    page = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
+    groups = tuple(_alone(store, each, names) for each, names in page[:GROUPS])
+    return Overview(groups, part + 1 if len(page) > GROUPS else None)
 
 
 def _named(experiment: Experiment) -> set[str]:
@@ -136,15 +136,15 @@ def _alone(store: Store, experiment: Experiment, golden: set[str]) -> Group:
 def _group(store: Store, experiment: Experiment, names: list[str], baselines: dict[str, Baseline]) -> Group:
     golden, more = names[:LINES], names[LINES : LINES + MORE]
     read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
-    shown = _measured([_shown(runs) for runs, _, _ in read if runs], FIRST) or FIRST[:2]
+    metrics = _measured([_shown(runs) for runs, _, _ in read if runs], FIRST) or FIRST[:2]
     lines = []
     for name, (runs, was, problem) in zip(golden, read, strict=True):
         newest = _shown(runs) if runs else None
-        figures = tuple(_figure(metric, newest, was) for metric in shown)
-        told = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
+        figures = tuple(_figure(metric, newest, was) for metric in metrics)
+        num_runs = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
         trend, _ = _trend(runs)
-        lines.append(Line(name, baselines.get(name), was, newest, figures, told, trend, problem, _since(runs)))
-    return Group(experiment, tuple(map(title, shown)), tuple(lines), tuple(more))
+        lines.append(Line(name, baselines.get(name), was, newest, figures, num_runs, trend, problem, _since(runs)))
+    return Group(experiment, tuple(map(title, metrics)), tuple(lines), tuple(more))
 
 
 def _shown(runs: Sequence[PastRun]) -> PastRun:
@@ -173,14 +173,14 @@ def _run_of(store: Store, experiment_id: str, baseline: Baseline | None, runs: S
     """The run that a baseline names: of this experiment, whatever the tag says, and not deleted."""
     if baseline is None:
         return None
-    held = next((run for run in runs if run.run_id == baseline.run_id), None)
-    if held is not None:
-        return held
+    among_runs = next((run for run in runs if run.run_id == baseline.run_id), None)
+    if among_runs is not None:
+        return among_runs
     try:
-        found = past_run(store, baseline.run_id)
+        own_run = past_run(store, baseline.run_id)
     except EvaltrackError:
         return None
-    return found if found.experiment_id == experiment_id else None
+    return own_run if own_run.experiment_id == experiment_id else None
 
 
 def history(store: Store, experiment_id: str, golden: str, before: int | None) -> History:
@@ -193,12 +193,12 @@ def history(store: Store, experiment_id: str, golden: str, before: int | None) -
     baseline = next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
     runs = past_runs(store, experiment_id, golden, RUNS, before)
     was = _run_of(store, experiment_id, baseline, runs)
-    shown = _measured(runs, COLUMNS)
+    metrics = _measured(runs, COLUMNS)
     trend, trend_of = _trend(runs)
-    rows = tuple((run, tuple(_figure(metric, run, was) for metric in shown)) for run in runs)
+    rows = tuple((run, tuple(_figure(metric, run, was) for metric in metrics)) for run in runs)
     past = tuple(baseline_history(store, experiment_id, golden)) if runs else ()
     older = runs[-1].started_at if len(runs) == RUNS else None
-    return History(golden, baseline, was, tuple(map(title, shown)), rows, older, trend, trend_of, past)
+    return History(golden, baseline, was, tuple(map(title, metrics)), rows, older, trend, trend_of, past)
 
 
 def title(metric: str) -> str:
@@ -215,15 +215,15 @@ def _figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
     if run is None or value is None:
         return Figure(title(metric))
     score = BY_METRIC[metric]
-    shown = score.shown(value)
+    value_text = score.shown(value)
     base = was.metrics.get(metric) if was and was.run_id != run.run_id and alike(metric, run, was) else None
     if base is None:
-        return Figure(title(metric), shown)
+        return Figure(title(metric), value_text)
     change = ("+" if value >= base else "") + score.shown(value - base)
     if not change.strip("+-0."):
-        return Figure(title(metric), shown, "±0")
+        return Figure(title(metric), value_text, "±0")
     better = (value > base) == score.higher_is_better
-    return Figure(title(metric), shown, change.replace("-", "−"), "good-text" if better else "bad-text")
+    return Figure(title(metric), value_text, change.replace("-", "−"), "good-text" if better else "bad-text")
 
 
 def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:

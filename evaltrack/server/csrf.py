@@ -19,8 +19,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 def token_of(request: Request) -> str:
     """The token of this browser, a new one where it has none."""
-    held = request.cookies.get(COOKIE, "")
-    return held if _TOKEN.fullmatch(held) else secrets.token_urlsafe(32)
+    cookie = request.cookies.get(COOKIE, "")
+    return cookie if _TOKEN.fullmatch(cookie) else secrets.token_urlsafe(32)
 
 
 def keep_token(request: Request, response: Response, token: str) -> None:
@@ -32,8 +32,8 @@ def refusal(request: Request) -> str | None:
     """Why a form is not taken, or None where it comes from one of our pages."""
     if not _from_here(request):
         return "the form was sent from another site"
-    held, sent = request.cookies.get(COOKIE, ""), request.form.get(FIELD, "")
-    if not _TOKEN.fullmatch(held) or not hmac.compare_digest(held.encode(), sent.encode()):
+    cookie, field = request.cookies.get(COOKIE, ""), request.form.get(FIELD, "")
+    if not _TOKEN.fullmatch(cookie) or not hmac.compare_digest(cookie.encode(), field.encode()):
         return "the form carries no valid token: cookies are switched off, or the page was opened in another browser"
     return None
 

@@ -41,8 +41,8 @@ class DriftJob:
         from evaltrack.report.html.comparison_page import comparison_html
 
         was, now = map(side_of_table, (self.baseline, self.candidate), files)
-        made = compare(was, now, known=self.judge_known)
-        return comparison_html(replace(made, compare_link=self.compare_link, history=self.history), self.back)
+        comparison = compare(was, now, known=self.judge_known)
+        return comparison_html(replace(comparison, compare_link=self.compare_link, history=self.history), self.back)
 
 
 @dataclass(frozen=True)

@@ -58,27 +58,27 @@ class PageCache:
             self._size += len(page) - len(self._pages.pop(key, b""))
             self._pages[key] = page
             while self._size > self._limit:
-                _, dropped = self._pages.popitem(last=False)
-                self._size -= len(dropped)
+                _, evicted = self._pages.popitem(last=False)
+                self._size -= len(evicted)
 
 
 _cache = PageCache()
 _log = logging.getLogger(__name__)
 
 
-def made_page(job: Job, ended: tuple[int, ...], fetch: Callable[[Path], tuple[Path, ...]]) -> bytes:
+def made_page(job: Job, end_times: tuple[int, ...], fetch: Callable[[Path], tuple[Path, ...]]) -> bytes:
     """The page of a job: the one made before from the same, or a new one.
 
     Args:
         job: What is shown.
-        ended: When the runs ended, in milliseconds since 1970: one that was resumed since has another page.
+        end_times: When the runs ended, in milliseconds since 1970: one that was resumed since has another page.
         fetch: Puts the files of the job into a folder.
 
     Raises:
         InconclusiveError: the runs are not comparable, or the page needs more memory or time than it may take.
         TrackingError: the artifacts are gone or damaged.
     """
-    key = hashlib.sha256(repr((job, ended)).encode("utf-8", "replace")).hexdigest()
+    key = hashlib.sha256(repr((job, end_times)).encode("utf-8", "replace")).hexdigest()
     page = _cache.get(key)
     if page is None:
         with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:

@@ -83,8 +83,8 @@ class _Views:
         part = request.args.get("part", "0")
         if not re.fullmatch(r"[0-9]{1,3}", part):
             abort(400, "this address names no part of the list")
-        found = contents.overview(_store(), self._access, int(part))
-        return _page("evaltrack", "overview.html", page=found, user=self._access.user)
+        groups = contents.overview(_store(), self._access, int(part))
+        return _page("evaltrack", "overview.html", page=groups, user=self._access.user)
 
     def golden(self) -> Response:
         """One golden set: its runs, its baselines, the forms."""
@@ -93,8 +93,8 @@ class _Views:
         name, before = request.args.get("golden", ""), request.args.get("before", "")
         if not name or not re.fullmatch(r"[0-9]{0,15}", before):
             abort(400, "this address names no golden set, or no moment")
-        found = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
-        if not found.rows and not found.baseline and not before:
+        history = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
+        if not history.rows and not history.baseline and not before:
             abort(404, f"golden set {name} has no run in this experiment")
         token = csrf.token_of(request)
         may_promote = self._access.may("update", experiment.experiment_id)
@@ -102,7 +102,7 @@ class _Views:
             f"{name} · evaltrack",
             "golden.html",
             experiment=experiment,
-            page=found,
+            page=history,
             token=token,
             may_promote=may_promote,
             user=self._access.user,
@@ -136,37 +136,37 @@ class _Views:
         """The report of one run."""
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
-        found = _ended(_evaluation(store, experiment, request.args.get("run_id")))
-        g.evaltrack_links = _links(store, found)
-        job = RunJob(info_of_run(store, found), around_run(store, found), _back(found))
+        evaluation = _ended(_evaluation(store, experiment, request.args.get("run_id")))
+        g.evaltrack_links = _links(store, evaluation)
+        job = RunJob(info_of_run(store, evaluation), around_run(store, evaluation), _back(evaluation))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return fetch_summary(store, found.run_id, folder), fetch_rows(store, found, folder)
+            return fetch_summary(store, evaluation.run_id, folder), fetch_rows(store, evaluation, folder)
 
         try:
-            return make_response(made_page(job, (found.ended_at,), fetch))
+            return make_response(made_page(job, (evaluation.ended_at,), fetch))
         except TrackingError as error:
-            _log.info("no page of run %s", found.run_id, exc_info=True)
-            lacking = f"run {found.name} lacks its rows or its summary; evaluate again, or see its page in MLflow"
+            _log.info("no page of run %s", evaluation.run_id, exc_info=True)
+            lacking = f"run {evaluation.name} lacks its rows or its summary; evaluate again, or see its page in MLflow"
             abort(404, error.message if error.__cause__ is None else lacking)
 
     def baseline(self) -> Any:
         """Make a run the baseline, then show its golden set."""
-        refused = csrf.refusal(request)
-        if refused:
-            abort(403, f"{refused}; open the golden set's page again and press its button")
+        refusal = csrf.refusal(request)
+        if refusal:
+            abort(403, f"{refusal}; open the golden set's page again and press its button")
         store = _store()
         experiment = self._experiment(store, request.form.get("experiment_id"), "update")
-        found = _evaluation(store, experiment, request.form.get("run_id"))
-        g.evaltrack_links = _links(store, found)
+        evaluation = _evaluation(store, experiment, request.form.get("run_id"))
+        g.evaltrack_links = _links(store, evaluation)
         reason = request.form.get("reason", "").strip()
         if len(reason) > REASON_LIMIT:
             abort(400, f"the reason is longer than {REASON_LIMIT} characters; shorten it")
         try:
-            set_baseline(store, found, reason, by=self._access.user or NOT_SIGNED_IN)
+            set_baseline(store, evaluation, reason, by=self._access.user or NOT_SIGNED_IN)
         except UsageError as error:
             abort(409, error.message)
-        where = {"experiment_id": found.experiment_id, "golden": found.signature.golden}
+        where = {"experiment_id": evaluation.experiment_id, "golden": evaluation.signature.golden}
         return redirect(f"golden?{urlencode(where)}", 303)
 
     def _experiment(self, store: Store, experiment_id: str | None, action: Action = "read") -> Experiment:
@@ -179,10 +179,10 @@ class _Views:
         if not self._access.may(action, experiment_id):
             what = "read it" if action == "read" else "set its baselines (EDIT)"
             abort(403, f"experiment {experiment_id}: you are not permitted to {what}; ask who manages it")
-        found = find_experiment(store, experiment_id)
-        if found is None:
+        experiment = find_experiment(store, experiment_id)
+        if experiment is None:
             abort(404, f"there is no experiment {experiment_id}, or it is deleted")
-        return found
+        return experiment
 
 
 def _store() -> Store:
@@ -238,10 +238,10 @@ def _no_run(run_id: str) -> NoReturn:
 @cache
 def _templates() -> Environment:
     """The templates beside this module; whatever is put into one is escaped."""
-    made = templates("evaltrack.server")
-    made.filters |= {"shown": shown, "moment": contents.moment, "day": contents.day}
-    made.globals |= {"reason_limit": REASON_LIMIT}
-    return made
+    environment = templates("evaltrack.server")
+    environment.filters |= {"shown": shown, "moment": contents.moment, "day": contents.day}
+    environment.globals |= {"reason_limit": REASON_LIMIT}
+    return environment
 
 
 def _page(title: str, template: str, status: int = 200, **values: Any) -> Response:
@@ -256,15 +256,20 @@ def _bound() -> None:
 def _explained(error: Exception) -> Response:
     """The page that says what went wrong, never a traceback."""
     if isinstance(error, HTTPException):
-        status, told = error.code or 500, error.description or error.name
+        status, message = error.code or 500, error.description or error.name
     elif isinstance(error, EvaltrackError):
-        status, told = _status(error), error.message
+        status, message = _status(error), error.message
     else:
         _log.error("the page %s failed", request.path, exc_info=error)
-        status, told = 500, "this is a fault of evaltrack; the server's log holds it"
+        status, message = 500, "this is a fault of evaltrack; the server's log holds it"
     heading = _HEADINGS.get(status, "That did not work")
     return _page(
-        f"{heading} · evaltrack", "error.html", status, heading=heading, told=told, links=g.get("evaltrack_links", ())
+        f"{heading} · evaltrack",
+        "error.html",
+        status,
+        heading=heading,
+        told=message,
+        links=g.get("evaltrack_links", ()),
     )
 
 

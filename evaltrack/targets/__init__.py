@@ -48,7 +48,7 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     responses = golden.parent / f"{golden.stem}_responses" / "strong.jsonl"
     if not corpus.is_dir() and responses.is_file():
         return f"recorded:{responses}"
-    if not corpus.is_dir() and (named := set(domains)) and domain_folders(corpus.parent, named):
+    if not corpus.is_dir() and (names := set(domains)) and domain_folders(corpus.parent, names):
         return f"bm25:{corpus.parent}?by=domain"
     if not corpus.is_dir():
         raise UsageError(f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR")
@@ -70,15 +70,15 @@ def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
         near = difflib.get_close_matches(kind.lower(), KINDS, n=1, cutoff=0.65)
         hint = f"did you mean `{near[0]}:`?" if near else f"it starts with one of {', '.join(f'`{k}:`' for k in KINDS)}"
         raise UsageError(f"unknown target `{shown_text(name)}`; {hint}")
-    given = dict(settings or {})
+    options = dict(settings or {})
     if kind in ("http", "https"):
         place = name
     elif kind != "command":
         place, _, query = place.partition("?")
-        given = dict(parse_qsl(query, keep_blank_values=True)) | given
+        options = dict(parse_qsl(query, keep_blank_values=True)) | options
     module, _, function = KINDS[kind].partition(":")
     opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
-    return opener(place, given)
+    return opener(place, options)
 
 
 def no_more_settings(kind: str, settings: dict[str, str], known: str = "none") -> None:

@@ -120,8 +120,8 @@ class Bm25Target(Target):
     async def __call__(self, question: Question, k: int, /) -> Response:
         """The chunks in order of their score, and a quotation from the best; or an abstention."""
         terms = list(dict.fromkeys(self._terms(question.question)))
-        known = [term for term in terms if term in self._frequency]
-        ranked = self._rank(known, max(k, DEPTH))
+        indexed_terms = [term for term in terms if term in self._frequency]
+        ranked = self._rank(indexed_terms, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION, sources=(), abstained=True)
         sources = tuple(_source(self.chunks[place], score, self._links) for place, score in ranked)

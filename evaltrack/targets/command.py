@@ -61,10 +61,10 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
         raise UsageError(f"command target `{shown_text(place)}`: {error}; quote as in a shell") from None
     if not arguments:
         raise UsageError("command target: names no program; write command:PROGRAM {question}")
-    named = {name for argument in arguments for name in _placeholders(argument)}
+    names = {name for argument in arguments for name in _placeholders(argument)}
     if _placeholders(arguments[0]):
         raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
-    if named.isdisjoint({"question", "id"}):
+    if names.isdisjoint({"question", "id"}):
         raise UsageError(
             f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same"
         )
@@ -79,16 +79,16 @@ def _placeholders(argument: str) -> set[str]:
     Raises:
         UsageError: there is one that is unknown, or a single brace.
     """
-    found = {token for token in _BRACES.findall(argument) if token not in {"{{", "}}"}}
-    for token in found:
+    tokens = {token for token in _BRACES.findall(argument) if token not in {"{{", "}}"}}
+    for token in tokens:
         if token[1:-1] not in PLACEHOLDERS:
             raise UsageError(f"command target: unknown placeholder `{token}`; known: {_KNOWN}; a brace is {{{{ or }}}}")
-    return {token[1:-1] for token in found}
+    return {token[1:-1] for token in tokens}
 
 
 def fill(argument: str, values: Mapping[str, str]) -> str:
     """Replace the placeholders in one argument; what a value holds is not looked into again."""
-    return _BRACES.sub(lambda found: values.get(found[0][1:-1], found[0][0]), argument)
+    return _BRACES.sub(lambda match: values.get(match[0][1:-1], match[0][0]), argument)
 
 
 class CommandTarget(Target):
@@ -106,12 +106,12 @@ class CommandTarget(Target):
             InvalidResponseError: its output is not JSON, or not in the form that was promised.
         """
         values = {"question": question.question, "k": str(k), "id": question.id}
-        heard = await _run([fill(argument, values) for argument in self._arguments])
-        if heard.too_long:
+        output = await _run([fill(argument, values) for argument in self._arguments])
+        if output.too_long:
             raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")
-        if heard.code:
-            raise CommandTargetError(f"{ending(heard.code)}; {heard.last_words()}")
-        return self._reader.from_json(bytes(heard.output))
+        if output.code:
+            raise CommandTargetError(f"{ending(output.code)}; {output.last_words()}")
+        return self._reader.from_json(bytes(output.output))
 
 
 class _Listener(asyncio.SubprocessProtocol):
@@ -149,10 +149,10 @@ class _Listener(asyncio.SubprocessProtocol):
 
     def last_words(self) -> str:
         """The end of what was written to the standard error, or else the beginning of the output."""
-        if said := excerpt(bytes(self.errors), limit=STDERR_SHOWN, end=True):
-            return f"its standard error ends with `{said}`"
-        if said := excerpt(bytes(self.output)):
-            return f"it wrote nothing to its standard error; its output starts with `{said}`"
+        if words := excerpt(bytes(self.errors), limit=STDERR_SHOWN, end=True):
+            return f"its standard error ends with `{words}`"
+        if words := excerpt(bytes(self.output)):
+            return f"it wrote nothing to its standard error; its output starts with `{words}`"
         return "it wrote nothing"
 
 

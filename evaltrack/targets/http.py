@@ -94,12 +94,12 @@ def _url(place: str) -> httpx2.URL:
     return url.copy_with(fragment=None)
 
 
-def _header(setting: str, named: str) -> str:
+def _header(setting: str, text: str) -> str:
     """The value of a header, from the environment; no message quotes what may be a secret."""
     name = setting.removeprefix("header.")
     if not _HEADER.fullmatch(name) or name.lower() in REFUSED_HEADERS:
         raise UsageError(f"http target: {setting}: is not a header that can be set")
-    form = _VARIABLE.fullmatch(named)
+    form = _VARIABLE.fullmatch(text)
     if form is None:
         raise UsageError(f"http target: {setting} takes the name of an environment variable, not the value itself")
     scheme, variable = form.groups()
@@ -166,21 +166,21 @@ class HttpTarget(Target):
     async def _post(self, content: bytes) -> bytes:
         """The body of the response, after redirects."""
         client = await self._client()
-        url, method, sent = self._url, "POST", content
+        url, method, body = self._url, "POST", content
         for _ in range(MAX_REDIRECTS + 1):
-            async with client.stream(method, url, content=sent) as response:
+            async with client.stream(method, url, content=body) as response:
                 if not response.has_redirect_location:
                     return await self._accepted(response)
                 await _beginning(response)  # a redirect that was read to its end keeps its connection
                 url = self._redirected(response)
-                method, sent = ("GET", b"") if response.status_code == 303 else (method, sent)
+                method, body = ("GET", b"") if response.status_code == 303 else (method, body)
         raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
 
     async def _accepted(self, response: httpx2.Response) -> bytes:
         """The body of a response with a good status, of a bearable length."""
         if not response.is_success:
-            shown = excerpt(await _beginning(response), self._mask)
-            raise HttpTargetError(f"status {response.status_code}: {shown or '(an empty body)'}")
+            beginning = excerpt(await _beginning(response), self._mask)
+            raise HttpTargetError(f"status {response.status_code}: {beginning or '(an empty body)'}")
         body = await _read(response, MAX_BYTES)
         if len(body) > MAX_BYTES:
             raise HttpTargetError(f"the response is longer than {MAX_BYTES:,} bytes and was cut off")
@@ -225,8 +225,8 @@ class HttpTarget(Target):
             return f"no connection to {_origin(self._url)} within {CONNECT_SECONDS:g} s"
         if isinstance(error, httpx2.ConnectError):
             return f"cannot connect to {_origin(self._url)}: {_root(error)}; is the server running?"
-        said = excerpt(str(error).encode("utf-8", "replace"), self._mask)
-        return f"the server broke off, or does not speak HTTP: {said or type(error).__name__}"
+        message = excerpt(str(error).encode("utf-8", "replace"), self._mask)
+        return f"the server broke off, or does not speak HTTP: {message or type(error).__name__}"
 
 
 def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
@@ -234,11 +234,11 @@ def _new_client(headers: dict[str, str]) -> httpx2.AsyncClient:
 
     import httpx2
 
-    sent = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
-    sent.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
-    sent.update(headers)
+    all_headers = httpx2.Headers({"User-Agent": "evaltrack", "Accept": "application/json"})
+    all_headers.update({"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"})
+    all_headers.update(headers)
     return httpx2.AsyncClient(
-        headers=sent,
+        headers=all_headers,
         # a cookie would carry something from one question to the next
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),

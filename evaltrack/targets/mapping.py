@@ -71,17 +71,17 @@ class Expression:
 
         place = f"{place}{self.name}"
         try:
-            found = self.search(value)
+            result = self.search(value)
         except JMESPathTypeError as error:  # its own message quotes the value, which may be long or private
             raise InvalidResponseError(
                 f"{place}: `{self.text}`: {error.function_name}() does not take {error.actual_type}"
             ) from None
         except (JMESPathError, *ODD) as error:
             raise InvalidResponseError(f"{place}: `{self.text}`: {_first_line(error)}") from None
-        if found is None and self.name in _REQUIRED:
+        if result is None and self.name in _REQUIRED:
             cure = f"{self.text} || {_REQUIRED[self.name]}"
             raise InvalidResponseError(f"{place}: `{self.text}` finds nothing; where it may be missing, write `{cure}`")
-        return found
+        return result
 
 
 def compile_expression(kind: str, name: str, text: str) -> Expression:
@@ -115,8 +115,8 @@ def take_mapping(kind: str, settings: dict[str, str]) -> ResponseReader:
     Raises:
         UsageError: one of them is not JMESPath.
     """
-    given = {name: settings.pop(name) for name in FIELDS if name in settings}
-    return ResponseReader(compile_expression(kind, name, text) for name, text in given.items())
+    expressions = {name: settings.pop(name) for name in FIELDS if name in settings}
+    return ResponseReader(compile_expression(kind, name, text) for name, text in expressions.items())
 
 
 def excerpt(raw: bytes, mask: Callable[[str], str] = str, limit: int = EXCERPT, *, end: bool = False) -> str:
@@ -185,9 +185,9 @@ class ResponseReader:
             sources = bounded(fields["sources"])
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         own_counts = self._expressions.keys().isdisjoint(usage)
-        told = told_parts(usage_fields) if own_counts else {}
+        parts = told_parts(usage_fields) if own_counts else {}
         model = self._find("model", value, own.get("model"))
-        return fields | {"usage": None if missing else {**told, **usage}, "model": model}
+        return fields | {"usage": None if missing else {**parts, **usage}, "model": model}
 
     def _source(self, item: object, place: int) -> object:
         """The fields of one source; a bare id stays one, unless a field of the sources is mapped."""
@@ -196,8 +196,8 @@ class ResponseReader:
         own: Mapping[str, Any] = item if isinstance(item, dict) else {}
         own_id = own.get("chunk_id")
         defaults = {**own, "chunk_id": own.get("id") if own_id is None else own_id}
-        found = {name: self._find(name, item, defaults.get(name), f"sources.{place}.") for name in SOURCE_FIELDS}
-        return {name: value for name, value in found.items() if value is not None}
+        fields = {name: self._find(name, item, defaults.get(name), f"sources.{place}.") for name in SOURCE_FIELDS}
+        return {name: value for name, value in fields.items() if value is not None}
 
     def _find(self, name: str, value: object, default: Any, place: str = "") -> Any:
         expression = self._expressions.get(name)

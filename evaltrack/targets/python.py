@@ -144,14 +144,14 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
     if caller and caller not in sys.path:
         sys.path.append(caller)
     try:
-        found: Any = importlib.import_module(module_name)
+        value: Any = importlib.import_module(module_name)
         for part in name.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except (Exception, SystemExit) as error:
         raise UsageError(f"{what} `{place}`: cannot be imported: {type(error).__name__}: {error}") from error
-    if not callable(found):
-        raise UsageError(f"{what} `{place}`: is not a function but {type(found).__name__}")
-    function: Callable[..., Any] = found
+    if not callable(value):
+        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}")
+    function: Callable[..., Any] = value
     return function
 
 

@@ -113,7 +113,7 @@ class _TrecRun(Target):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        found: defaultdict[str, list[_Line]] = defaultdict(list)
+        by_query: defaultdict[str, list[_Line]] = defaultdict(list)
         problems: list[str] = []
         for number, _, raw in _lines(path):
             try:
@@ -121,14 +121,14 @@ class _TrecRun(Target):
             except ValueError as error:
                 problems.append(f"{path}:{number}: {error}")
                 continue
-            found[query].append(line)
+            by_query[query].append(line)
         _refuse(problems)
         self._ranked, unlike = dict[str, tuple[Source, ...]](), list[str]()
-        for query, lines in found.items():
+        for query, lines in by_query.items():
             ranked, by_rank = _ranking(lines)
             self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
             unlike += [] if by_rank else [query]
-        self.notes = [_disagreement(path, unlike, len(found))] if unlike else []
+        self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         sources = self._ranked.get(question.id)

@@ -95,9 +95,9 @@ def as_usage(value: object) -> object:
 def told_parts(usage: Mapping[str, Any]) -> dict[str, Any]:
     """The cached and the reasoning tokens of a usage, where it tells them: in our own form, or else in OpenAI's."""
     details = {name: _plain(usage.get(within)) for name, within in DETAILS.items()}
-    told = {name: found.get(name) for name, found in details.items() if isinstance(found, Mapping)}
-    told |= {name: usage[name] for name in DETAILS if usage.get(name) is not None}
-    return {name: count for name, count in told.items() if count is not None}
+    parts = {name: part.get(name) for name, part in details.items() if isinstance(part, Mapping)}
+    parts |= {name: usage[name] for name in DETAILS if usage.get(name) is not None}
+    return {name: count for name, count in parts.items() if count is not None}
 
 
 def _from_mapping(value: Mapping[Any, Any]) -> Response:

@@ -75,17 +75,17 @@ def in_own_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[.
 def _loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
     """An event loop that runs in a daemon thread until its owner is gone."""
     loop = asyncio.new_event_loop()
-    gone = threading.Event()
+    ended_event = threading.Event()
 
     def run() -> None:
         asyncio.set_event_loop(loop)
-        while not gone.is_set() and not loop.is_closed():  # somebody may stop it
+        while not ended_event.is_set() and not loop.is_closed():  # somebody may stop it
             loop.run_forever()
         if not loop.is_closed():
             loop.close()
 
     def end() -> None:
-        gone.set()
+        ended_event.set()
         if not loop.is_closed():
             loop.call_soon_threadsafe(loop.stop)
 

@@ -34,21 +34,21 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
-    told = (*reason_words(comparison), cause_summary(comparison))
-    return verdict_sentence(comparison), "\n".join(filter(None, told))
+    lines = (*reason_words(comparison), cause_summary(comparison))
+    return verdict_sentence(comparison), "\n".join(filter(None, lines))
 
 
 def _question(change: Change) -> tuple[str, str]:
     return change_words(change), f"{cause_words(change)}\nasked: {clip(change.question)}"
 
 
-def _commands(level: str, messages: list[tuple[str, str]], found: int) -> Iterator[str]:
+def _commands(level: str, messages: list[tuple[str, str]], total: int) -> Iterator[str]:
     """The first messages; where there are more, the last one says how many."""
-    shown = messages if found <= SHOWN else messages[: SHOWN - 1]
-    for title, message in shown:
+    first = messages if total <= SHOWN else messages[: SHOWN - 1]
+    for title, message in first:
         yield f"::{level} title={_property(title)}::{_data(message)}"
-    if found > len(shown):
-        yield f"::{level} title=evaltrack::and {count(found - len(shown), 'question')} more"
+    if total > len(first):
+        yield f"::{level} title=evaltrack::and {count(total - len(first), 'question')} more"
 
 
 def _data(text: str) -> str:

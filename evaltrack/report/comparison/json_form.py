@@ -46,8 +46,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed` and `edited` hold ids. A number that
     is not finite is null. `gate` holds the rules that were applied.
     """
-    found: dict[str, Any] = _storable(_whole(comparison))
-    return found
+    storable: dict[str, Any] = _storable(_whole(comparison))
+    return storable
 
 
 def _whole(comparison: Comparison) -> dict[str, Any]:
@@ -111,12 +111,12 @@ def _gate(gate: Gate | None) -> dict[str, Any] | None:
 
 
 def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    lists: dict[str, list[dict[str, Any]]] = {}
     place = 0
     for fate, changes in comparison.by_fate.items():
-        found[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
+        lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
         place += len(changes)
-    return found
+    return lists
 
 
 def _run(run: RunInfo) -> dict[str, Any]:

@@ -43,10 +43,10 @@ def comparison_junit(comparison: Comparison) -> str:
 def _suite(root: ET.Element, name: str, cases: Iterable[ET.Element]) -> None:
     suite = ET.SubElement(root, "testsuite", name=name)
     suite.extend(list(cases))
-    ended = [case[0].tag for case in suite if len(case)]
+    tags = [case[0].tag for case in suite if len(case)]
     suite.set("tests", str(len(suite)))
     for total, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(total, str(ended.count(tag)))
+        suite.set(total, str(tags.count(tag)))
 
 
 def _rules(comparison: Comparison) -> Iterator[ET.Element]:
@@ -92,8 +92,8 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
 
 def _changed(change: Change, tag: str) -> ET.Element:
     lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
-    if moved := dropped_words(change):
-        lines.append(f"scores: {moved}")
+    if scores := dropped_words(change):
+        lines.append(f"scores: {scores}")
     if change.cause.link:
         lines.append(f"see: {clip(change.cause.link, 500)}")
     return _case(clip(change.domain), clip(change.id), tag, f"{change_words(change)}: {cause_words(change)}", lines)

@@ -65,13 +65,13 @@ def comparison_markdown(comparison: Comparison, limit: int = 65_000) -> str:
     parts = list(sections(comparison))
     for block in _head(comparison):
         page.add(block, reserve=NOTE * len(parts))
-    for place, (fate, title, changes, found) in enumerate(parts):
+    for place, (fate, title, changes, total) in enumerate(parts):
         later = sum(NOTE + min(page.room // 8, ITEM * len(others)) for _, _, others, _ in parts[place + 1 :])
-        page.add(f"\n#### {title.capitalize()}: {found:,}\n")
+        page.add(f"\n#### {title.capitalize()}: {total:,}\n")
         detailed = DETAILED if fate == "broke" else 0
-        added = _add_changes(page, changes, detailed, comparison.candidate.signature.k, later + NOTE)
-        if found > added:
-            page.add(f"\n… and {found - added:,} more, left out here")
+        num_added = _add_changes(page, changes, detailed, comparison.candidate.signature.k, later + NOTE)
+        if total > num_added:
+            page.add(f"\n… and {total - num_added:,} more, left out here")
     return str(page)
 
 
@@ -105,8 +105,8 @@ def _links(comparison: Comparison) -> str:
         "baseline": comparison.baseline.link,
         "side by side in MLflow": comparison.compare_link,
     }
-    found = [linked for words, url in links.items() if (linked := link(words, url)) != words]
-    return f" ({', '.join(found)})" if found else ""
+    all_links = [linked for words, url in links.items() if (linked := link(words, url)) != words]
+    return f" ({', '.join(all_links)})" if all_links else ""
 
 
 def _metrics(comparison: Comparison) -> Iterator[str]:
@@ -145,21 +145,21 @@ def _groups(comparison: Comparison) -> Iterator[str]:
 
 def _add_changes(page: Page, changes: Sequence[Change], detailed: int, k: int, reserve: int) -> int:
     """Questions, the first ones with their details as long as these fit; how many were added."""
-    added = 0
+    num_added = 0
     for change in changes[:LISTED]:
-        if added < detailed and not page.add(_details(change, k), reserve):
+        if num_added < detailed and not page.add(_details(change, k), reserve):
             detailed = 0
-        if added >= detailed and not page.add(_item(change), reserve):
+        if num_added >= detailed and not page.add(_item(change), reserve):
             break
-        added += 1
-    return added
+        num_added += 1
+    return num_added
 
 
 def _item(change: Change) -> str:
-    asked = f" Asked: {inert(change.question)}" if change.question else ""
-    scores = f" Scores: {inert(moved)}." if (moved := dropped_words(change)) else ""
+    question = f" Asked: {inert(change.question)}" if change.question else ""
+    scores = f" Scores: {inert(score_words)}." if (score_words := dropped_words(change)) else ""
     why = f"{sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}"
-    return f"- {inert(change_words(change))}: {why}.{scores}{asked}"
+    return f"- {inert(change_words(change))}: {why}.{scores}{question}"
 
 
 def _details(change: Change, k: int) -> str:
@@ -167,8 +167,8 @@ def _details(change: Change, k: int) -> str:
     if change.question:
         parts.append(f"**Asked:** {inert(change.question, 300)}\n")
     parts.append(f"**Why:** {sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}\n")
-    if moved := dropped_words(change):
-        parts.append(f"**Scores:** {inert(moved)}\n")
+    if scores := dropped_words(change):
+        parts.append(f"**Scores:** {inert(scores)}\n")
     if pair := answers(change):
         parts.append(f"**Answer:** {diff_markdown(condensed(word_diff(*pair)))}\n")
     parts += _sources(change, k)

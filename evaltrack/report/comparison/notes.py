@@ -29,14 +29,16 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
             yield f"{metric_title(metric.name, k)}: {beyond} the noise of the judge, which is {number(metric.noise)}"
     ruled = [metric for metric in comparison.metrics if metric.threshold]
     for metric in ruled:
-        title, asked = metric_title(metric.name, k), count(metric.n, "question")
+        title, questions = metric_title(metric.name, k), count(metric.n, "question")
         if metric.detectable is None and not metric.wins + metric.losses:
             continue
         if metric.detectable is None:
-            yield f"{title}: how small a drop {asked} would show cannot be told, as all changed alike"
+            yield f"{title}: how small a drop {questions} would show cannot be told, as all changed alike"
             continue
         few = f"; below {SMALL} questions, likely only a larger one" if metric.n < SMALL else ""
-        smallest = f"{asked} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
+        smallest = (
+            f"{questions} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
+        )
         yield f"{title}: {smallest}, a smaller one less often{few}"
 
 
@@ -46,17 +48,17 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
         change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
         limit = aim_limit(RUBRIC_AIMS[aim.metric])
         title = metric_title(aim.metric, comparison.candidate.signature.k)
-        said = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+        words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
         against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
-        yield f"{said}; against the published naive baseline of {aim.published:g}: {against}"
+        yield f"{words}; against the published naive baseline of {aim.published:g}: {against}"
 
 
 def left_out_words(comparison: Comparison) -> Iterator[str]:
     """What is in no number here, and why."""
     titles = [metric_title(name, comparison.candidate.signature.k) for name in comparison.left_out]
     if titles or comparison.ignored:
-        allowed = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
-        yield f"{allowed}not compared: {', '.join(titles) or 'nothing, as it does not'}"
+        differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
+        yield f"{differences}not compared: {', '.join(titles) or 'nothing, as it does not'}"
     models = [side.signature.model for side in (comparison.baseline, comparison.candidate)]
     if models[0] != models[1] and all(models):
         yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
@@ -64,8 +66,8 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     yield from aim_words(comparison)
     apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
     if any(apart.values()):
-        counted = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
-        yield f"questions not compared: {', '.join(counted)}"
+        parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
+        yield f"questions not compared: {', '.join(parts)}"
     yield from error_words(comparison)
     yield from partial_words(comparison)
 

@@ -94,10 +94,10 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
-def _more(console: Console, found: int, shown: int, noun: str, held: int) -> None:
-    if found > shown:
-        where = "them all" if held == found else f"the first {held:,}"
-        _line(console, f"  … and {found - shown:,} more {noun}; the JSON holds {where}", "dim")
+def _more(console: Console, total: int, num_shown: int, noun: str, num_listed: int) -> None:
+    if total > num_shown:
+        where = "them all" if num_listed == total else f"the first {num_listed:,}"
+        _line(console, f"  … and {total - num_shown:,} more {noun}; the JSON holds {where}", "dim")
 
 
 def _metrics(comparison: Comparison) -> Table:
@@ -137,12 +137,12 @@ def _table(first: str, *others: str, gap: int = 2) -> Table:
 
 
 def _print_changes(comparison: Comparison, console: Console) -> None:
-    for fate, title, changes, found in sections(comparison):
-        _line(console, f"{title}: {found:,}", FATE_STYLES.get(fate, ""))
+    for fate, title, changes, total in sections(comparison):
+        _line(console, f"{title}: {total:,}", FATE_STYLES.get(fate, ""))
         limit = SHOWN if fate in FATE_STYLES else SHOWN_OTHERS
         for place, change in enumerate(changes[:limit]):
             _print_change(change, console, diff=fate == "broke" and place < DIFFS)
-        _more(console, found, limit, "questions", len(changes))
+        _more(console, total, limit, "questions", len(changes))
 
 
 def _print_change(change: Change, console: Console, *, diff: bool) -> None:
@@ -152,8 +152,8 @@ def _print_change(change: Change, console: Console, *, diff: bool) -> None:
     _line(console, f"    why: {cause_words(change)}")
     if change.cause.link:
         _line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
-    if moved := dropped_words(change):
-        _line(console, f"    scores: {moved}", "dim")
+    if scores := dropped_words(change):
+        _line(console, f"    scores: {scores}", "dim")
     if diff and (pair := answers(change)):
         console.print(_diff(*pair), soft_wrap=True)
 

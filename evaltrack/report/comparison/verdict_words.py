@@ -19,16 +19,16 @@ PARTS = {
 
 def verdict_words(comparison: Comparison) -> str:
     """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``."""
-    said, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
+    verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
         other_rubric = "judge score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
     if not apart:
-        return said
+        return verdict
     measured = {metric.name for metric in comparison.metrics}
     within = [part for part, name in PARTS.items() if name in measured]
     where = f" in {_and(within)}" if within and comparison.verdict != "unknown" else ""
-    return f"{said}{where}; {_and(apart)} not compared"
+    return f"{verdict}{where}; {_and(apart)} not compared"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -82,8 +82,8 @@ def sides_words(comparison: Comparison) -> str:
     golden = clip(comparison.candidate.signature.golden, 80)
     apart = len(comparison.edited) + len(comparison.removed)
     common = comparison.num_common
-    asked = f"compares {common:,} of {common + apart:,} questions" if apart else count(common, "common question")
-    return f"{sides}, {golden}, {asked}"
+    questions = f"compares {common:,} of {common + apart:,} questions" if apart else count(common, "common question")
+    return f"{sides}, {golden}, {questions}"
 
 
 def reason_words(comparison: Comparison) -> Iterator[str]:
@@ -108,8 +108,8 @@ def cause_summary(comparison: Comparison) -> str:
     total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
     worse = "that got worse or were lost" if comparison.lost else "that got worse"
     parts: list[str] = []
-    for kind, found in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        of = f"{found:,}" if parts else f"{found:,} of {count(total, 'question')} {worse}"
+    for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
+        of = f"{questions:,}" if parts else f"{questions:,} of {count(total, 'question')} {worse}"
         parts.append(f"{of}: {kind} ({CAUSES[kind]}){_displacer(comparison, kind)}")
     apart = total - sum(comparison.causes.values())
     return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
@@ -118,10 +118,10 @@ def cause_summary(comparison: Comparison) -> str:
 def _displacer(comparison: Comparison, kind: CauseKind) -> str:
     """What took the place of expected sources more than once, and more often than anything else."""
     worse = (*comparison.flips, *comparison.lost, *comparison.drops)
-    found = Counter(c.cause.displaced_by for c in worse if c.cause.kind == kind and c.cause.displaced_by)
-    if not found or found.most_common(1)[0][1] < 2:
+    displacers = Counter(c.cause.displaced_by for c in worse if c.cause.kind == kind and c.cause.displaced_by)
+    if not displacers or displacers.most_common(1)[0][1] < 2:
         return ""
-    source, times = found.most_common(1)[0]
+    source, times = displacers.most_common(1)[0]
     return f", most often by `{clip(source, 80)}` ({times:,})"
 
 
@@ -129,7 +129,7 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     """One metric on a line: ``Recall@5 0.803 to 0.750, -0.053 (6.6 % worse), 95 % interval -0.102 to -0.004, n 22``."""
     delta = delta_words(metric)
     change = f"{number(metric.baseline)} to {number(metric.candidate)}{delta and f', {delta}'}{drop_words(metric)}"
-    interval = f", 95 % interval {shown}" if (shown := interval_words(metric)) else ""
+    interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
     tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
@@ -183,8 +183,8 @@ def change_words(change: Change) -> str:
     """One changed question: ``7 (travel): pass to fail, source_demoted``."""
     way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, {change.fate}"
     way = change.fate if change.now == "not compared" else way
-    known = repeat_words(change) + accepted_words(change) + borderline_words(change)
-    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}{known}"
+    remarks = repeat_words(change) + accepted_words(change) + borderline_words(change)
+    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}{remarks}"
 
 
 def accepted_words(change: Change) -> str:
@@ -222,8 +222,8 @@ def cause_words(change: Change) -> str:
 
 def dropped_words(change: Change) -> str:
     """The scores that fell, else those that rose: ``recall_at_k 1.000 to 0.500``."""
-    moved = change.dropped or change.raised
-    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in moved)
+    moves = change.dropped or change.raised
+    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in moves)
 
 
 def criteria_words(pair: tuple[Checked, Checked]) -> str:
@@ -241,8 +241,8 @@ def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
     regressed = [group for group in comparison.groups if group_regressed(group)]
     others = [group for group in comparison.groups if kinds[group.kind] > 1 and not group_regressed(group)]
     groups = regressed + others
-    found = {metric.name for group in groups for metric in group.metrics}
-    return groups, [name for name in METRIC_TITLES if name in found]
+    measured = {metric.name for group in groups for metric in group.metrics}
+    return groups, [name for name in METRIC_TITLES if name in measured]
 
 
 def group_regressed(group: GroupDelta) -> bool:

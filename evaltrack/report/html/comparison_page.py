@@ -137,18 +137,18 @@ def _way(comparison: Comparison, metric: MetricDelta) -> Way:
 
 
 def _group_metrics(comparison: Comparison) -> list[str]:
-    _, found = shown_groups(comparison)
-    return [name for name in FIRST if name in found]
+    _, measured = shown_groups(comparison)
+    return [name for name in FIRST if name in measured]
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Each group with a plot for each metric; one axis for all plots of a metric, the worst first."""
-    shown, _ = shown_groups(comparison)
+    groups, _ = shown_groups(comparison)
     names = _group_metrics(comparison)
-    most = {name: reach([m for group in shown for m in group.metrics if m.name == name]) for name in names}
-    kinds = {group.kind for group in shown}
+    most = {name: reach([m for group in groups for m in group.metrics if m.name == name]) for name in names}
+    kinds = {group.kind for group in groups}
     first = "domain" if "domain" in kinds else "difficulty"
-    for group in sorted(shown, key=_badness)[:GROUPS]:
+    for group in sorted(groups, key=_badness)[:GROUPS]:
         metrics = {metric.name: metric for metric in group.metrics}
         yield {
             "kind": group.kind,
@@ -181,14 +181,14 @@ def _cell(comparison: Comparison, metric: MetricDelta | None, most: float) -> di
     }
 
 
-def _listed(comparison: Comparison, listed: int) -> str:
+def _listed(comparison: Comparison, num_listed: int) -> str:
     """How many of the questions the page holds."""
     total = comparison.num_common
-    if listed >= total:
+    if num_listed >= total:
         return f"All {count(total, 'common question')}"
     short = [
-        f"{len(held):,} of {comparison.count(fate):,} {fate}"
-        for fate, held in (*comparison.by_fate.items(), ("identical", comparison.same))
-        if comparison.count(fate) > len(held)
+        f"{len(changes):,} of {comparison.count(fate):,} {fate}"
+        for fate, changes in (*comparison.by_fate.items(), ("identical", comparison.same))
+        if comparison.count(fate) > len(changes)
     ]
-    return f"{listed:,} of {total:,} common questions, the worst first: {', '.join(['all others', *short])}"
+    return f"{num_listed:,} of {total:,} common questions, the worst first: {', '.join(['all others', *short])}"

@@ -53,19 +53,19 @@ def culprits(comparison: Comparison) -> list[Culprit]:
     pages = [_pages(change) for change in worse]
     pushing = Counter(pusher for _, pusher in pages if pusher)
     pushed = Counter(source for source, _ in pages if source)
-    found: dict[tuple[str, str], Culprit] = {}
+    by_name: dict[tuple[str, str], Culprit] = {}
     errors: dict[str, str] = {}
     for change, (expected, pusher) in zip(worse, pages, strict=True):
         by_other = pusher is not None and pushing[pusher] > 1 and pushing[pusher] >= pushed[expected or ""]
-        told = _culprit(change, pusher if by_other else expected, displaced=by_other)
+        culprit = _culprit(change, pusher if by_other else expected, displaced=by_other)
         if change.cause.kind in ("target_failed", "judge_failed"):
-            told.what = errors.setdefault(
+            culprit.what = errors.setdefault(
                 message_kind(change.cause.detail), f"error: {shown(change.cause.detail, 200)}"
             )
-        each = found.setdefault((told.name, told.what), told)
+        each = by_name.setdefault((culprit.name, culprit.what), culprit)
         each.ids.append(shown(change.id, 200))
-        each.parts += [part for part in told.parts if part not in each.parts]
-    return sorted(found.values(), key=lambda each: -len(each.ids))[:SHOWN]
+        each.parts += [part for part in culprit.parts if part not in each.parts]
+    return sorted(by_name.values(), key=lambda each: -len(each.ids))[:SHOWN]
 
 
 def _culprit(change: Change, page: str | None, *, displaced: bool) -> Culprit:

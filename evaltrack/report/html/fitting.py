@@ -29,21 +29,21 @@ def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _slim(question: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in question.items() if name not in ("diff", "texts", "also")}
-    return kept | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
+    fields = {name: value for name, value in question.items() if name not in ("diff", "texts", "also")}
+    return fields | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
 
 
 def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
-    listed = side["sources"]
-    named = ("rank", "name", "expected", "moved")
+    sources = side["sources"]
+    names = ("rank", "name", "expected", "moved")
     return {
         "answer": side.get("answer", "")[:ANSWER],
         "error": side.get("error", "")[:ANSWER],
         "sources": None
-        if listed is None
+        if sources is None
         else [
-            {name: source[name] for name in named if name in source}
-            for place, source in enumerate(listed)
+            {name: source[name] for name in names if name in source}
+            for place, source in enumerate(sources)
             if place < SOURCES or source.get("expected")
         ],
         "trace": side.get("trace"),
@@ -51,6 +51,6 @@ def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(question: dict[str, Any]) -> dict[str, Any]:
-    kept = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note")
-    told = {name: question[name] for name in kept if name in question}
-    return told | {name: told[name][:QUESTION] for name in ("q", "detail") if name in told}
+    names = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note")
+    fields = {name: question[name] for name in names if name in question}
+    return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}

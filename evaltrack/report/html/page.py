@@ -31,15 +31,15 @@ def templates(package: str = __package__) -> Environment:
     """The templates of a package; whatever is put into one is escaped, and `foreign` bounds and cleans a text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["foreign"] = shown
-    return made
+    environment.filters["foreign"] = shown
+    return environment
 
 
 def document(title: str, body: str, *, script: str = "", data: str = "", forms: bool = False) -> str:

@@ -36,7 +36,7 @@ def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]
     if place is None:
         return []
     this, earlier = history[place], [run for run in history[place + 1 :] if run.status == "FINISHED"]
-    found = []
+    lines = []
     for name in (score.metric for score in HEADLINES):
         runs = [*(run for run in reversed(earlier) if alike(name, run, this)), this]
         values = [run.metrics[name] for run in runs if name in run.metrics]
@@ -44,5 +44,5 @@ def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]
             title, ends = metric_title(name, this.signature.k if this.signature else 0), (values[0], values[-1])
             first, last = map(number, ends)
             label = f"{title} over {len(values)} runs, this one last: from {first} to {last}"
-            found.append(PastLine(title, sparkline(values, label), first, last, len(values)))
-    return found
+            lines.append(PastLine(title, sparkline(values, label), first, last, len(values)))
+    return lines

@@ -26,11 +26,11 @@ def interval_plot(metric: MetricDelta, most: float, way: Way) -> str:
         return MARGIN + (WIDTH - 2 * MARGIN) * (value / most + 1) / 2
 
     low, high = metric.interval or (metric.delta, metric.delta)
-    told = f"{metric.delta:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"
+    words = f"{metric.delta:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"
     middle = HEIGHT / 2
     parts = [
         f'<svg class="plot {way}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"',
-        f' aria-label="{escape(told)}"><line class="grid-line" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/>',
+        f' aria-label="{escape(words)}"><line class="grid-line" x1="0" x2="{WIDTH}" y1="{middle}" y2="{middle}"/>',
         f'<line class="axis" x1="{place(0):.1f}" x2="{place(0):.1f}" y1="2" y2="{HEIGHT - 2}"/>',
         f'<line class="range" x1="{place(low):.1f}" x2="{place(high):.1f}" y1="{middle}" y2="{middle}"/>',
         _mark(place(metric.delta), middle, way),
@@ -53,11 +53,11 @@ def sparkline(values: Sequence[float | None], label: str, width: int = 160, heig
     if not measured:
         return ""
     low, high = min(measured), max(measured)
-    spread = (high - low) or 1.0
+    value_range = (high - low) or 1.0
     step = (width - 10) / max(len(values) - 1, 1)
 
     def point(place: int, value: float) -> tuple[float, float]:
-        at = (value - low) / spread if high > low else 0.5
+        at = (value - low) / value_range if high > low else 0.5
         return 5 + step * place, height - 5 - (height - 10) * at
 
     points = [None if value is None else point(place, value) for place, value in enumerate(values)]

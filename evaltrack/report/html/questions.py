@@ -60,7 +60,9 @@ def longest(questions: int) -> int:
 
 def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """Each question: what broke first, then lost, lower, fixed, what else differs, and those that are identical."""
-    changes = [(GROUPS[fate], change) for fate, found in comparison.by_fate.items() for change in found]
+    changes = [
+        (GROUPS[fate], change) for fate, changes_of_fate in comparison.by_fate.items() for change in changes_of_fate
+    ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
         yield _filled(_changed(change, group, comparison, limit, compared=place < WORD_DIFFS))
@@ -68,14 +70,14 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def run_questions(
-    rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, accepted: dict[str, str]
+    rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Each question of one run, in the order of its rows."""
     for row in rows:
         trace = trace_id_of(run_id, row.id) if has_trace(traces, row) else None
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
-        told = _about(row, _outcome_group(row)) | {"detail": why, "note": accepted.get(row.id)}
-        yield _filled(told | {"sides": [_side(row, None, k, limit, trace)]})
+        fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
+        yield _filled(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
 def _outcome_group(row: StoredRow) -> Group:
@@ -94,7 +96,7 @@ def _about(row: StoredRow, group: Group) -> dict[str, Any]:
 
 
 def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": shown(change.id, 200),
         "q": shown(change.question, 1000),
         "group": group,
@@ -113,9 +115,9 @@ def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *
         "excused": group == "flip" and not change.counts,
     }
     if change.before is None or change.after is None:
-        return told
-    told |= _both_sides(change.before, change.after, comparison, limit)
-    return told | (_differences(change, change.before, change.after, limit) if compared else {})
+        return fields
+    fields |= _both_sides(change.before, change.after, comparison, limit)
+    return fields | (_differences(change, change.before, change.after, limit) if compared else {})
 
 
 def _note(change: Change) -> str:
@@ -133,16 +135,16 @@ def _both_sides(before: StoredRow, after: StoredRow, comparison: Comparison, lim
 
 def _differences(change: Change, before: StoredRow, after: StoredRow, limit: int) -> dict[str, Any]:
     """Word by word: of the answers, and of the source whose text changed."""
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     answers = (shown(before.answer, limit), shown(after.answer, limit))
     if answers[0] and answers[1] and answers[0] != answers[1]:
-        told["diff"] = word_diff(*answers)
-        told["apart"] = _kept(told["diff"]) < LITTLE
+        fields["diff"] = word_diff(*answers)
+        fields["apart"] = _kept(fields["diff"]) < LITTLE
     if change.cause.kind == "source_text_changed":
         texts = source_texts(before, after, change.cause.source)
         if texts:
-            told["texts"] = list(condensed(word_diff(*(shown(text, 4000) for text in texts))))
-    return told
+            fields["texts"] = list(condensed(word_diff(*(shown(text, 4000) for text in texts))))
+    return fields
 
 
 def _kept(pieces: Sequence[Piece]) -> float:
@@ -153,11 +155,11 @@ def _kept(pieces: Sequence[Piece]) -> float:
 
 def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     trace = _trace(comparison.candidate, row)
-    told: dict[str, Any] = _about(row, "same")
+    fields: dict[str, Any] = _about(row, "same")
     if row.error or comparison.passing_compared:
-        told["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
+        fields["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
     side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
-    return told | {"sides": [side]}
+    return fields | {"sides": [side]}
 
 
 def _trace(run: RunInfo, row: StoredRow) -> str | None:
@@ -195,15 +197,15 @@ def _title(score: Score, k: int) -> str:
     return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
 
 
-def _filled(told: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if value not in (None, "", [], False) or name in but}
+def _filled(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", [], False) or name in but}
 
 
 def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
     """What each of these groups is called, and its tone, in the order of the page."""
-    named = set(groups)
+    present = set(groups)
     names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
-    return {group: (names.get(group, group), tone) for group, tone in _ordered() if group in named}
+    return {group: (names.get(group, group), tone) for group, tone in _ordered() if group in present}
 
 
 def _ordered() -> list[tuple[Group, str]]:
@@ -213,5 +215,5 @@ def _ordered() -> list[tuple[Group, str]]:
 
 def cause_names(causes: Iterable[str]) -> dict[str, str]:
     """What each of these causes means, for people."""
-    named = set(causes)
-    return {kind: meaning for kind, meaning in CAUSES.items() if kind in named}
+    present = set(causes)
+    return {kind: meaning for kind, meaning in CAUSES.items() if kind in present}

@@ -25,35 +25,35 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
         return None
     there = by_key(other) if other is not None and other.sources is not None else None
     expected = set(row.expected_keys)
-    listed = []
+    lines = []
     for key, (rank, source) in by_key(row).items():
         if rank > max(min(k, MOST), LISTED) and key not in expected:
             continue
-        told = {"rank": rank, **_named(source, row), "expected": key in expected}
+        fields = {"rank": rank, **_named(source, row), "expected": key in expected}
         if there is not None:
-            told |= {"moved": there[key][0] if key in there else 0}
-            told |= {"changed": key in there and _texts_differ(source, there[key][1])}
-        listed.append(
-            {name: value for name, value in told.items() if value is not None and value is not False and value != ""}
+            fields |= {"moved": there[key][0] if key in there else 0}
+            fields |= {"changed": key in there and _texts_differ(source, there[key][1])}
+        lines.append(
+            {name: value for name, value in fields.items() if value is not None and value is not False and value != ""}
         )
-    return listed
+    return lines
 
 
 def missing(row: StoredRow) -> list[str]:
     """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
     if row.sources is None:
         return []
-    found = by_key(row)
-    named = dict(zip(row.expected_keys, row.expected or (), strict=True))
-    return [shown(name, NAME) for key, name in named.items() if key not in found]
+    returned = by_key(row)
+    names = dict(zip(row.expected_keys, row.expected or (), strict=True))
+    return [shown(name, NAME) for key, name in names.items() if key not in returned]
 
 
 def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple[str, str] | None:
     """The texts of the source called `name` on both sides, where both kept them and they differ."""
     texts = []
     for row in (before, after):
-        named = (each for each in row.sources or () if row.name_of(each) == name)
-        texts.append(next((each.text for each in named), None))
+        sources = (each for each in row.sources or () if row.name_of(each) == name)
+        texts.append(next((each.text for each in sources), None))
     return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
 
 
@@ -71,8 +71,8 @@ def _named(source: StoredSource, row: StoredRow) -> dict[str, Any]:
 
 def _short(score: float | None) -> float | None:
     """Four digits of it; None for what JSON cannot hold, which the largest floats round to."""
-    told = None if score is None else float(f"{score:.4g}")
-    return told if told is not None and isfinite(told) else None
+    rounded = None if score is None else float(f"{score:.4g}")
+    return rounded if rounded is not None and isfinite(rounded) else None
 
 
 def _texts_differ(one: StoredSource, other: StoredSource) -> bool:

@@ -115,12 +115,12 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
 
 def _chosen(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
     """The questions of the page: those that failed, did not pass, could not be measured, and passed."""
-    accepted = {key: shown(said, 1200) for key, said in around.accepted.items()}
+    acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
     ids = None if total <= LISTED else _listed_ids(read(["id", "passed", "error"], None))
     limit = longest(LISTED if ids else total)
-    told = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, accepted)
-    return sorted(told, key=lambda question: ORDER.index(question["group"]))
+    all_questions = run_questions(read(None, ids), result.signature.k, limit, around.traces, result.run_id, acceptances)
+    return sorted(all_questions, key=lambda question: ORDER.index(question["group"]))
 
 
 def _messages(questions: list[dict[str, Any]]) -> list[str]:
@@ -152,10 +152,10 @@ def _headline(result: RunResult) -> str:
 
 
 def _kind(result: RunResult) -> str:
-    met = [checked.met for checked in result.criteria]
-    if result.status != "FINISHED" or result.totals["num_errors"] or None in met:
+    outcomes = [checked.met for checked in result.criteria]
+    if result.status != "FINISHED" or result.totals["num_errors"] or None in outcomes:
         return "warn"
-    return "bad" if False in met else "ok" if met else ""
+    return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
 def _figure(result: RunResult, name: str) -> dict[str, Any]:

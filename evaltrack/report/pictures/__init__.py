@@ -28,17 +28,17 @@ def run_pictures(result: RunResult, rows: Iterable[StoredRow], pass_threshold: f
     """
     k, judged = result.signature.k, first_measured(result.metrics, REASONED, JUDGED)
     threshold = PASS_SCORE if judged is REASONED else pass_threshold
-    gathered: dict[str, Ranks | JudgeScores | TokenPoints | Calibration] = {
+    pictures: dict[str, Ranks | JudgeScores | TokenPoints | Calibration] = {
         "ranks.svg": Ranks(k),
         "judge_scores.svg": JudgeScores(judged, threshold, panel=bool(result.by_judge)),
         "tokens.svg": TokenPoints(judged or first_measured(result.metrics, RECALL), k),
     }
     if judged is REASONED:
-        gathered["calibration.svg"] = Calibration()
+        pictures["calibration.svg"] = Calibration()
     for row in rows:
-        for picture in gathered.values():
+        for picture in pictures.values():
             picture.add(row)
-    drawn = {"domains.svg": domains_svg(result), **{name: picture.svg() for name, picture in gathered.items()}}
+    svgs = {"domains.svg": domains_svg(result), **{name: picture.svg() for name, picture in pictures.items()}}
     if judged is REASONED:
-        drawn["dimensions.svg"] = dimensions_svg(result.metrics, result.counts)
-    return {name: svg for name, svg in drawn.items() if svg}
+        svgs["dimensions.svg"] = dimensions_svg(result.metrics, result.counts)
+    return {name: svg for name, svg in svgs.items() if svg}

@@ -20,23 +20,23 @@ def domains_svg(result: RunResult) -> str:
     """Score and pass rate of at most `SHOWN` domains, each with its count; empty where no domain was measured."""
     score = first_measured(result.metrics, RECALL, REASONED, JUDGED)
     measures = [each for each in (score, first_measured(result.metrics, PASSED)) if each is not None]
-    ordered = [
+    domains = [
         (name, means) for name, means in worst_domains(result.groups) if any(m.metric in means for m in measures)
     ]
-    if not ordered:
+    if not domains:
         return ""
-    notes = list(_notes(result, measures, len(ordered)))
-    parts = [*_rows(ordered[:SHOWN], measures, result.signature.k)]
-    below = TOP + ROW * min(len(ordered), SHOWN) + 16
+    notes = list(_notes(result, measures, len(domains)))
+    parts = [*_rows(domains[:SHOWN], measures, result.signature.k)]
+    below = TOP + ROW * min(len(domains), SHOWN) + 16
     parts += [words(20, below + 16 * place, note, "dim") for place, note in enumerate(notes)]
     title = f"Domains of {fitted(result.signature.golden, 60)}, lowest pass rate first"
     return drawing(WIDTH, below + 16 * len(notes), title, parts)
 
 
-def _rows(ordered: list[tuple[str, Means]], measures: list[Measure], k: int) -> Iterator[str]:
+def _rows(domains: list[tuple[str, Means]], measures: list[Measure], k: int) -> Iterator[str]:
     for x, measure in zip(COLUMNS, measures, strict=False):
         yield words(x, 60, measure.title(k), "head")
-    for place, (name, means) in enumerate(ordered):
+    for place, (name, means) in enumerate(domains):
         y = TOP + ROW * place - 6
         # a picture within the picture cuts off what wide letters take too much
         yield f'<svg x="20" y="{y}" width="172" height="20">{words(0, 14, fitted(name, 24))}</svg>'
@@ -55,7 +55,8 @@ def _notes(result: RunResult, measures: list[Measure], measured: int) -> Iterato
         yield f"{measured - SHOWN:,} of {measured:,} domains, which did better, are left out"
     if nothing := len(worst_domains(result.groups)) - measured:
         yield f"{nothing:,} domain{'' if nothing == 1 else 's'} without anything measured left out"
-    asked = result.totals["num_questions"]
+    num_questions = result.totals["num_questions"]
     for each in measures:
-        missing = asked - result.counts[each.metric]
-        yield f"{each.title(result.signature.k)}: measured on {asked - missing:,} of {asked:,} questions"
+        missing = num_questions - result.counts[each.metric]
+        title = each.title(result.signature.k)
+        yield f"{title}: measured on {num_questions - missing:,} of {num_questions:,} questions"

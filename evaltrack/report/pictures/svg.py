@@ -26,16 +26,16 @@ STYLE = (
 def drawing(width: int, height: int, title: str, parts: Iterable[str]) -> str:
     """A whole picture on white paper, `width` by `height` pixels, with its title at the top left."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    told = escape(clip(title))
-    lines = [f'{head} role="img" aria-label="{told}"><style>{STYLE}</style>']
+    title_text = escape(clip(title))
+    lines = [f'{head} role="img" aria-label="{title_text}"><style>{STYLE}</style>']
     lines += ['<rect class="paper" width="100%" height="100%"/>', words(20, 26, title, "head"), *parts, "</svg>"]
     return "\n".join(lines) + "\n"
 
 
 def words(x: float, y: float, text: str, kind: str = "", *, anchor: str = "start") -> str:
     """Text as text, also where it is foreign: on one line, bounded, nothing in it that XML or a reader would obey."""
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(clip(text))}</text>'
+    class_attribute = f' class="{kind}"' if kind else ""
+    return f'<text{class_attribute} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(clip(text))}</text>'
 
 
 def bar(x: float, y: float, width: float, height: float, kind: str = "bar") -> str:
@@ -50,10 +50,10 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 
 def fitted(text: str, columns: int) -> str:
     """Foreign text cut to a number of columns, of which wide letters (East Asian, emoji) take two."""
-    line_of_text, used = clip(text, columns), 0
+    line_of_text, width = clip(text, columns), 0
     for place, letter in enumerate(line_of_text):
-        used += 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
-        if used > columns:
+        width += 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        if width > columns:
             return line_of_text[: max(place - 1, 0)] + "…"
     return line_of_text
 

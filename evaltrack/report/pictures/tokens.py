@@ -95,10 +95,12 @@ class TokenPoints:
                     yield _shape(self._x(tokens), _height(score / top), passed)
 
     def _notes(self, total: int) -> Iterator[str]:
-        drawn = "all of them drawn" if total <= DRAWN else f"{DRAWN:,} of them drawn, chosen at random (seed {SEED})"
+        sample_words = (
+            "all of them drawn" if total <= DRAWN else f"{DRAWN:,} of them drawn, chosen at random (seed {SEED})"
+        )
         missing = self._rows - total - self._zero
-        told = f"{drawn}; not in the picture: {missing:,} of {self._rows:,} without tokens or score"
-        yield words(20, BOTTOM + 60, told + (f", {self._zero:,} with 0 tokens" if self._zero else ""), "dim")
+        note = f"{sample_words}; not in the picture: {missing:,} of {self._rows:,} without tokens or score"
+        yield words(20, BOTTOM + 60, note + (f", {self._zero:,} with 0 tokens" if self._zero else ""), "dim")
 
 
 def log_range(least: float, most: float) -> tuple[float, float]:

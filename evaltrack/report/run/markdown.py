@@ -90,9 +90,9 @@ def _head(result: RunResult) -> Iterator[str]:
     """Who was asked, who judged, and what is worth knowing."""
     totals, signature = result.totals, result.signature
     yield ""
-    asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
+    questions = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     model = _text(model_words(signature))
-    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {asked}."
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {questions}."
     if totals["num_errors"]:
         yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""
@@ -107,12 +107,12 @@ def _head(result: RunResult) -> Iterator[str]:
 
 def _passed(result: RunResult) -> str:
     """How many questions passed, of how many that could."""
-    asked = result.totals["num_questions"]
+    num_questions = result.totals["num_questions"]
     if "pass_rate" not in result.metrics:
-        return f"none of {asked:,} questions could pass or fail"
+        return f"none of {num_questions:,} questions could pass or fail"
     measured = result.counts["pass_rate"]
     passed = round(result.metrics["pass_rate"] * measured)
-    missing = f" ({asked - measured:,} more could not be measured)" if asked > measured else ""
+    missing = f" ({num_questions - measured:,} more could not be measured)" if num_questions > measured else ""
     return f"{passed:,} of {measured:,} questions passed{missing}"
 
 
@@ -130,8 +130,8 @@ def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
     )
     titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
     if titles:
-        drawn = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
-        yield f"\nPictures: {drawn}"
+        pictures = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
+        yield f"\nPictures: {pictures}"
 
 
 def _table(result: RunResult) -> str:
@@ -194,8 +194,8 @@ def _errors(result: RunResult) -> Iterator[str]:
     yield from _more(result, len(result.errors))
 
 
-def _more(result: RunResult, found: int) -> Iterator[str]:
-    if found > SHOWN:
+def _more(result: RunResult, total: int) -> Iterator[str]:
+    if total > SHOWN:
         kind = "table" if _table(result) == TABLE else "file"
         yield f"- … the {kind} `{_table(result)}` holds them all"
 

@@ -36,8 +36,8 @@ SHOWN = 10
 def print_run(result: RunResult, console: Console) -> None:
     """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow."""
     signature, totals = result.signature, result.totals
-    asked = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
-    head = f"{signature.golden}: {asked}, target {signature.target}{model_words(signature)}"
+    questions = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
+    head = f"{signature.golden}: {questions}, target {signature.target}{model_words(signature)}"
     console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
     for table in _tables(result):
         console.print(table)
