@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from evaltrack.compare.alike import alike
+from evaltrack.compare.trends import trend
 from evaltrack.errors import EvaltrackError
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
@@ -235,9 +236,8 @@ def _trend(runs: Sequence[PastRun]) -> tuple[str, str]:
     metric = next((name for name in FIRST if newest and name in newest.metrics), None)
     if newest is None or metric is None:
         return "", ""
-    others = [run for run in reversed(runs) if run is newest or alike(metric, run, newest)]
-    values = [run.metrics[metric] for run in others if metric in run.metrics]
-    if len(values) < 2:
+    values = trend(metric, newest, runs)
+    if not values:
         return "", ""
     label = f"{title(metric)} of {len(values)} runs, oldest first: from {values[0]:.3f} to {values[-1]:.3f}"
     return sparkline(values, label), title(metric)

@@ -25,7 +25,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import _way, comparison_html
-from evaltrack.report.html.culprits import Culprit, culprits
+from evaltrack.report.html.culprits import culprit_lines
 from evaltrack.report.html.page import document, script_safe, static
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.plots import Way, interval_plot, reach, sparkline
@@ -481,7 +481,7 @@ def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demo
 
 
 def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
-    return [(each.name, each.what, each.ids, each.link) for each in culprits(made)]
+    return [(each.name, each.what, list(each.ids), each.link) for each in culprit_lines(made)]
 
 
 def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_out() -> None:
@@ -518,12 +518,12 @@ def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
 
     demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
     flips = tuple(replace(each, before=titled(each.before), after=titled(each.after)) for each in demotions)
-    (one,) = culprits(comparison(flips=flips, lost=(), drops=()))
+    (one,) = culprit_lines(comparison(flips=flips, lost=(), drops=()))
     assert (one.name, one.what, len(one.ids)) == ("The page", "has another text now", 10)
-    assert one.parts == [f"page#{place}" for place in range(9)]
-    assert one.first_parts == one.parts[:6]
+    assert one.parts == tuple(f"page#{place}" for place in range(9))
+    assert one.first_parts == list(one.parts[:6])
     assert one.first_ids == one.ids[:8]
-    assert Culprit("x", "", parts=["x"]).first_parts == []
+    assert CulpritLine("x", "", None, ("x",), ()).first_parts == []
 
 
 def test_a_source_without_rows_is_told_by_its_name() -> None:
@@ -536,9 +536,9 @@ def test_a_source_without_rows_is_told_by_its_name() -> None:
 def test_the_culprits_with_the_most_questions_come_first_and_are_few() -> None:
     """At most eight; nothing where nothing got worse."""
     flips = [demoted(f"{page}-{place}", None, f"s{page}") for page in range(12) for place in range(1 + page % 3)]
-    made = culprits(comparison(flips=tuple(flips), lost=(), drops=()))
+    made = culprit_lines(comparison(flips=tuple(flips), lost=(), drops=()))
     assert [len(each.ids) for each in made] == [3, 3, 3, 3, 2, 2, 2, 2]
-    assert culprits(quiet()) == []
+    assert culprit_lines(quiet()) == []
 
 
 # The past

@@ -22,10 +22,10 @@ from evaltrack.report.pictures.ranks import Ranks, first_rank, rank_ends
 from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_svg
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks
-from evaltrack.report.worst import worst_domains
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.aggregate import Summary
 from evaltrack.scoring.reasoning import DIMENSIONS
+from evaltrack.scoring.worst_domains import worst_domains
 from tests.conftest import REPO
 from tests.report.test_run import EVIL, result
 

@@ -24,7 +24,7 @@ from evaltrack.report.comparison.words import (
     shown_groups,
     sides_words,
 )
-from evaltrack.report.html.culprits import culprits
+from evaltrack.report.html.culprits import culprit_lines
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, static, templates, with_questions
 from evaltrack.report.html.past import past_lines
@@ -64,7 +64,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             others=[_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
             criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
             hints=list(_hints(comparison)),
-            culprits=culprits(comparison),
+            culprits=culprit_lines(comparison),
             groups=[group for group in _groups(comparison) if group["first"]],
             more_groups=[group for group in _groups(comparison) if not group["first"]],
             group_titles=[metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],

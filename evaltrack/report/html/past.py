@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaltrack.compare.alike import alike
+from evaltrack.compare.trends import trend
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import metric_title, number
 from evaltrack.scoring.metrics import HEADLINES
@@ -35,14 +35,13 @@ def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]
     place = next((place for place, run in enumerate(history) if run.run_id == run_id), None)
     if place is None:
         return []
-    this, earlier = history[place], [run for run in history[place + 1 :] if run.status == "FINISHED"]
+    this = history[place]
+    runs = [this, *(run for run in history[place + 1 :] if run.status == "FINISHED")]
+    k = this.signature.k if this.signature else 0
     lines = []
     for name in (score.metric for score in HEADLINES):
-        runs = [*(run for run in reversed(earlier) if alike(name, run, this)), this]
-        values = [run.metrics[name] for run in runs if name in run.metrics]
-        if len(values) > 1 and name in this.metrics:
-            title, ends = metric_title(name, this.signature.k if this.signature else 0), (values[0], values[-1])
-            first, last = map(number, ends)
+        if values := trend(name, this, runs):
+            title, (first, last) = metric_title(name, k), map(number, (values[0], values[-1]))
             label = f"{title} over {len(values)} runs, this one last: from {first} to {last}"
             lines.append(PastLine(title, sparkline(values, label), first, last, len(values)))
     return lines

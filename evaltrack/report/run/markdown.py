@@ -26,8 +26,8 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
-from evaltrack.report.worst import worst_domains
 from evaltrack.scoring.aggregate import LEVELS
+from evaltrack.scoring.worst_domains import worst_domains
 from evaltrack.tracking.stored_rows import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 
@@ -130,8 +130,8 @@ def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
     )
     titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
     if titles:
-        pictures = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
-        yield f"\nPictures: {pictures}"
+        picture_links = " · ".join(f"[{title}]({files}/pictures/{name})" for name, title in titles.items())
+        yield f"\nPictures: {picture_links}"
 
 
 def _table(result: RunResult) -> str:
