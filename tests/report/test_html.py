@@ -25,7 +25,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import _way, comparison_html
-from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.culprits import CulpritLine, culprit_lines
 from evaltrack.report.html.page import document, script_safe, static
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.plots import Way, interval_plot, reach, sparkline
