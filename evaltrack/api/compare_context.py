@@ -8,7 +8,7 @@ from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store
 
 LEAST_RESPONSES = 20
-"""Responses on which a judge must have been held against somebody before its agreement opens a gate."""
+"""Responses on which the agreement of a judge must be measured before it opens a gate."""
 
 
 def judge_known(

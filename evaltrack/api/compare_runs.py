@@ -119,7 +119,7 @@ def _asking(
     resources: ExitStack,
     say: Callable[[str], object],
 ) -> AskAgain:
-    """Who asks again; nobody by itself where the target was evaluated once more since: it may be another by now."""
+    """What asks again. By default nothing does where the target has a newer run: its code may differ by now."""
     if times == "auto" and (newer := newer_evaluation(store, run)):
         why = f"run {newer.run_id} of the same target is newer, and its code may differ; --repeat-flips N asks it"
         return AskAgain(why_not=why)

@@ -237,7 +237,7 @@ class _Evaluation:
         own = [
             *self.hints,
             self.journal.problem,
-            _told(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
+            _reuse_words(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
         ]
         if self.plan.settings.trials > 1 and ledger.trial_errors:
             failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
@@ -267,7 +267,7 @@ def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
     return take
 
 
-def _told(reuse: Reuse, *, whole: bool) -> str | None:
+def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
     """What became of the rows that were kept, in a sentence."""
     if not reuse.kept:
         return None

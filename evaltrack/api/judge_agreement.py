@@ -1,4 +1,4 @@
-"""Hold a run's verdicts against somebody else's on the same responses."""
+"""Compare a run's verdicts with other verdicts on the same responses."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def judges_agreement(
     seed: int = 0,
     tracking_uri: str | None = None,
 ) -> JudgesAgreement:
-    """How well the judge of a run agrees with somebody else on the same questions; kept as a tag of the run.
+    """How well the judge of a run agrees with other verdicts on the same questions; stored as a tag of the run.
 
     Args:
         run_id: The MLflow run.

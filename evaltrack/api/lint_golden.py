@@ -88,7 +88,7 @@ def _answered_negatives(checked: GoldenSet) -> Iterator[str]:
     ids = [question.id for question in checked if question.negative and question.expected_answer is not None]
     if ids:
         what = "is a negative with an `expected_answer`" if len(ids) == 1 else "are negatives with an `expected_answer`"
-        yield f"{_first(ids)} {what}, which nobody looks at: remove it, or say which sources are expected"
+        yield f"{_first(ids)} {what}, which is not used: remove it, or say which sources are expected"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ def _path(run_id: str) -> Path | None:
 
 
 def _remove_old(folder: Path) -> None:
-    """Remove what nobody wrote for `KEPT_DAYS`, and parts that a kill left."""
+    """Remove what was not written to for `KEPT_DAYS`, and parts that a kill left."""
     now = time.time()
     for path in folder.iterdir():
         with suppress(OSError):

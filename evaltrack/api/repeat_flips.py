@@ -1,4 +1,4 @@
-"""Ask what changed again, so that what broke is told from what scatters."""
+"""Ask changed questions again, to tell real losses from scatter."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def asking_again(
     Args:
         run: The candidate.
         side: Its rows.
-        times: How often each question is asked at most; 0 asks nobody, ``"auto"`` as often as it takes, where that is
+        times: How often each question is asked at most; 0 asks none, ``"auto"`` as often as it takes, where that is
             possible.
         named: What the user names of the command.
         records: Gives the records of questions.
         resources: Closes target and judges, which stay open from one time to the next.
-        say: Hears what is being asked.
+        say: Receives what is being asked, in words.
 
     Raises:
         UsageError: `times` is out of range, or is a number and the run cannot be repeated here.
@@ -79,7 +79,7 @@ def asking_again(
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
-    """Whether nobody judges, or only verdicts given before."""
+    """Whether there is no judge, or only recorded verdicts."""
     return run.signature.judge == "none" or all(name.startswith(FIXED) for name in command.settings.judge)
 
 
@@ -160,7 +160,7 @@ def _content(row: StoredRow) -> tuple[object, ...]:
 
 
 def _check_same(plan: Plan, run: EvaluationRun) -> None:
-    """Whoever answers and judges now must be who did."""
+    """Target and judge must be the same as in the run."""
     was, now = run.signature, plan.signature
     for part in ("target", "judge", "judge_prompt", "k", "pass_threshold", "weights", "rubric", "metrics_version"):
         if getattr(was, part) != getattr(now, part) and (was.judge != "none" or not part.startswith("judge")):

@@ -53,7 +53,7 @@ def replay_judge(
 
     Raises:
         UsageError: the run was not judged by one LLM or function, or its judge has another prompt by now.
-        InconclusiveError: no verdict could be had.
+        InconclusiveError: every verdict failed.
         TrackingError: the store is out of reach, or the run or its rows are gone.
     """
     if not 1 <= times <= MAX_TIMES:
@@ -84,7 +84,7 @@ def replay_judge(
         population=population,
     )
     if replay.noise is None:
-        raise InconclusiveError(f"none of {replay.asked} verdicts could be had; the last: {_last_failure(again)}")
+        raise InconclusiveError(f"none of {replay.asked} verdicts succeeded; the last failure: {_last_failure(again)}")
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
     metric = "reasoning_score" if score == "reasoning_score" else "judge_score"
@@ -157,7 +157,7 @@ def _ask(
     def take(row: Row) -> None:
         nonlocal done, tokens
         rows_by_id[row.question.id].append(row)
-        tokens += _paid(row)
+        tokens += _paid_tokens(row)
         done += 1
         on_progress(done, times * len(rows))
 
@@ -174,7 +174,7 @@ def _ask(
     return rows_by_id, tokens
 
 
-def _paid(row: Row) -> int:
+def _paid_tokens(row: Row) -> int:
     """The tokens of the verdicts that were paid for, those of a failure too."""
     usages = [verdict.usage for verdict in row.verdicts if not verdict.cached]
     usages += [row.failure.usage] if row.failure else []

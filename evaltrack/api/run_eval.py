@@ -53,7 +53,7 @@ def run_eval(
     """
     if not isinstance(golden_path, str | os.PathLike):
         raise UsageError(f"golden_path is {golden_path!r}; write the path of a golden set")
-    for each in (settings.get("judge"), *_listed(settings.get("judge"))):
+    for each in (settings.get("judge"), *_as_list(settings.get("judge"))):
         if callable(each):
             raise UsageError("judge is a function; name it as package.module:function")
     return evaluate_golden(
@@ -68,7 +68,7 @@ def run_eval(
     )
 
 
-def _listed(value: object) -> Sequence[object]:
+def _as_list(value: object) -> Sequence[object]:
     return value if isinstance(value, list | tuple) else ()
 
 
@@ -87,7 +87,7 @@ def resume_run(
         retry_errors: Whether its failed questions are asked again.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links.
-        progress: Hears how it goes.
+        progress: Receives progress.
 
     Raises:
         UsageError: nothing is kept of the run on this machine, or it was started in another folder.

@@ -64,7 +64,7 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     if len(rows) != num_questions:
         raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {num_questions:,} questions")
     check_columns(set(_paths(rows)))
-    columns = [_packed(row) for row in rows]
+    columns = [_pack(row) for row in rows]
     table = pa.Table.from_pylist(columns, schema=schema())
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
@@ -111,7 +111,7 @@ def _paths(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield path
 
 
-def _packed(row: dict[str, Any]) -> dict[str, Any]:
+def _pack(row: dict[str, Any]) -> dict[str, Any]:
     """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
     reasons = row.get("unmeasured")
     return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}

@@ -142,7 +142,7 @@ def _run(arguments: list[str] | None) -> int:
 
         click.secho(f"Error: {shown_text(with_options(str(error)))}", err=True, fg="red")
         return error.exit_code
-    except SystemExit as ended:  # click's own end where nobody reads the bytes that it writes
+    except SystemExit as ended:  # click's own end where its output pipe is closed
         return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE
     except click.exceptions.Exit as error:
         return error.exit_code

@@ -39,7 +39,7 @@ def _auto_judge() -> str:
 
     names = judge_names(["auto"])
     if not names:
-        return "nobody (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
+        return "none (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)"
     return f"{names[0]} at {shown_url(os.environ.get('OPENAI_BASE_URL') or 'OpenAI')}"
 
 

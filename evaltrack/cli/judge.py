@@ -78,7 +78,7 @@ def replay(run: str, times: int, judges: tuple[str, ...], output: str) -> None:
 def agree(
     run: str, labels: str | None, other_run: str | None, tolerance: float | None, share: float, output: str
 ) -> None:
-    """Hold the judge of RUN against somebody else's verdicts on the same responses.
+    """Measure how well the judge of RUN agrees with other verdicts on the same responses.
 
     Says whether they agree within a tolerance, and how well; it exits 0 whether or not they do.
 

@@ -48,7 +48,7 @@ class CommandlessStream:
     """A text stream on which no line is a command of a CI runner, whoever writes it.
 
     Once it cannot be written any more (`| head`, a full disk, a closed descriptor) the rest goes nowhere: what is
-    printed decides nothing. `problem` says why, but not of a pipe that nobody reads any more.
+    printed decides nothing. `problem` says why, but not for a closed pipe.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -116,7 +116,7 @@ def commandless_output() -> Iterator[None]:
         yield
     finally:
         for stream in own:
-            stream.flush()  # at the interpreter's end it would be too late for a pipe that nobody reads
+            stream.flush()  # at the interpreter's end it would be too late for a closed pipe
         sys.stdout, sys.stderr = before
 
 

@@ -31,7 +31,7 @@ Examples:
 def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: str, output_file: str) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
-    It works offline and asks nothing of anybody. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
+    It works offline and makes no request. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
     the verdict: `evaltrack compare` is the gate.
     """
     from evaltrack.api.report_html import report_html

@@ -30,8 +30,8 @@ def read_settings(folder: Path = Path(), named: Path | None = None) -> dict[str,
         named: The file to read instead of these; one called `pyproject.toml` holds `[tool.evaltrack]`.
 
     Raises:
-        UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or somebody
-            else put a file into a shared folder.
+        UsageError: a file is no TOML, a table is missing where one belongs, the named file cannot be read, or
+            another user put a file into a shared folder.
     """
     own, project = folder / "evaltrack.toml", folder / "pyproject.toml"
     if named is not None:

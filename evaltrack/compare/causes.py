@@ -165,7 +165,7 @@ def _declines(rows: Differences) -> Cause | None:
 
 
 def _answer(rows: Differences, declines: bool) -> Cause | None:
-    """Another answer; that it declines is told already, and that it did on other sources is not."""
+    """Another answer; that it declines is another cause, unless it did on other sources."""
     if rows.same_answer or (declines and (rows.same_context or not rows.before.sources or not rows.after.sources)):
         return None
     what = "other tools were called" if rows.before.answer == rows.after.answer else "the answer is another"

@@ -30,7 +30,7 @@ MAX_CAUSES = 20_000
 """Changed questions whose causes are looked for; past that the rules have long decided."""
 
 LISTED = 10_000
-"""Questions listed besides those that broke, were lost or fixed; a page or file with more is read by nobody."""
+"""Questions listed besides those that broke, were lost or fixed; no one reads a page or file with more."""
 
 SAMPLED = 2000
 """Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
@@ -56,7 +56,7 @@ class Changes:
         self.num_lost = int(fates.unmeasured.sum())
         self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
         self._scores = result_scores(paired.frame, left_out)
-        ids, room = self._listed(fates)
+        ids, room = self._ids_by_fate(fates)
         self._trials: tuple[Trials, Trials] = ({}, {})
         self._changes = self._with_causes(ids, paired)
         same = fates.part("identical")
@@ -67,7 +67,7 @@ class Changes:
             tuple(self._changes[fate]) for fate in BY_URGENCY
         )
 
-    def _listed(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
+    def _ids_by_fate(self, fates: Fates) -> tuple[dict[Fate, list[str]], int]:
         """The ids that are listed, the worst first, and for how many identical ones there is room."""
         room, ids = LISTED, dict[Fate, list[str]]()
         for fate in BY_URGENCY:

@@ -42,7 +42,7 @@ AFFECTED: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class AskAgain:
-    """Who asks the candidate's target again, each question `most` times (None: as often as it takes), or why nobody."""
+    """Asks the candidate's target again, each question `most` times (None: as often as it takes), or says why not."""
 
     asker: Asker | None = None
     most: int | None = None
@@ -91,7 +91,7 @@ def compare(
         gate: The rules; None takes `DEFAULT_DROPS` and no flip.
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
         criteria: Success criteria to hold both sides against.
-        again: Asks questions again, to tell what broke from what scatters; None asks nobody.
+        again: Asks questions again, to tell real losses from scatter; None asks nothing.
         known: What is known of the judge, and which questions were accepted.
         resamples: Bootstrap resamples for each interval.
 

@@ -23,7 +23,7 @@ JUDGED_DIGEST = "judged_digest"
 """Column of what a judge goes by; runs of before have none."""
 
 LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, JUDGED_DIGEST, *(score.name for score in SCORES if score.compared))))
-"""What is read of every question; the rest only of those that changed. Scores that nobody measured are left out."""
+"""What is read of every question; the rest only of those that changed. Scores that were not measured are left out."""
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
 """They decide whether a question scores lower or higher, and are shown of one that did not change; the other scores

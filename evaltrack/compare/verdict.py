@@ -52,13 +52,13 @@ def decide(
     tolerated = [_not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
     tolerated += [] if broken else _flips_tolerated(gate, changes, counted)
     if worse:
-        return Decided(metrics, groups, "regression", (*_moved(changes), *worse, *tolerated, *unsure))
+        return Decided(metrics, groups, "regression", (*_moved_reasons(changes), *worse, *tolerated, *unsure))
     reasons = tuple(unsure) or (_no_regression(changes),)
     return Decided(metrics, groups, "unknown" if unsure else "ok", (*reasons, *tolerated))
 
 
 def _eligible(changes: Changes) -> int:
-    """Questions that broke, but those that somebody accepted or that an untrusted judge alone saw."""
+    """Questions that broke, without those that were accepted or that only an untrusted judge failed."""
     return changes.counts["broke"] - sum(bool(flip.accepted or flip.informs) for flip in changes.flips)
 
 
@@ -68,7 +68,7 @@ def _settled(gate: Gate, metric: MetricDelta, group: GroupDelta | None, shown: f
     return replace(metric, regressed=over and (shown is None or rule_name(metric, group) in shown))
 
 
-def _moved(changes: Changes) -> Iterator[str]:
+def _moved_reasons(changes: Changes) -> Iterator[str]:
     """Said before anything else where ids or texts of the expected sources moved under what got worse."""
     worse = [change for change in (*changes.flips, *changes.drops) if change.cause.kind != "unknown"]
     for kind, words in (
@@ -93,7 +93,7 @@ def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, askin
 
 
 def _what_asking_told(changes: Changes, asking: Asking) -> str:
-    """Why these questions are no scatter, or why nobody knows."""
+    """Why these questions are no scatter, or why that is not known."""
     kinds = Counter(flip.repeat.kind for flip in changes.flips if flip.repeat is not None)
     if not asking.possible:
         return f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
@@ -114,7 +114,7 @@ def _went(broke: int, fixed: int, gate: Gate, *, whole: bool = True) -> str:
 
 
 def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
-    """Questions that fail every time, of which nobody can say whether they did before."""
+    """Questions that fail every time, for which the baseline has no record."""
     unsettled = [flip.id for flip in changes.flips if flip.repeat is not None and flip.repeat.kind == "unsettled"]
     if unsettled:
         count, names = len(unsettled), ", ".join(unsettled[:3]) + (", …" if len(unsettled) > 3 else "")

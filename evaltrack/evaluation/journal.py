@@ -61,7 +61,7 @@ class Journal:
     """The rows of one evaluation. It belongs to one process at a time, and is released when that one dies.
 
     A new one that cannot be written leaves the evaluation without a journal, not the user without an evaluation:
-    `problem` then says why, and `warn` hears it at once. One that holds rows and cannot be written to any more still
+    `problem` then says why, and `warn` receives it at once. One that holds rows and cannot be written to any more still
     gives them.
 
     Raises:

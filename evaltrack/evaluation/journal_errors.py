@@ -31,5 +31,5 @@ def unusable(path: Path, error: Exception) -> UsageError:
 
 
 def no_journal(path: Path, error: Exception | str) -> str:
-    """What a user is told of an evaluation without a journal."""
+    """The message for an evaluation without a journal."""
     return f"nothing can be resumed after a kill: {path}: {error}; set EVALTRACK_STATE_DIR to another folder"

@@ -8,7 +8,7 @@ from evaltrack.records import Row
 
 
 class Progress(Protocol):
-    """Hears how an evaluation goes. All calls come from one thread."""
+    """Receives the progress of an evaluation. All calls come from one thread."""
 
     def start(self, total: int) -> None:
         """The run is open and `total` questions are about to be asked."""

@@ -1,4 +1,4 @@
-"""What an evaluation came to: one data object, which every rendering reads and none computes on."""
+"""The result of an evaluation: one data object, which every rendering reads and none computes on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunResult:
     `metrics` are means, each over `counts` questions of the same name; `totals` counts questions; `groups` holds mean
     and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
     `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
-    rows that failed or did not pass. `link` is the run's page in MLflow's UI; where nobody said where that is,
+    rows that failed or did not pass. `link` is the run's page in MLflow's UI; where that address is not known,
     `serve_command` starts one.
     """
 

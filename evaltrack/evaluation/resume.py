@@ -26,7 +26,7 @@ from evaltrack.tracking.store import Store
 
 AUTO = "auto"
 KEPT_DAYS = 30
-"""Journals that nobody touched for so long are removed when a new one is begun."""
+"""Journals that were not written to for so many days are removed when a new one begins."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def command_to_resume(run_id: str, store: Store) -> Command:
     Raises:
         UsageError: this machine holds no journal of it, or it was started in another folder.
     """
-    stored = _found(run_id, store)[1].get("command")
+    stored = _find_journal(run_id, store)[1].get("command")
     return Command.of_json(stored if isinstance(stored, dict) else {})
 
 
@@ -69,7 +69,7 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     if resume and os.environ.get("MLFLOW_RUN_ID"):
         raise UsageError("`resume=`: `mlflow run` has opened a new run; resume with: evaltrack resume RUN")
     if resume and resume != AUTO:
-        return _named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
+        return _resume_named(resolve_run(store, resume), now, store, retry_errors=retry_errors)
     if resume is None:
         try:
             remove_old()
@@ -88,9 +88,9 @@ def choose_run(resume: str | None, now: dict[str, Any], store: Store, *, retry_e
     return Choice(new_journal(), hint=hint)
 
 
-def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
+def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool) -> Choice:
     """The run that the user named."""
-    path, before = _found(run_id, store)
+    path, before = _find_journal(run_id, store)
     try:
         different = _differences(before, now)
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -102,7 +102,7 @@ def _named(run_id: str, now: dict[str, Any], store: Store, *, retry_errors: bool
     return Choice(path, run_id)
 
 
-def _found(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
+def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
     for path, stored in journals():
         if stored.get("run_id") == run_id:
             return path, stored
@@ -161,7 +161,7 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     Raises:
         NotPrivateError: others may write to the folder.
     """
-    for path in sorted(_paths(), key=_touched, reverse=True):
+    for path in sorted(_paths(), key=_last_written, reverse=True):
         try:
             stored = read_command(path)
         except JournalBusyError:
@@ -175,13 +175,13 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
 
 
 def remove_old() -> None:
-    """Remove the journals that nobody touched for `KEPT_DAYS`, unless a process has them open.
+    """Remove the journals that were not written to for `KEPT_DAYS`, unless a process has them open.
 
     Raises:
         NotPrivateError: others may write to the folder.
     """
     for path in _paths():
-        if time.time() - _touched(path) > KEPT_DAYS * 86_400:
+        if time.time() - _last_written(path) > KEPT_DAYS * 86_400:
             try:
                 read_command(path)
             except JournalBusyError:
@@ -198,7 +198,7 @@ def _paths() -> list[Path]:
     return []
 
 
-def _touched(path: Path) -> float:
+def _last_written(path: Path) -> float:
     """When something was last written, in seconds since the epoch; another process may just be removing it."""
     times = [0.0]
     for each in (path, path.with_name(f"{path.name}-wal")):

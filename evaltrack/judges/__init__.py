@@ -2,8 +2,8 @@
 
 | name | who judges |
 | --- | --- |
-| `auto` | `openai:gpt-4o-mini` where a key or base URL is set, else nobody |
-| `none` | nobody |
+| `auto` | `openai:gpt-4o-mini` where a key or base URL is set, else no judge |
+| `none` | no judge |
 | `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
 | `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
 | `package.module:function` | your own function, sync or async |

@@ -1,6 +1,6 @@
 """Verdicts already paid for, on disk: the same question, answer, sources, model and prompt are never paid for twice.
 
-Each is signed with a secret that is kept elsewhere: one that was edited, or put there by somebody else, is paid for
+Each is signed with a secret that is kept elsewhere: one that was edited, or written by another user, is paid for
 again and not believed.
 """
 

@@ -82,7 +82,7 @@ class LlmJudge(Judge, ABC):
         """The fields of a verdict from what the model wrote.
 
         Raises:
-            ValueError: it cannot be read, or says what cannot be; the model is told why, once.
+            ValueError: it cannot be read, or contradicts itself; the reason is sent to the model, once.
         """
 
     def on_trial(self, trial: int) -> Self:
@@ -135,7 +135,7 @@ class LlmJudge(Judge, ABC):
         try:
             second = await self._llm.ask([*messages, reply, {"role": "user", "content": request}], schema)
             text, usage = second.text, together(usage, second.usage)
-            return self._verdict(_noted(self.read(text, question, response), refused), usage)
+            return self._verdict(_with_note(self.read(text, question, response), refused), usage)
         except (ValueError, AnswerError) as error:
             problem = f"{wrong}; after one repair attempt: {error}"
             usage = together(usage, getattr(error, "usage", None))
@@ -150,7 +150,7 @@ class LlmJudge(Judge, ABC):
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
-def _noted(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
+def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
     """The fields of a verdict, whose reasoning says why an earlier one was not believed."""
     if not isinstance(refused, DoubtfulReplyError):
         return fields

@@ -47,7 +47,7 @@ class Asking:
         return self.failures < ATTEMPTS and now - since < PATIENCE
 
     def failed(self, why: str) -> None:
-        """Count a call that came to nothing."""
+        """Count a failed call."""
         self.last = why
         self.failures += 1
 
@@ -65,7 +65,7 @@ class Asking:
         return AnswerError(f"the server {' and '.join(counts)}; last: {self.last}")
 
     def waits_for(self, throttle: Throttle) -> str:
-        """What it waits for now, in words; a pause that another question was told counts for this one too."""
+        """What it waits for now, in words; a pause that another question got counts here too."""
         if self.sent_at is not None:
             before = f"; before that: {self.last}" if self.last else ""
             return f"no answer for {time.monotonic() - self.sent_at:.1f} s{before}"

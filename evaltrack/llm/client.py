@@ -1,7 +1,7 @@
 """The only door to OpenAI: ask a model on an OpenAI-compatible server for a JSON object.
 
 One retry layer (the client's own is off) and one throttle for all calls of a model: concurrency halves on 429 and grows
-back (additive increase, multiplicative decrease), and `Retry-After` holds everybody for as long as the server says.
+back (additive increase, multiplicative decrease), and `Retry-After` holds all calls for as long as the server says.
 Servers differ in what they take: a parameter that is refused once is not sent again, and noted; for the response format
 see `forms`. Who is stopped while waiting learns what for: the error carries a note that starts with `WAITING`.
 
@@ -169,7 +169,7 @@ class LLM:
             self._client = None
 
     async def _call(self, asking: Asking, parameters: Mapping[str, Any], seconds: float) -> bytes:
-        """One call within so many seconds; a pause that the server asks for begins before anybody else can call."""
+        """One call within so many seconds; a pause that the server asks for begins before another call is made."""
         from openai import APIStatusError
 
         try:
@@ -211,7 +211,7 @@ class LLM:
         why = words(error)
         for name in request:
             if error.param == name or re.search(rf"\b{name}\b", why):
-                if self._parameters.pop(name, None) is not None:  # else another call was told so before
+                if self._parameters.pop(name, None) is not None:  # else another call left it out before
                     self._refused.append(name)
                 return True
         if re.search("response_format|json_schema|json_object", why):

@@ -66,7 +66,7 @@ class Forms:
             self._begin(self.form + 1)
 
     def note_refusal(self, form: int) -> None:
-        """The server named the form in a refusal: nobody uses it any more."""
+        """The server named the form in a refusal: it is not used any more."""
         if form == self.form < len(FORMATS) - 1:
             self._begin(self.form + 1)
 
@@ -75,7 +75,7 @@ class Forms:
         return not self.works and failures >= (1 if self._weaker_worked else BROKEN)
 
     def doubted(self, form: int) -> bool:
-        """Whether a success in this form says something against the stricter one, which nobody is looking into yet."""
+        """Whether a success in this form says something against the stricter one, which is not being tested yet."""
         return form > self.form and not self.works and not self._in_doubt
 
     @contextmanager

@@ -39,7 +39,7 @@ class QuotaError(InconclusiveError):
 
 
 class ServerBusyError(InconclusiveError):
-    """The server asks for a pause so long that nobody would wait for it."""
+    """The server asks for a pause that is too long to wait for."""
 
 
 def words(error: APIStatusError) -> str:

@@ -87,7 +87,7 @@ def _written(text: str) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Prompt and completion tokens, and the parts of them that are told; None where one is missing or no count."""
+    """Prompt and completion tokens, and their parts as far as reported; None where one is missing or no count."""
     if not isinstance(value, dict):
         return None
     counts = {name: _count(value, name) for name in ("prompt_tokens", "completion_tokens")}

@@ -75,7 +75,7 @@ class Throttle:
 
     @property
     def pause_reason(self) -> str | None:
-        """Why nobody may call now; None where calls may go."""
+        """Why no call may be made now; None where calls may go."""
         return self._why_held if time.monotonic() < self._held_until else None
 
     def _let_in(self) -> None:

@@ -1,7 +1,7 @@
 """Files that are the user's alone: what another user owns or may write is neither read nor written.
 
 The rules are those of ssh for its keys. A folder, each folder and link that leads to it, and each file in it belong to
-the user or to root, and nobody else may write to them; a folder above may be open to all if it has the sticky bit.
+the user or to root, and no one else may write to them; a folder above may be open to all if it has the sticky bit.
 """
 
 from __future__ import annotations

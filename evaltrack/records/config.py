@@ -49,7 +49,7 @@ def setting(
 
 
 def traits(field: FieldInfo) -> Traits:
-    """What `setting` was told of a field besides what pydantic knows."""
+    """What `setting` adds to a field besides what pydantic holds."""
     extra = field.json_schema_extra
     own_traits = extra.get("traits") if isinstance(extra, dict) else None
     return own_traits if isinstance(own_traits, Traits) else Traits()

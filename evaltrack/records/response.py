@@ -41,7 +41,7 @@ class Usage(Record):
     """Tokens used for one question, over all calls, as reported.
 
     `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
-    completion that nobody saw; None where the server does not say.
+    completion that is not shown; None where the server does not say.
     """
 
     prompt_tokens: TokenCount
@@ -73,7 +73,7 @@ def together(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def _reported_sum(one: int | None, other: int | None) -> int | None:
-    """The sum of what was told; None where nothing was."""
+    """The sum of what was reported; None where nothing was."""
     return None if one is None and other is None else (one or 0) + (other or 0)
 
 

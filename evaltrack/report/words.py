@@ -49,7 +49,7 @@ def one_line(text: str, limit: int = 160) -> str:
 def low_metrics(metrics: Mapping[str, float], signature: Signature) -> Iterator[str]:
     """A sentence with what to look at for each metric that could be above its good value and is not.
 
-    BM25 has no embedding model to look at. A target that declines many answerable questions is told so instead.
+    BM25 has no embedding model to look at. A target that declines many answerable questions gets that sentence instead.
     """
     if (declined := metrics.get("false_abstention_rate", 0.0)) >= MANY_DECLINED:
         floor = "; the floor of bm25: may be too high for this corpus, try bm25:DIR?floor=0"
@@ -130,7 +130,7 @@ def first_errors(result: RunResult) -> list[str]:
 
 
 def judge_words(result: RunResult) -> str:
-    """Who judged, and how much; or plainly that nobody did."""
+    """Who judged, and how much; or that there was no judge."""
     if result.signature.judge == "none":
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals

@@ -1,4 +1,4 @@
-"""Rows back from a Parquet file that anybody may have written: bounded in rows, values, bytes and length of texts.
+"""Read rows from a Parquet file of any origin: bounded in rows, values, bytes and length of texts.
 
 A file of a few kilobytes can stand for gigabytes. What its pages claim is looked at first; then one row group is read
 at a time, its texts as dictionaries (a text that stands in every row is held once), and measured before any of it

@@ -18,7 +18,7 @@ from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 
 @contextmanager
 def _of_a_table(what: str) -> Iterator[None]:
-    """Whoever may write artifacts may have written a row of the right types that no evaluation can hold."""
+    """A row of the right types may still hold what no evaluation can: anyone may write artifacts."""
     try:
         yield
     except (ValidationError, TypeError, KeyError) as error:

@@ -110,12 +110,12 @@ def misfits(observed: Observed) -> Iterator[str]:
         count, grade = getattr(observed, what), getattr(observed.dimensions, dimension)
         below = count_bounds(dimension).get(count)
         if below is not None and grade >= below:
-            yield f"{dimension} is {grade:g}, but with {_counted(count, what)} it is below {below:g}"
+            yield f"{dimension} is {grade:g}, but with {_amount(count, what)} it is below {below:g}"
         if grade == 0 and count >= anchors[STEP].start:
-            yield f"{dimension} is 0, but there are {_counted(count, what)}; 0 is for {ANCHORS[dimension].fail.lower()}"
+            yield f"{dimension} is 0, but there are {_amount(count, what)}; 0 is for {ANCHORS[dimension].fail.lower()}"
 
 
-def _counted(count: int, what: str) -> str:
+def _amount(count: int, what: str) -> str:
     """``1 hypothesis``, ``4 shifts``."""
     one = {"hypotheses": "hypothesis", "shifts": "shift"}[what]
     return f"{count} {one if count == 1 else what}"

@@ -156,11 +156,11 @@ class Reading:
 
     @property
     def settled(self) -> bool:
-        """Whether nobody need say more: it is read, or known to claim nothing."""
+        """Whether it is settled: it is read, or claims nothing."""
         return self.percent is not None or self.silent
 
     def allows(self, percent: float) -> bool:
-        """Whether somebody who understands more of the text can say that this is what it claims."""
+        """Whether a reader who understands more of the text can say that this is what it claims."""
         near = any(abs(percent - number) <= 0.5 for number in self.numbers)
         return not self.settled and (near or not self.numbers)
 

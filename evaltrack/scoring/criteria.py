@@ -90,11 +90,11 @@ def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) ->
         name, sign, number = match.groups()
         if name not in metrics:
             raise UsageError(f"`require=`: no metric `{name}`; known: {', '.join(sorted(metrics))}")
-        criteria.append(Criterion(name, sign, _bound(part, number)))
+        criteria.append(Criterion(name, sign, _parse_bound(part, number)))
     return tuple(criteria)
 
 
-def _bound(part: str, number: str) -> float:
+def _parse_bound(part: str, number: str) -> float:
     try:
         value = float(number)
     except ValueError:

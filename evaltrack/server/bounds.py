@@ -1,4 +1,4 @@
-"""How many of our pages are made at a time; whoever asks for more is told to come again.
+"""How many of our pages are made at a time; a request beyond that gets 503 with `Retry-After`.
 
 The guard stands before MLflow's application and looks at our paths alone, so that a refusal holds no thread and costs
 MLflow's own API next to nothing. It also sets our headers on what MLflow answers under our path.

@@ -106,7 +106,7 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
     Raises:
         TrackingError: the store does not answer.
     """
-    experiments = [(each, _named(each)) for each in active_experiments(store, access)]
+    experiments = [(each, _golden_sets_named(each)) for each in active_experiments(store, access)]
     recent = recent_golden_sets(store, [each.experiment_id for each, names in experiments if not names])
     evaluated = (
         (each, golden_sets)
@@ -118,7 +118,7 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
     return Overview(groups, part + 1 if len(page) > GROUPS else None)
 
 
-def _named(experiment: Experiment) -> set[str]:
+def _golden_sets_named(experiment: Experiment) -> set[str]:
     """The golden sets that the experiment's own tags name: those evaluated in it, and those with a baseline."""
     return golden_sets_of(experiment.tags) | {each.golden for each in read_baselines(experiment.tags)}
 
@@ -137,10 +137,10 @@ def _alone(store: Store, experiment: Experiment, golden: set[str]) -> Group:
 def _group(store: Store, experiment: Experiment, names: list[str], baselines: dict[str, Baseline]) -> Group:
     golden, more = names[:LINES], names[LINES : LINES + MORE]
     read = [_read(store, experiment.experiment_id, name, baselines.get(name)) for name in golden]
-    metrics = _measured([_shown(runs) for runs, _, _ in read if runs], FIRST) or FIRST[:2]
+    metrics = _measured([_newest_measured(runs) for runs, _, _ in read if runs], FIRST) or FIRST[:2]
     lines = []
     for name, (runs, was, problem) in zip(golden, read, strict=True):
-        newest = _shown(runs) if runs else None
+        newest = _newest_measured(runs) if runs else None
         figures = tuple(_figure(metric, newest, was) for metric in metrics)
         num_runs = f"{len(runs)}{'+' if len(runs) == RUNS else ''}"
         trend, _ = _trend(runs)
@@ -148,14 +148,14 @@ def _group(store: Store, experiment: Experiment, names: list[str], baselines: di
     return Group(experiment, tuple(map(title, metrics)), tuple(lines), tuple(more))
 
 
-def _shown(runs: Sequence[PastRun]) -> PastRun:
+def _newest_measured(runs: Sequence[PastRun]) -> PastRun:
     """The newest run that measured something, else the newest."""
     return next((run for run in runs if run.metrics), runs[0])
 
 
 def _since(runs: Sequence[PastRun]) -> str:
     """That newer runs than the one shown measured nothing: under way, failed or stopped."""
-    newer = runs[: runs.index(_shown(runs))] if runs else ()
+    newer = runs[: runs.index(_newest_measured(runs))] if runs else ()
     return f"newer, without metrics: {len(newer)} ({', '.join(sorted({run.status for run in newer}))})" if newer else ""
 
 

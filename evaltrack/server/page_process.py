@@ -53,7 +53,7 @@ class PageCache:
             return self._pages.get(key)
 
     def put(self, key: str, page: bytes) -> None:
-        """Keep a page, and drop those that nobody asked for longest."""
+        """Store a page, and drop the least recently used ones."""
         with self._lock:
             self._size += len(page) - len(self._pages.pop(key, b""))
             self._pages[key] = page
@@ -82,12 +82,12 @@ def made_page(job: Job, end_times: tuple[int, ...], fetch: Callable[[Path], tupl
     page = _cache.get(key)
     if page is None:
         with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-            page = _made(job, fetch(Path(folder)), Path(folder) / "page.html")
+            page = _make(job, fetch(Path(folder)), Path(folder) / "page.html")
         _cache.put(key, page)
     return page
 
 
-def _made(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
+def _make(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
     memory = int(os.environ.get("EVALTRACK_PAGE_MEMORY_MB") or MEMORY_MB) << 20
     command = [sys.executable, "-P", "-m", "evaltrack.server.page_worker"]
     own = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | ONE_THREAD

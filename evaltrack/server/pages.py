@@ -62,7 +62,7 @@ def pages(access: Access) -> Blueprint:
     blueprint, views = Blueprint("evaltrack", __name__), _Views(access)
     for path, (method, name) in _RULES.items():
         blueprint.add_url_rule(path, name, getattr(views, name), methods=[method], provide_automatic_options=False)
-    blueprint.before_request(_bound)
+    blueprint.before_request(_bound_requests)
     for kind in (EvaltrackError, HTTPException, Exception):
         blueprint.register_error_handler(kind, _explained)
     return blueprint
@@ -115,7 +115,7 @@ class _Views:
         """A candidate against a baseline, question by question."""
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
-        now, was = (_ended(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
+        now, was = (_check_end(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
         check_two_runs(now, was)
         g.evaltrack_links = (*_links(store, now), *_links(store, was)[1:])
         job = DriftJob(
@@ -136,7 +136,7 @@ class _Views:
         """The report of one run."""
         store = _store()
         experiment = self._experiment(store, request.args.get("experiment_id"))
-        evaluation = _ended(_evaluation(store, experiment, request.args.get("run_id")))
+        evaluation = _check_end(_evaluation(store, experiment, request.args.get("run_id")))
         g.evaltrack_links = _links(store, evaluation)
         job = RunJob(info_of_run(store, evaluation), around_run(store, evaluation), _back(evaluation))
 
@@ -204,7 +204,7 @@ def _evaluation(store: Store, experiment: Experiment, run_id: str | None) -> Eva
     return evaluation_of(run)
 
 
-def _ended(run: EvaluationRun) -> EvaluationRun:
+def _check_end(run: EvaluationRun) -> EvaluationRun:
     if run.status in ("RUNNING", "SCHEDULED"):
         abort(409, f"run {run.name} is still {run.status}; its page comes when it has ended")
     return run
@@ -249,7 +249,7 @@ def _page(title: str, template: str, status: int = 200, **values: Any) -> Respon
     return make_response(document(title, body, forms=True), status)
 
 
-def _bound() -> None:
+def _bound_requests() -> None:
     request.max_content_length = FORM_LIMIT
 
 

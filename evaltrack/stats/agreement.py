@@ -74,7 +74,7 @@ def cohen_kappa(a: Sequence[Any], b: Sequence[Any], *, weights: Weights = None, 
 
     Weighted (Cohen 1968), a disagreement counts by its distance (``linear``) or squared distance (``quadratic``): of
     the places in `categories`, which are all labels from the lowest to the highest. Without `categories` the values
-    must be numbers, and distance is their difference: a grade that nobody gave still lies between its neighbours.
+    must be numbers, and distance is their difference: an unused grade still lies between its neighbours.
 
     Undefined where both gave one and the same label throughout.
     """

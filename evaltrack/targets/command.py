@@ -40,7 +40,7 @@ STDERR_SHOWN = 500
 """Characters shown of the end of what a program that failed wrote to its standard error."""
 
 DRAIN_SECONDS = 3.0
-"""How long a killed group may take to go, and its output to end, which somebody else may hold open."""
+"""How long a killed group may take to go, and its output to end, which another process may hold open."""
 
 
 class CommandTargetError(RuntimeError):
@@ -115,7 +115,7 @@ class CommandTarget(Target):
 
 
 class _Listener(asyncio.SubprocessProtocol):
-    """Hears what a program writes, within bounds, and when it ends.
+    """Reads what a program writes, within bounds, and when it ends.
 
     asyncio's own `Process` would wait for every holder of the output, not only for the program.
     """

@@ -170,13 +170,13 @@ class HttpTarget(Target):
         for _ in range(MAX_REDIRECTS + 1):
             async with client.stream(method, url, content=body) as response:
                 if not response.has_redirect_location:
-                    return await self._accepted(response)
+                    return await self._read_body(response)
                 await _beginning(response)  # a redirect that was read to its end keeps its connection
                 url = self._redirected(response)
                 method, body = ("GET", b"") if response.status_code == 303 else (method, body)
         raise HttpTargetError(f"more than {MAX_REDIRECTS} redirects; name the URL where they lead")
 
-    async def _accepted(self, response: httpx2.Response) -> bytes:
+    async def _read_body(self, response: httpx2.Response) -> bytes:
         """The body of a response with a good status, of a bearable length."""
         if not response.is_success:
             beginning = excerpt(await _beginning(response), self._mask)

@@ -87,7 +87,7 @@ def as_usage(value: object) -> object:
     fields = _plain(value)
     if not isinstance(fields, Mapping):
         return fields
-    _known(fields, USAGE_KEYS, "usage")
+    _check_known(fields, USAGE_KEYS, "usage")
     counts = {name: fields[name] for name in ("prompt_tokens", "completion_tokens") if fields.get(name) is not None}
     return {**counts, **told_parts(fields)}
 
@@ -123,12 +123,12 @@ def _tool_call(place: int, value: object) -> object:
     if not isinstance(fields, Mapping):
         return fields
     within = f"tool_calls.{place}"
-    _known(fields, TOOL_KEYS, within)
+    _check_known(fields, TOOL_KEYS, within)
     function = _plain(fields.get("function"))
     if function is not None:
         if not isinstance(function, Mapping):
             raise InvalidResponseError(f"{within}.function: is {type(function).__name__}; return name and arguments")
-        _known(function, FUNCTION_KEYS, f"{within}.function")
+        _check_known(function, FUNCTION_KEYS, f"{within}.function")
     call = {name: item for name in FUNCTION_KEYS if (item := (function or fields).get(name)) is not None}
     if isinstance(call.get("arguments"), str):
         call["arguments"] = _arguments(call["arguments"])
@@ -180,7 +180,7 @@ def _plain(value: object) -> object:
     return dump() if callable(dump) else value
 
 
-def _known(fields: Mapping[Any, Any], known: Collection[str], within: str) -> None:
+def _check_known(fields: Mapping[Any, Any], known: Collection[str], within: str) -> None:
     for name in fields:
         if name not in known:
             raise InvalidResponseError(f"{within}.{name}: is not known; known: {', '.join(known)}")

@@ -41,7 +41,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def aside(function: Callable[..., T], *arguments: Any) -> T:
-    """The result of one call in a daemon thread, which ends with it: at exit nobody waits for a call that hangs."""
+    """The result of one call in a daemon thread, which ends with it: a call that hangs does not delay the exit."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -79,7 +79,7 @@ def _loop_in_thread(owner: object) -> asyncio.AbstractEventLoop:
 
     def run() -> None:
         asyncio.set_event_loop(loop)
-        while not ended_event.is_set() and not loop.is_closed():  # somebody may stop it
+        while not ended_event.is_set() and not loop.is_closed():  # the function may stop it
             loop.run_forever()
         if not loop.is_closed():
             loop.close()

@@ -55,7 +55,7 @@ def _register(store: Store, experiment_id: str, name: str, tags: dict[str, str],
 
 
 def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
-    """Whether a dataset is one that evaltrack created, and that nobody has filled."""
+    """Whether a dataset is one that evaltrack created, and that is still empty."""
     return own.items() <= tags.items() and WHOLE not in tags
 
 

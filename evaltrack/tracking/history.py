@@ -98,7 +98,7 @@ def run_history(store: Store, experiment_id: str, golden: str) -> tuple[PastRun,
 def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
     """The golden sets of the newest `NEWEST` runs of several experiments together, by experiment.
 
-    Whoever writes many runs pushes others out of it: it is for experiments that were last evaluated before
+    Many runs push others out of it: it is for experiments that were last evaluated before
     `golden_sets_of` knew them.
 
     Raises:

@@ -62,7 +62,7 @@ def note_noise(store: Store, run_id: str, noise: JudgeNoise) -> None:
 
 
 def note_agreement(store: Store, run_id: str, agreement: JudgeAgreement) -> None:
-    """Keep the judge's agreement with somebody with a run.
+    """Store the judge's agreement with other verdicts as a tag of a run.
 
     Raises:
         TrackingError: the store refused.
@@ -97,7 +97,7 @@ class JudgeNotes:
 
 
 def judge_notes(store: Store, run_id: str) -> JudgeNotes:
-    """What is kept with a run; what somebody else wrote under these names is passed over.
+    """The notes on a run; what evaltrack did not write under these names is passed over.
 
     Raises:
         TrackingError: there is no such run, or it is deleted.

@@ -56,10 +56,10 @@ def resolve_run(store: Store, name_or_id: str) -> str:
         return next(iter(matches))
     if matches:
         more = "at least " if len(matches) > LISTED else ""
-        cure = f"name one by more of its id:{_listed(matches)}"
+        cure = f"name one by more of its id:{_list_words(matches)}"
         raise UsageError(f"`{shown_text(name_or_id)}` may be {more}{len(matches)} runs; {cure}")
     newest = _newest(store)
-    cure = f"the newest evaluations are:{_listed(newest)}" if newest else "this store holds no evaluation"
+    cure = f"the newest evaluations are:{_list_words(newest)}" if newest else "this store holds no evaluation"
     elsewhere = "another store may hold it (MLFLOW_TRACKING_URI); " if RUN_ID.fullmatch(name_or_id) else ""
     raise UsageError(f"there is no MLflow run `{shown_text(name_or_id)}` in {store.shown}; {elsewhere}{cure}")
 
@@ -97,7 +97,7 @@ def _search(store: Store, filter_string: str, limit: int) -> list[Run]:
         return list(store.client.search_runs(experiments, filter_string, max_results=limit, order_by=order))
 
 
-def _listed(runs: dict[str, Run]) -> str:
+def _list_words(runs: dict[str, Run]) -> str:
     """One line a run: id, name, and when it began (UTC)."""
     lines = [f"\n  {run_id}  {shown_text(_words(run))}" for run_id, run in list(runs.items())[:LISTED]]
     return "".join(lines) + ("\n  ..." if len(runs) > LISTED else "")

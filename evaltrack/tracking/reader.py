@@ -73,7 +73,7 @@ def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
 
 
 def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:
-    """Where MLflow shows two runs question by question; None where it cannot, or where nobody said where its UI is."""
+    """Where MLflow shows two runs side by side; None where it cannot, or the address of its UI is not known."""
     if baseline is None or not shown_side_by_side(candidate, baseline):
         return None
     return store.compare_link(candidate.experiment_id, candidate.run_id, baseline.run_id)
@@ -124,7 +124,7 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = [run for run in _ended(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
+    runs = [run for run in _ended_runs(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
     return evaluation_of(runs[0]) if runs else None
 
 
@@ -146,7 +146,7 @@ def newest_broken(store: Store, experiment_id: str, golden: str | None, *, since
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = [run for status in ("FAILED", "KILLED") for run in _ended(store, experiment_id, golden, status, 1)]
+    runs = [run for status in ("FAILED", "KILLED") for run in _ended_runs(store, experiment_id, golden, status, 1)]
     newest = max(runs, key=lambda run: run.info.end_time or 0, default=None)
     return evaluation_of(newest) if newest is not None and (newest.info.end_time or 0) > since else None
 
@@ -157,7 +157,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     Raises:
         TrackingError: the store does not answer.
     """
-    runs = _ended(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
+    runs = _ended_runs(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
     same = {"golden_digest": run.signature.golden_digest}
     earlier = []
     for each in runs:
@@ -168,7 +168,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
     return earlier[:most]
 
 
-def _ended(
+def _ended_runs(
     store: Store, experiment_id: str, golden: str | None, status: str, most: int, until: int | None = None
 ) -> list[Run]:
     """The evaluations that ended so, the last first, of one golden set or of any, up to a moment or up to now.
@@ -227,13 +227,13 @@ def _download(store: Store, run_id: str, name: str, folder: Path) -> Path:
         names = _artifacts(store, run_id)
         if names is None or name in names:
             raise
-        raise TrackingError(_gone(name, run_id, some_left=bool(names))) from None
+        raise TrackingError(_gone_words(name, run_id, some_left=bool(names))) from None
     if not path.is_file():
         raise TrackingError(f"{name} of run {run_id} is a folder; restore the file, or evaluate again")
     return path
 
 
-def _gone(name: str, run_id: str, *, some_left: bool) -> str:
+def _gone_words(name: str, run_id: str, *, some_left: bool) -> str:
     if some_left:
         return f"{name} of run {run_id} is gone, its other artifacts are there; restore it, or evaluate again"
     problem = f"{name} of run {run_id} is not there, nor is any other of its artifacts"

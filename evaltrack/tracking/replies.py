@@ -16,7 +16,7 @@ UNICODE = (
     "the database does not take all characters; its tables need utf8mb4 (of each: ALTER TABLE ... CONVERT TO CHARACTER "
     "SET utf8mb4; of a new database: CREATE DATABASE ... CHARACTER SET utf8mb4)"
 )
-"""What MySQL says of a character that its tables cannot hold, and what a user is told."""
+"""What MySQL says of a character that its tables cannot hold, and the message for it."""
 
 NO_JSON = "not in a valid JSON format"
 

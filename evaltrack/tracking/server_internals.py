@@ -243,7 +243,7 @@ def bootstrap_basic_auth() -> None:
 def served_with_basic_auth(app: Flask, routes: Sequence[tuple[str, str]]) -> Any:
     """The application behind MLflow's basic authentication; `routes` (path, method) ask for permissions themselves.
 
-    They are told to MLflow, which otherwise refuses them where it is set to fail closed.
+    MLflow gets them, as it otherwise refuses them where it is set to fail closed.
     """
     from mlflow.server import auth
 
@@ -253,5 +253,5 @@ def served_with_basic_auth(app: Flask, routes: Sequence[tuple[str, str]]) -> Any
 
 
 def _signed_in() -> bool:
-    """Whoever is signed in comes in; each page then asks `Access`."""
+    """Any signed-in user may enter; each page then asks `Access`."""
     return True

@@ -52,7 +52,7 @@ class Store:
 
     @property
     def ui(self) -> str | None:
-        """Where MLflow's UI is; ends with `/`. None where nobody said so: a guess may lead nowhere."""
+        """Where MLflow's UI is; ends with `/`. None where it is not known: a guess may lead nowhere."""
         address = self.ui_url or (shown_url(self.uri).partition("?")[0] if self.is_server else None)
         return address.rstrip("/") + "/" if address else None
 
@@ -83,7 +83,7 @@ class Store:
         MLflow repeats a request that was refused, but not one whose reply ends half-way.
 
         Raises:
-            MlflowException: it cannot be had.
+            MlflowException: the download failed.
         """
         with own_words():
             for pause in DOWNLOAD_PAUSES if self.is_server else ():

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Record)
 def read_tag(kind: type[T], text: str | None) -> T | None:
     """The record in a tag: every field there, none besides, each of its type, no number that is not finite.
 
-    None where the tag is not there, or where somebody else wrote it.
+    None where the tag is not there, or was not written by evaltrack.
     """
     if not text or len(text) > MAX_TAG:
         return None

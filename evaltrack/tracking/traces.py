@@ -66,7 +66,7 @@ def write_traces(
     repeated: Container[str] = (),
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> TraceCounts:
-    """Write a trace for each row, in batches, and return how much; `told` hears it as it goes.
+    """Write a trace for each row, in batches, and return how much; `on_progress` receives how many so far.
 
     `repeated` holds the question texts that stand in the set more than once: their traces carry the id as well.
 
@@ -216,18 +216,18 @@ def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, 
         execution_duration=int(row.seconds * 1000),
         state=TraceState.ERROR if row.error else TraceState.OK,
         client_request_id=row.id,
-        request_preview=_cut(row.question),
-        response_preview=_cut(answer),
+        request_preview=_clip(row.question),
+        response_preview=_clip(answer),
         trace_metadata={
             "mlflow.sourceRun": run_id,
-            "mlflow.traceInputs": _cut(json.dumps(inputs, ensure_ascii=False)),
-            "mlflow.traceOutputs": _cut(json.dumps(answer, ensure_ascii=False)),
+            "mlflow.traceInputs": _clip(json.dumps(inputs, ensure_ascii=False)),
+            "mlflow.traceOutputs": _clip(json.dumps(answer, ensure_ascii=False)),
         },
         tags={"mlflow.traceName": "question"}
-        | {f"evaltrack.{name}": _cut(value) for name, value in labels.items() if value},
+        | {f"evaltrack.{name}": _clip(value) for name, value in labels.items() if value},
         assessments=assessments_of(row, trace_id),
     )
 
 
-def _cut(text: str) -> str:
+def _clip(text: str) -> str:
     return text if len(text) <= PREVIEW else text[: PREVIEW - 1] + "…"

@@ -43,7 +43,7 @@ TABLE_ROWS = 20_000
 TRACED_QUESTIONS = 1000
 TraceChoice = Literal["auto", "all", "failed", "off"]
 OnProgress = Callable[[str, int, int], object]
-"""Hears what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
+"""Receives what is being logged: a phrase, how much is done, of how much (0 where that is not known)."""
 
 
 class RunWriter:
@@ -141,7 +141,7 @@ class RunWriter:
             params={*self._run.params, *params},
             tags={tag.key: tag.value for tag in described},
         )
-        changed_metrics = self._changed(expected.metrics)
+        changed_metrics = self._changed_metrics(expected.metrics)
 
         def write() -> None:
             self._store.client.log_batch(
@@ -151,7 +151,7 @@ class RunWriter:
         write_until_held(self._store, self._run_id, "logging the metrics", write, expected)
         self.log_text(SUMMARY, [json.dumps(summary, indent=2)])
 
-    def _changed(self, metrics: Mapping[str, float]) -> list[Metric]:
+    def _changed_metrics(self, metrics: Mapping[str, float]) -> list[Metric]:
         """The metrics to log: of a run that is resumed those with another value than it holds.
 
         MLflow shows those of the last step, whatever the clock says.

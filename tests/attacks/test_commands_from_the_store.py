@@ -76,7 +76,9 @@ def test_no_target_that_a_run_names_is_executed(store: Store) -> None:
     """Asking flips again refuses a run of another machine, and says what to name."""
     planted = store.planted(program())
     Path("executed").unlink()
-    with pytest.raises(UsageError, match="what a tracking store names is never executed; name what it ran: -t TARGET"):
+    with pytest.raises(
+        UsageError, match="what a tracking store names is never executed; name what it ran: `target=TARGET`"
+    ):
         compare_runs(planted, store.baseline.run_id, repeat_flips=3, tracking_uri=store.uri, log=False)
     assert not Path("executed").exists()
 
@@ -87,7 +89,7 @@ def test_no_module_that_a_tag_names_is_imported(store: Store) -> None:
     store.monkeypatch.syspath_prepend(str(Path.cwd()))
     planted = store.planted(program(), "harmless:judge")
     Path("harmless.py").write_text("import pathlib; pathlib.Path('imported').touch()\n" + JUDGE % 0.5)
-    with pytest.raises(UsageError, match="name what it ran: --judge JUDGE"):
+    with pytest.raises(UsageError, match="name what it ran: `judge=JUDGE`"):
         replay_judge(planted, times=1, tracking_uri=store.uri)
     assert not Path("imported").exists()
 

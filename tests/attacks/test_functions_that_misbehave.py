@@ -21,12 +21,12 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.loop import evaluate
 from evaltrack.evaluation.plan import _counter
 from evaltrack.judges import open_judge
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row, Target
 from evaltrack.targets import open_target
+from tests.actors import evaluated
 
 Write = Callable[[str], str]
 
@@ -65,7 +65,7 @@ def rows(target: Target, asked: list[Question], *, concurrency: int = 1, timeout
 
     async def gather() -> list[Row]:
         try:
-            loop = evaluate(asked, target, concurrency=concurrency, timeout=timeout)
+            loop = evaluated(asked, target, concurrency=concurrency, timeout=timeout)
             return [row async for row in loop]
         finally:
             await target.aclose()  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ def test_a_function_cannot_alter_what_is_expected(written: Write) -> None:
     for in_process in ("true", "false"):
         asked = questions(1)
         target = open_target(f"python:{module}:ask", {"in_process": in_process})
-        loop = evaluate(asked, target)
+        loop = evaluated(asked, target)
         (row,) = asyncio.run(_all(loop, target))
         assert row.scores["recall_at_k"] == 0.0
         assert row.question.expected_chunks == ("a",)
@@ -235,7 +235,7 @@ def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Wr
         """
     )
     target = open_target(f"python:{module}:ask", {"in_process": "true"})
-    found = asyncio.run(_all(evaluate(questions(3), target, concurrency=1, timeout=1), target))
+    found = asyncio.run(_all(evaluated(questions(3), target, concurrency=1, timeout=1), target))
     assert sorted(row.question.id for row in found) == ["0", "1", "2"]
     assert failures(sorted(found, key=lambda row: row.position))[0] is None
     del target
@@ -455,7 +455,7 @@ def test_a_long_answer_costs_others_no_time(written: Write) -> None:
         target = open_target(f"python:{module}:ask")
         redactor, count = Redactor(()), _counter(None)
         try:
-            loop = evaluate(asked, target, timeout=3, redactor=redactor, count=count)
+            loop = evaluated(asked, target, timeout=3, redactor=redactor, count=count)
             return [row async for row in loop]
         finally:
             await target.aclose()  # type: ignore[attr-defined]
@@ -517,7 +517,7 @@ def test_a_judge_that_ends_its_process_fails_its_question(written: Write) -> Non
         judge = open_judge(f"{module}:judge", concurrency=1, cache=None)
         target = open_target(f"python:{module}:good")
         try:
-            return [row async for row in evaluate(questions(3), target, judges=[judge], concurrency=1)]
+            return [row async for row in evaluated(questions(3), target, judges=[judge], concurrency=1)]
         finally:
             await target.aclose()  # type: ignore[attr-defined]
             await judge.aclose()  # type: ignore[attr-defined]

@@ -35,6 +35,6 @@ def test_the_same_error_in_both_languages(
     monkeypatch.chdir(tmp_path)
     golden = REPO / "golden/travel.jsonl"
     with pytest.raises(UsageError, match=r"^`require=`: no metric `recal`"):
-        run_eval(golden, require=["recal > 0.5"])
+        run_eval(golden, require="recal > 0.5")
     assert _run(["run", str(golden), "--require", "recal > 0.5"]) == 2
     assert "Error: --require: no metric `recal`" in capsys.readouterr().err

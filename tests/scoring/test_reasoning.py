@@ -313,7 +313,7 @@ def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str
     with pytest.raises(NotComparableError) as refused:
         compare_runs(other.run_id, plain.run_id, tracking_uri=store_uri)
     assert f"weights was '{DEFAULT_WEIGHTS}' and is '{text}'" in str(refused.value)
-    assert "--ignore what may differ" in str(refused.value)
+    assert "`ignore=` what may differ" in str(refused.value)
 
     made = compare_runs(other.run_id, plain.run_id, ignore=["weights"], tracking_uri=store_uri, log=False)
     assert {"reasoning_score", "pass_rate"} <= set(made.left_out)
@@ -363,7 +363,7 @@ def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_pat
 def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path: Path) -> None:
     """There is nothing that could observe."""
     golden, target = golden_set(tmp_path, {"pivot": "Yes."})
-    with pytest.raises(UsageError, match="--rubric reasoning: there is no judge to observe the reasoning"):
+    with pytest.raises(UsageError, match="`rubric=reasoning`: there is no judge to observe the reasoning"):
         run_eval(golden, target=target, rubric="reasoning", tracking_uri=store_uri)
 
 

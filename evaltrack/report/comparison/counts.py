@@ -28,7 +28,7 @@ LISTED: tuple[Fate, ...] = (
 """The order in which questions are listed."""
 
 MESSAGES = 5
-"""Messages of errors that are told of each side."""
+"""Error messages shown for each side."""
 
 
 def sections(comparison: Comparison) -> Iterator[tuple[Fate, str, tuple[Change, ...], int]]:

@@ -75,13 +75,13 @@ def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
     golden = clip(comparison.candidate.signature.golden, 80)
     for change in comparison.flips:  # one that does not block must not turn a green gate red
-        yield _changed(change, "failure" if change.counts and comparison.verdict == "regression" else "skipped")
+        yield _changed_case(change, "failure" if change.counts and comparison.verdict == "regression" else "skipped")
     for change in comparison.lost:
-        yield _changed(change, "error")
+        yield _changed_case(change, "error")
     for change in comparison.fixes:
-        yield _changed(change, "")
+        yield _changed_case(change, "")
     for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
-        yield _changed(change, "" if change.now in ("pass", "not compared") else "skipped")
+        yield _changed_case(change, "" if change.now in ("pass", "not compared") else "skipped")
     for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
         for each in ids:
             yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
@@ -90,7 +90,7 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
         yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
 
 
-def _changed(change: Change, tag: str) -> ET.Element:
+def _changed_case(change: Change, tag: str) -> ET.Element:
     lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
     if scores := dropped_words(change):
         lines.append(f"scores: {scores}")

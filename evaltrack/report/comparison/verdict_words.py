@@ -1,4 +1,4 @@
-"""What a comparison came to, and what that is about: the first words of every rendering."""
+"""The verdict of a comparison and what it is about: the first words of every rendering."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ GROUPS = 60
 
 
 def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
-    """The page: it works from a file, asks nothing of anybody, and shows foreign text as text."""
+    """The page: it works from a file, makes no request, and shows foreign text as text."""
     from markupsafe import Markup
 
     golden = clip(comparison.candidate.signature.golden, 80)
@@ -72,7 +72,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             runs=[(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
             compare_link=safe_link(comparison.compare_link),
             past=past_lines(comparison.history, comparison.candidate.run_id),
-            listed=_listed(comparison, len(questions)),
+            listed=_listed_words(comparison, len(questions)),
             first_changes=[
                 (clip(flip.id, 80), clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:50]
             ],
@@ -181,7 +181,7 @@ def _cell(comparison: Comparison, metric: MetricDelta | None, most: float) -> di
     }
 
 
-def _listed(comparison: Comparison, num_listed: int) -> str:
+def _listed_words(comparison: Comparison, num_listed: int) -> str:
     """How many of the questions the page holds."""
     total = comparison.num_common
     if num_listed >= total:

@@ -8,7 +8,7 @@ from typing import Any
 from evaltrack.report.html.page import script_safe
 
 WHOLE, SLIM = 9_000_000, 11_500_000
-"""Bytes up to which questions are whole, and slim; past that only what happened to them is told."""
+"""Bytes up to which questions are whole, and slim; past that only what happened to them is shown."""
 
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 

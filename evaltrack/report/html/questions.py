@@ -65,8 +65,8 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
-        yield _filled(_changed(change, group, comparison, limit, compared=place < WORD_DIFFS))
-    yield from (_filled(_same(row, comparison, limit)) for row in comparison.same)
+        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < WORD_DIFFS))
+    yield from (_without_empty(_same(row, comparison, limit)) for row in comparison.same)
 
 
 def run_questions(
@@ -77,7 +77,7 @@ def run_questions(
         trace = trace_id_of(run_id, row.id) if has_trace(traces, row) else None
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
-        yield _filled(fields | {"sides": [_side(row, None, k, limit, trace)]})
+        yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
 def _outcome_group(row: StoredRow) -> Group:
@@ -95,7 +95,9 @@ def _about(row: StoredRow, group: Group) -> dict[str, Any]:
     }
 
 
-def _changed(change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool) -> dict[str, Any]:
+def _change_fields(
+    change: Change, group: Group, comparison: Comparison, limit: int, *, compared: bool
+) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "id": shown(change.id, 200),
         "q": shown(change.question, 1000),
@@ -139,7 +141,7 @@ def _differences(change: Change, before: StoredRow, after: StoredRow, limit: int
     answers = (shown(before.answer, limit), shown(after.answer, limit))
     if answers[0] and answers[1] and answers[0] != answers[1]:
         fields["diff"] = word_diff(*answers)
-        fields["apart"] = _kept(fields["diff"]) < LITTLE
+        fields["apart"] = _share_kept(fields["diff"]) < LITTLE
     if change.cause.kind == "source_text_changed":
         texts = source_texts(before, after, change.cause.source)
         if texts:
@@ -147,7 +149,7 @@ def _differences(change: Change, before: StoredRow, after: StoredRow, limit: int
     return fields
 
 
-def _kept(pieces: Sequence[Piece]) -> float:
+def _share_kept(pieces: Sequence[Piece]) -> float:
     """Which share of the text is the same on both sides, in [0, 1]."""
     same = sum(len(text) for kind, text in pieces if kind == "same")
     return same / max(sum(len(text) for kind, text in pieces if kind != "removed"), 1)
@@ -170,7 +172,7 @@ def _side(
     row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     """One side; scores whose metric is not compared are left out, as the other side's cannot stand beside them."""
-    return _filled(
+    return _without_empty(
         {
             "answer": shown(row.answer, limit),
             "declined": bool(row.abstained),
@@ -197,7 +199,7 @@ def _title(score: Score, k: int) -> str:
     return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
 
 
-def _filled(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
+def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, "", [], False) or name in but}
 
 
@@ -205,10 +207,10 @@ def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
     """What each of these groups is called, and its tone, in the order of the page."""
     present = set(groups)
     names = {group: fate for fate, group in GROUPS.items()} | {"unmeasured": "not measured"}
-    return {group: (names.get(group, group), tone) for group, tone in _ordered() if group in present}
+    return {group: (names.get(group, group), tone) for group, tone in _groups_in_order() if group in present}
 
 
-def _ordered() -> list[tuple[Group, str]]:
+def _groups_in_order() -> list[tuple[Group, str]]:
     order: tuple[Group, ...] = get_args(Group)
     return [(group, TONES[group]) for group in order]
 

@@ -29,7 +29,7 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
     for key, (rank, source) in by_key(row).items():
         if rank > max(min(k, MOST), LISTED) and key not in expected:
             continue
-        fields = {"rank": rank, **_named(source, row), "expected": key in expected}
+        fields = {"rank": rank, **_source_fields(source, row), "expected": key in expected}
         if there is not None:
             fields |= {"moved": there[key][0] if key in there else 0}
             fields |= {"changed": key in there and _texts_differ(source, there[key][1])}
@@ -57,7 +57,7 @@ def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple
     return (texts[0], texts[1]) if texts[0] and texts[1] and texts[0] != texts[1] else None
 
 
-def _named(source: StoredSource, row: StoredRow) -> dict[str, Any]:
+def _source_fields(source: StoredSource, row: StoredRow) -> dict[str, Any]:
     name = row.name_of(source)
     title = source.title if source.title != name else None
     return {

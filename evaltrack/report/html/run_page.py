@@ -60,7 +60,7 @@ class Around:
     history: tuple[PastRun, ...] = ()
     accepted: Mapping[str, str] = field(default_factory=dict)
     num_rows: int | None = None
-    """Rows that there are, where the result is somebody else's word."""
+    """Rows that there are, where the result was read from an artifact."""
 
 
 def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
@@ -68,7 +68,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     from markupsafe import Markup
 
     k, totals = result.signature.k, result.totals
-    questions = _chosen(result, read, around)
+    questions = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
     body = (
         templates()
@@ -96,7 +96,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
             past=past_lines(around.history, result.run_id),
-            listed=_listed(questions, _num_rows(result, around)),
+            listed=_listed_words(questions, _num_rows(result, around)),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,
         )
@@ -113,7 +113,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     return document(f"{_headline(result)}: {golden}", body, script=static("report.js"), data=data)
 
 
-def _chosen(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
+def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
     """The questions of the page: those that failed, did not pass, could not be measured, and passed."""
     acceptances = {key: shown(words, 1200) for key, words in around.accepted.items()}
     total = _num_rows(result, around)
@@ -185,7 +185,7 @@ def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
     return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 
-def _listed(questions: list[dict[str, Any]], total: int) -> str:
+def _listed_words(questions: list[dict[str, Any]], total: int) -> str:
     if len(questions) == total:
         return f"All {count(total, 'question')}"
     missed = sum(question["group"] != "pass" for question in questions)

@@ -42,7 +42,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
         if row.error:
             yield f"- **{plain(row.error, 1000)}**\n"
         for verdict in row.verdicts:
-            yield f"- {plain(verdict.judge)}: {_said(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
+            yield f"- {plain(verdict.judge)}: {_verdict_words(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
     if len(judged) > SHOWN:
         yield f"\n{len(judged) - SHOWN} more stand in `verdicts.jsonl`.\n"
 
@@ -54,7 +54,7 @@ def _order(row: StoredRow) -> tuple[int, float]:
     return (1 if row.passed is False else 2), score if score is not None else 1.0
 
 
-def _said(row: StoredRow, verdict: StoredVerdict) -> str:
+def _verdict_words(row: StoredRow, verdict: StoredVerdict) -> str:
     if verdict.observed:
         return _observed(row, json.loads(verdict.observed))
     if row.negative:

@@ -38,7 +38,7 @@ def print_run(result: RunResult, console: Console) -> None:
     signature, totals = result.signature, result.totals
     questions = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     head = f"{signature.golden}: {questions}, target {signature.target}{model_words(signature)}"
-    console.print(Text(_begun(one_line(head, 300)), style="bold"), soft_wrap=True)
+    console.print(Text(_uncommanded(one_line(head, 300)), style="bold"), soft_wrap=True)
     for table in _tables(result):
         console.print(table)
     console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)
@@ -48,7 +48,7 @@ def print_run(result: RunResult, console: Console) -> None:
         style = {True: "green", False: "bold red", None: "yellow"}[checked.met]
         console.print(Text(criterion_words(checked), style=style))
     for note in result.notes:
-        console.print(Text(_begun(one_line(note, 300)), style="yellow"), soft_wrap=True)
+        console.print(Text(_uncommanded(one_line(note, 300)), style="yellow"), soft_wrap=True)
     for hint in low_metrics(result.metrics, signature):
         console.print(Text(hint, style="yellow"), soft_wrap=True)
     _print_rows(result, console)
@@ -59,7 +59,7 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(Text(result.link), soft_wrap=True)
 
 
-def _begun(line: str) -> str:
+def _uncommanded(line: str) -> str:
     """The line, with a mark before what would make it a command."""
     return f"· {line}" if line.startswith((":", "#")) else line
 
@@ -93,7 +93,7 @@ def _groups(result: RunResult) -> Table:
     table = _table("group", *(metric_title(n, result.signature.k) for n in names))
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
-        table.add_row(Text(_begun(one_line(group, 40))), *cells)
+        table.add_row(Text(_uncommanded(one_line(group, 40))), *cells)
     return table
 
 
@@ -110,7 +110,7 @@ def _print_rows(result: RunResult, console: Console) -> None:
         console.print(Text("did not pass:", style="dim"))
     for row in result.missed[:SHOWN]:
         words = f"{row.question.id}  {one_line(row.question.question, 70)}  ({missed_words(row, result.signature.k)})"
-        console.print(Text(f"  {_begun(one_line(words, 300))}"), soft_wrap=True)
+        console.print(Text(f"  {_uncommanded(one_line(words, 300))}"), soft_wrap=True)
     if len(result.missed) > SHOWN:
         console.print(Text("  … the run's per_question table holds them all", style="dim"))
     if result.errors:

@@ -57,7 +57,7 @@ class Calls(asyncio.Protocol):
         """Whether nothing can be called any more."""
 
     @classmethod
-    async def opened(cls, process: Process) -> Calls:
+    async def open(cls, process: Process) -> Calls:
         """The calls of a process that is ready."""
         calls = cls(process)
         await calls._loop.create_unix_connection(lambda: calls, sock=process.socket)

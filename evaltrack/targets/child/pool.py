@@ -14,7 +14,7 @@ from evaltrack.targets.child.process import Order, Process
 from evaltrack.targets.threads import aside
 
 END_SECONDS = 5.0
-"""How long a process may take to end by itself once nobody needs it any more."""
+"""How long a process may take to end by itself once it is not needed any more."""
 
 MOST_CANCELLED = 64
 """Calls given up in one process before another takes its place: threads and tasks that hang stay in it for ever."""
@@ -127,7 +127,7 @@ class Pool:
             self._in_vain += 1
             self._endings[f"cannot be started again: {error}"] += 1
             return
-        self._calls.append(await Calls.opened(process))
+        self._calls.append(await Calls.open(process))
 
     def _ready_process(self) -> Process:
         process = Process(self._order)
@@ -154,7 +154,7 @@ class Pool:
         self.close()
 
     def close(self) -> None:
-        """Kill the processes that nobody has called yet."""
+        """Kill the processes that were never called."""
         for process in (*self._started, *self._importing):
             process.kill()
         for process in self._started:

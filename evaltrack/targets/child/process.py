@@ -154,6 +154,6 @@ class Process:
             while data := output.read(PIECE):
                 text = decode(data)
                 self._tail = (self._tail + text)[-PIECE:]
-                with suppress(Exception):  # nobody may read it any more
+                with suppress(Exception):  # the reader may be gone
                     sys.stderr.write(text)
                     sys.stderr.flush()

@@ -53,14 +53,14 @@ def main(connection: int, lifeline: int) -> None:
         reader = FrameReader()
         order = json.loads(_first(parent, reader).payload)
         try:
-            answer = _opened(order)
+            answer = _open(order)
         except EvaltrackError as error:
             parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
             return
         parent.sendall(frame(READY, 0))
         try:
             _Server(parent, reader, answer).run()
-        except KeyboardInterrupt:  # somebody stops its process group
+        except KeyboardInterrupt:  # its process group is being stopped
             os._exit(EXIT_INTERRUPTED)
 
 
@@ -77,7 +77,7 @@ def _first(parent: socket.socket, reader: FrameReader) -> Frame:
             return each
 
 
-def _opened(order: dict[str, Any]) -> Answer:
+def _open(order: dict[str, Any]) -> Answer:
     """The function that the order names, behind the opener that it names, within the memory that it allows."""
     if order["memory"]:
         limit_memory(order["memory"])
@@ -148,7 +148,7 @@ class _Server:
     def _send(self, message: bytes) -> None:
         try:
             self._parent.sendall(message)
-        except ConnectionError:  # nobody waits any more
+        except ConnectionError:  # the caller is gone
             self._end()
 
     def _end(self) -> None:
