@@ -87,7 +87,7 @@ def read_baseline(store: Store, experiment_id: str, golden: str) -> Baseline:
     name = golden_name(golden)
     baseline = baselines.get_baseline(store, experiment_id, name)
     if baseline is None:
-        raise UsageError(f"golden set `{name}` has no baseline in this experiment; see `evaltrack baseline list`")
+        raise baselines.no_baseline(name)
     return baseline
 
 

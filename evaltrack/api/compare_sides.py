@@ -20,7 +20,7 @@ from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_METRIC
-from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines
+from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import (
     EvaluationRun,
@@ -113,7 +113,7 @@ def _tagged(store: Store, candidate: EvaluationRun) -> EvaluationRun:
     baseline = get_baseline(store, candidate.experiment_id, golden)
     if baseline is None:
         cure = "set one (evaltrack baseline set RUN), or name one with `baseline_run=` or `baseline_file=`"
-        raise UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
+        raise no_baseline(golden, cure)
     return baseline_run(store, baseline)
 
 

@@ -69,6 +69,11 @@ def set_baseline(
     return baseline
 
 
+def no_baseline(golden: str, cure: str = "see `evaltrack baseline list`") -> UsageError:
+    """The error for a golden set that has no baseline in the experiment."""
+    return UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
+
+
 def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | None:
     """The baseline of a golden set, or None.
 
@@ -123,7 +128,7 @@ def clear_baseline(store: Store, experiment_id: str, golden: str) -> None:
         TrackingError: the store refused.
     """
     if get_baseline(store, experiment_id, golden) is None:
-        raise UsageError(f"golden set `{golden}` has no baseline in this experiment; see `evaltrack baseline list`")
+        raise no_baseline(golden)
     with tracking_errors("clearing the baseline"):
         store.client.delete_experiment_tag(experiment_id, PREFIX + golden)
 
