@@ -39,10 +39,10 @@ class StoredVerdict:
 
     judge: str
     reasoning: str = ""
+    overall_score: float | None = None
     accuracy: float | None = None
     completeness: float | None = None
     relevance: float | None = None
-    overall_score: float | None = None
     declined: bool | None = None
     observed: str | None = None
     cached: bool = False

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evaltrack import RunResult, run_eval
 from evaltrack.errors import TrackingError
 from evaltrack.records import Row
+from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.reader import find_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.traces import TraceCounts, read_counts
@@ -137,17 +137,17 @@ class Soak:
         if gap := must.gap(held):
             self.problems.append(f"MLflow holds {gap}")
 
-    def _check_rows(self, rows: Iterator[dict[str, Any]]) -> Counter[str]:
+    def _check_rows(self, rows: Iterator[StoredRow]) -> Counter[str]:
         """Compare each row with the fault of its question."""
         seen, wrong, met = bytearray(self.questions), [], Counter[str]()
         for row in rows:
-            number = int(row["id"])
+            number = int(row.id)
             seen[number] = min(seen[number] + 1, 2)
             name = self.faults.of(number)
             met[name or "none"] += 1
             kind = FAULTS[name][1] if name else None
-            got = row["error"].partition(":")[0] if row["error"] else None
-            if got != kind or (kind is None and row["passed"] is not True):
+            got = row.error.partition(":")[0] if row.error else None
+            if got != kind or (kind is None and row.passed is not True):
                 wrong.append(f"question {number} ({name or 'no fault'}): {row['error'] or row['passed']}"[:200])
         for what, count in (("lost", seen.count(0)), ("doubled", seen.count(2))):
             if count:
