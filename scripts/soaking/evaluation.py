@@ -148,7 +148,7 @@ class Soak:
             kind = FAULTS[name][1] if name else None
             got = row.error.partition(":")[0] if row.error else None
             if got != kind or (kind is None and row.passed is not True):
-                wrong.append(f"question {number} ({name or 'no fault'}): {row['error'] or row['passed']}"[:200])
+                wrong.append(f"question {number} ({name or 'no fault'}): {row.error or row.passed}"[:200])
         for what, count in (("lost", seen.count(0)), ("doubled", seen.count(2))):
             if count:
                 self.problems.append(f"{count:,} rows {what}")
