@@ -38,8 +38,6 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: 
     from evaltrack.errors import UsageError
     from evaltrack.report.ci_commands import without_any_commands
 
-    if output_file != "-" and not Path(output_file).absolute().parent.is_dir():
-        raise UsageError(f"{output_file}: its folder does not exist; name a file in one that does")
     text = report_html(
         run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None, ui_url=ui_url
     )
@@ -47,6 +45,7 @@ def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: 
         click.echo(without_any_commands(text).encode(), nl=False)
         return
     try:
+        Path(output_file).parent.mkdir(parents=True, exist_ok=True)
         Path(output_file).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"{output_file}: cannot be written: {error.strerror}; name another file") from None

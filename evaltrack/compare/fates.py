@@ -10,7 +10,7 @@ from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
 from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metrics import BY_NAME, SCORES
+from evaltrack.scoring.metrics import SCORES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,5 +121,5 @@ def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarra
         loss = np.zeros(len(part))
         for name in names.intersection(kinds):
             was, now = (part[f"{name}_{side}"].fillna(0).to_numpy(dtype=float) for side in "bc")
-            loss += (was - now) / (BY_NAME[name].span or 1)
+            loss += was - now  # a run has one rubric, so that scales never mix
         yield np.round(loss, 9)

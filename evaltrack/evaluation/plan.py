@@ -236,9 +236,8 @@ def _check_names(judges: Sequence[Judge]) -> None:
 
 def _check_writable(path: Path) -> None:
     """Find out before the questions are asked that a file cannot be written."""
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"`evaluation_json={path}`: its folder does not exist; name a file in one that does")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise UsageError(f"`evaluation_json={path}`: cannot be written: {error.strerror}") from None

@@ -447,7 +447,6 @@ def test_compare_writes_the_same_page(here: Kept) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["-o", "missing/x.html"], 2, "missing/x.html: its folder does not exist; name a file in one that does"),
         (["-o", "."], 2, ".: cannot be written: Is a directory; name another file"),
         (["-o", ""], 2, ""),
         ([], 2, "Missing option"),
@@ -472,6 +471,15 @@ def test_what_report_refuses(
     assert "internal" not in said.err
     assert said.out == ""
     assert not Path("x.html").exists()
+
+
+def test_folders_of_an_output_are_made(here: Kept) -> None:
+    """As other tools make them for their reports."""
+    options = [here.second.run_id, "--baseline-run", here.first.run_id]
+    assert cli("report", here.first.run_id, "-o", "pages/of/run.html") == 0
+    assert cli("compare", *options, "--no-log", "-o", "verdicts/x.json") == 1
+    assert Path("pages/of/run.html").is_file()
+    assert Path("verdicts/x.json").is_file()
 
 
 def test_a_page_reaches_a_stdout_that_is_not_utf_8(store_uri: str, tmp_path: Path) -> None:

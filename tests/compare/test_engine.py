@@ -390,6 +390,7 @@ def test_drops_are_parsed() -> None:
     overall, domains, asked_for = parse_drops(
         ["mrr=10%", "judge_score=0.05", "recall_at_k=off", "a:b:mrr=2%"], ["mrr", "judge_score", "recall_at_k"]
     )
+    assert parse_drops(["mrr=0"], ["mrr"])[0]["mrr"] == Threshold(0.0, relative=False)  # no drop at all
     own = {"mrr": Threshold(0.1, relative=True), "judge_score": Threshold(0.05, relative=False)}
     assert overall == {name: drop for name, drop in (DEFAULT_DROPS | own).items() if name != "recall_at_k"}
     assert asked_for == {"mrr", "judge_score"}

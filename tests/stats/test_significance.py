@@ -79,6 +79,27 @@ def test_many_distinct_differences_agree_with_the_t_test(n: int, how: str) -> No
     assert found.p == pytest.approx(ttest_1samp(differences, 0).pvalue, abs=0.006)
 
 
+@pytest.mark.parametrize(("shift", "draws"), [(0.0, significance.FIRST_DRAWS), (2.2, significance.DRAWS)])
+def test_signs_that_were_drawn_are_counted_with_the_ones_observed(shift: float, draws: int) -> None:
+    """The p-value is a count over one more than were drawn; small ones are drawn more often."""
+    differences = np.random.default_rng(5).normal(0, 1, 60)
+    differences += shift / np.sqrt(60) - differences.mean()
+    found = sign_flip(np.zeros(60), differences)
+    count = found.p * (draws + 1)
+    assert found.how == "sampled"
+    assert 0 < found.p <= 1
+    assert count == pytest.approx(round(count), abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_the_scale_of_the_differences_does_not_matter(scale: float) -> None:
+    """Neither where signs are drawn nor where there are very many."""
+    for n in (60, 3000):
+        differences = np.random.default_rng(7).normal(0.02, 1, n)
+        expected = sign_flip(np.zeros(n), differences)
+        assert sign_flip(np.zeros(n), differences * scale).p == pytest.approx(expected.p, abs=1e-9)
+
+
 def test_what_is_beyond_doubt_is_bounded() -> None:
     """A p-value too small to be drawn is bounded, and never above the bound."""
     draw = np.random.default_rng(2)

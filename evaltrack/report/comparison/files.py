@@ -47,12 +47,15 @@ def form_of(path: Path | str) -> Callable[[Comparison], str]:
 def write_comparison(comparison: Comparison, path: Path | str) -> None:
     """Write the comparison to `path` in UTF-8, over what is there, in the form that its suffix names.
 
+    Folders that are missing are made.
+
     Raises:
         UsageError: the suffix names no form, or the file cannot be written.
     """
     text = form_of(path)(comparison)
     try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UsageError(f"{path}: cannot be written ({reason}); name a file in a folder that exists") from error
+        raise UsageError(f"{path}: cannot be written ({reason}); name another file") from error
