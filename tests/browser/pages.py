@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first is Chromium without the windows of its own, which cost as much as the pages."""
+
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 LOOKS: dict[str, dict[str, Any]] = {
     "light-desktop": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "light"},
     "dark-desktop": {"viewport": {"width": 1400, "height": 900}, "color_scheme": "dark"},
