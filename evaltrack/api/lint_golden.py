@@ -62,7 +62,7 @@ def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Itera
     ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
     for question in (each for each in checked if each.domain in domains):
         in_corpus = titles if question.by_title else ids
-        for expected in question.expected or ():
+        for expected in question.expected_names or ():
             key = title_key(expected) if question.by_title else expected
             if key not in in_corpus:
                 near = get_close_matches(key, in_corpus, n=1)

@@ -159,7 +159,8 @@ def _digest(ranked: Ranked, key: str) -> str | None:
 def _texts(row: StoredRow, keys: Set[str]) -> dict[tuple[str, str | None], set[str]]:
     """The digests of the texts of these sources, by key and chunk: under one title several chunks may come back."""
     digests: dict[tuple[str, str | None], set[str]] = {}
-    for key, source in zip(row.source_keys, row.sources or (), strict=True):
-        if key in keys and source.text_digest:
-            digests.setdefault((key, source.chunk_id), set()).add(source.text_digest)
+    for own, source in zip(row.source_keys, row.sources or (), strict=True):
+        for key in keys & set(own):
+            if source.text_digest:
+                digests.setdefault((key, source.chunk_id), set()).add(source.text_digest)
     return digests

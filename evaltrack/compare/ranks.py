@@ -1,16 +1,28 @@
-"""The sources of a row by the key they are compared by, and where each stands."""
+"""The sources of a row by the keys they are compared by, and where each stands."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 Ranked = dict[str, tuple[int, StoredSource]]
-"""Each source returned with its rank, by the key it is compared by; the best first."""
+"""Each source returned with its rank, by the keys it is compared by; the best first.
+
+A source that finds several passages stands there under each of them.
+"""
+
+
+def in_order(row: StoredRow) -> Iterator[tuple[int, tuple[str, ...], StoredSource]]:
+    """The distinct sources with their ranks, from 1, and the keys they are compared by."""
+    seen, rank = set[str](), 0
+    for keys, source in zip(row.source_keys, row.sources or (), strict=True):
+        if keys[0] not in seen:
+            seen.update(keys)
+            rank += 1
+            yield rank, keys, source
 
 
 def by_key(row: StoredRow) -> Ranked:
-    """Each source returned, by the key it is compared by, with its first rank among distinct keys."""
-    ranked: Ranked = {}
-    for key, source in zip(row.source_keys, row.sources or (), strict=True):
-        ranked.setdefault(key, (len(ranked) + 1, source))
-    return ranked
+    """Each source returned, by the keys it is compared by, with its rank among distinct sources."""
+    return {key: (rank, source) for rank, keys, source in in_order(row) for key in keys}

@@ -106,6 +106,7 @@ class Evaluator:
             "scores": measured.scores,
             "unmeasured": measured.unmeasured,
             "duplicates": measured.duplicates,
+            "finds": measured.finds,
             "passed": measured.passed,
             "reasoned": measured.reasoned,
             "tokens": tokens,

@@ -190,7 +190,7 @@ def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Seq
         cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
         raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
     if golden.stats.judged_only == len(golden) and not judges:
-        missing = "no question has expected_chunks or expected_sources, and there is no judge"
+        missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
         raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evaltrack.records import Row
-from evaltrack.scoring.measure import relevant_keys, source_keys
+from evaltrack.scoring.relevance import expected_of, relevant_keys, source_keys
 
 ENOUGH = 10
 """Answerable questions after which it is said that nothing that they expect came back."""
@@ -27,12 +27,14 @@ class Returned:
         """Take one finished question; what came back beyond the first k counts, too."""
         if self._came_back or row.response is None or "hit" not in row.scores:
             return
-        expected, keys = relevant_keys(row.question), source_keys(row.question, row.response)
-        self._came_back = not expected.isdisjoint(keys)
+        keys = source_keys(row.question, row.response.sources or ())
+        by_name = row.finds is None
+        self._came_back = not relevant_keys(row.question).isdisjoint(keys) if by_name else any(row.finds or ())
         self._measured += 1
         examples = [key for key in keys if not key.startswith("\0")]
         if examples and not self._example:
-            self._example = f"expected {min(expected)[:SHOWN]}, returned e.g. {examples[0][:SHOWN]}"
+            expected = min(expected_of(row) or ())
+            self._example = f"expected {expected[:SHOWN]}, returned e.g. {examples[0][:SHOWN]}"
         if self._measured == ENOUGH and (note := self.note):
             self._warn(note)
 

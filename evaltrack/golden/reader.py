@@ -26,6 +26,12 @@ from evaltrack.records.base import Key
 
 MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
+LISTS = {
+    "expected_chunks": 'chunk ids, like ["a", "b"]',
+    "expected_sources": 'titles, like ["a", "b"]',
+    "expected_passages": 'passages, like [{"quote": "the words that answer it"}]',
+    "expected_tools": 'names, like ["a", "b"]',
+}
 KEY: TypeAdapter[str] = TypeAdapter(Key)
 
 Problem = tuple[int, str]
@@ -184,9 +190,10 @@ def _explain(detail: ErrorDetails) -> str:
         return f"`{name}` is missing; every question needs one"
     if kind in ("string_too_short", "string_pattern_mismatch"):
         return f"`{'.'.join(map(str, place))}` is empty; write some text"
-    if name in ("expected_chunks", "expected_sources", "expected_tools") and len(place) == 1:
-        example = "titles" if name == "expected_sources" else "names" if name == "expected_tools" else "chunk ids"
-        return f'`{name}` is {kind_of(detail["input"])}; write a list of {example}, like ["a", "b"]'
+    if name in LISTS and len(place) == 1:
+        return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"
+    if name == "grades":
+        return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
     message = detail["msg"].removeprefix("Value error, ")
     return f"`{'.'.join(map(str, place))}`: {message}" if place else message
 

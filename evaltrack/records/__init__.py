@@ -5,6 +5,7 @@ unknown fields, and hold no NaN and no infinity: a score without a value is a re
 """
 
 from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
+from evaltrack.records.passage import Passage
 from evaltrack.records.question import Difficulty, Question
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Target
@@ -27,6 +28,7 @@ __all__ = [
     "Key",
     "Mode",
     "Observed",
+    "Passage",
     "PlainTarget",
     "Question",
     "Reasoned",

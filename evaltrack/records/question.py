@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from evaltrack.records.base import FreeObject, Key, Record, Text, storable
+from evaltrack.records.passage import Passage
 
 Difficulty = Literal["easy", "medium", "hard"]
+Grade = Annotated[int, Field(ge=0, le=1000)]
+
+EXPECTATIONS = {"expected_passages": "passages", "expected_chunks": "chunks", "expected_sources": "titles"}
+"""The fields that say what should be retrieved, and what each of them names; the first that is given decides."""
 
 
 class Question(Record):
     """One golden line.
 
-    `expected_chunks` (ids) and `expected_sources` (titles) say what the target should retrieve; where both are given
-    the chunks decide. An empty list makes the question a *negative*; neither field makes it judged only.
+    `expected_passages` (quotations), `expected_chunks` (ids) and `expected_sources` (titles) say what the target should
+    retrieve; the first of them that is given decides. Quotations need the texts of sources: of a target that returns
+    none the ids or titles beside them decide. An empty list makes the question a *negative*; none of these fields
+    makes it judged only.
+
+    Chunks or titles may be graded, ``{"id": grade}``: those of at least `relevant_grade` are expected, `grades` keeps
+    all of them, and grade 0 says that somebody looked and found it irrelevant.
     """
 
     id: Key
     question: Annotated[str, StringConstraints(min_length=1, pattern=r"\S"), BeforeValidator(storable)]
     expected_chunks: tuple[Key, ...] | None = None
     expected_sources: tuple[Key, ...] | None = None
+    expected_passages: tuple[Passage, ...] | None = None
+    grades: Mapping[Key, Grade] = Field(default_factory=dict)
+    relevant_grade: Annotated[int, Field(ge=1, le=1000)] = 1
     expected_answer: Text | None = None
     difficulty: Difficulty | None = None
     category: Text | None = None
@@ -32,22 +46,50 @@ class Question(Record):
     expected_tools: tuple[Key, ...] = ()
     metadata: FreeObject = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_grades(cls, values: Any) -> Any:
+        """The expected ids of a graded field, and its grades beside them."""
+        if not isinstance(values, dict):
+            return values
+        graded = [name for name in ("expected_chunks", "expected_sources") if isinstance(values.get(name), dict)]
+        if not graded:
+            return values
+        if len(graded) > 1 or values.get("grades"):
+            raise ValueError("grade one of `expected_chunks` and `expected_sources`; write the other as a list")
+        (name,) = graded
+        grades = values[name]
+        least = values.get("relevant_grade", 1)
+        least = least if isinstance(least, int) else 1
+        relevant = [key for key, grade in grades.items() if isinstance(grade, int) and grade >= least]
+        if not relevant and all(isinstance(grade, int) for grade in grades.values()):
+            raise ValueError(f"`{name}` has no grade of {least} or more; write [] for a negative question")
+        return values | {name: relevant, "grades": grades}
+
     @model_validator(mode="after")
     def _one_kind(self) -> Question:
-        if self.expected_chunks and self.expected_sources is not None and not self.expected_sources:
-            raise ValueError("`expected_chunks` names chunks but `expected_sources` is empty; remove one of them")
-        if self.expected_sources and self.expected_chunks is not None and not self.expected_chunks:
-            raise ValueError("`expected_sources` names titles but `expected_chunks` is empty; remove one of them")
+        given = {name: value for name in EXPECTATIONS if (value := getattr(self, name)) is not None}
+        full = next((name for name, value in given.items() if value), None)
+        empty = next((name for name, value in given.items() if not value), None)
+        if full and empty:
+            raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
         return self
 
     @property
     def by_title(self) -> bool:
-        """Whether relevance is decided by source titles instead of chunk ids."""
-        return self.expected_chunks is None
+        """Whether sources are told apart by their titles instead of their chunk ids."""
+        return self.expected_chunks is None and (self.expected_sources is not None or self.expected_passages is None)
 
     @property
     def expected(self) -> tuple[str, ...] | None:
-        """What should be retrieved: chunk ids or titles; None where the question expects nothing of retrieval."""
+        """What should be retrieved: keys of passages, else chunk ids, else titles; None where nothing is expected."""
+        if self.expected_passages is None:
+            return self.expected_names
+        return tuple(dict.fromkeys(passage.key for passage in self.expected_passages))
+
+    @property
+    def expected_names(self) -> tuple[str, ...] | None:
+        """The chunk ids, else the titles, that should be retrieved."""
         return self.expected_sources if self.expected_chunks is None else self.expected_chunks
 
     @property
@@ -58,13 +100,17 @@ class Question(Record):
     @property
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of what is evaluated: question and expectations, not notes or labels."""
-        evaluated = (
+        evaluated: tuple[object, ...] = (
             self.question,
             self.expected_chunks,
             self.expected_sources,
             self.expected_answer,
             self.expected_tools,
         )
+        if self.expected_passages is not None:
+            evaluated += ([each.model_dump(exclude={"source"}) for each in self.expected_passages],)
+        if self.grades:
+            evaluated += (sorted(self.grades.items()),)
         return _digest(evaluated)
 
     @property

@@ -12,6 +12,12 @@ from evaltrack.records.question import Question
 from evaltrack.records.response import Response, Usage
 from evaltrack.records.verdict import Mode, Verdict
 
+Finds = tuple[tuple[str, ...], ...]
+"""For each source of a response the keys of the expected passages that it holds and no source above it does.
+
+A repeat of a source has those of its first occurrence.
+"""
+
 FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
 
 
@@ -65,7 +71,8 @@ class Row(Record):
 
     `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
     None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
-    its retrieval scores, and a `failure`. `started_at` is seconds since the epoch, `seconds` the target's time.
+    its retrieval scores, and a `failure`. `finds` is there where sources were compared with passages.
+    `started_at` is seconds since the epoch, `seconds` the target's time.
     """
 
     position: int = Field(ge=0)
@@ -78,6 +85,7 @@ class Row(Record):
     scores: Mapping[str, float] = Field(default_factory=dict)
     unmeasured: Mapping[str, str] = Field(default_factory=dict)
     duplicates: int = Field(default=0, ge=0)
+    finds: Finds | None = None
     passed: bool | None = None
     tokens: Tokens | None = None
     reasoned: Reasoned | None = None

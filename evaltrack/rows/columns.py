@@ -17,6 +17,7 @@ from evaltrack.records import Reasoned, Row, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode
 from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.relevance import expected_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,10 +95,12 @@ def _score(name: str) -> Callable[[Row, int], float | None]:
 def _sources(row: Row, k: int) -> list[dict[str, Any]] | None:
     if row.response is None or row.response.sources is None:
         return None
-    limits = (SOURCE_TEXT_LIMIT if rank < k else 0 for rank in range(len(row.response.sources)))
+    sources = row.response.sources
+    limits = (SOURCE_TEXT_LIMIT if rank < k else 0 for rank in range(len(sources)))
+    finds = row.finds or ((),) * len(sources)
     return [
-        {column.name: column.value(source, limit) for column in SOURCE_COLUMNS}
-        for source, limit in zip(row.response.sources, limits, strict=True)
+        {column.name: column.value(source, limit) for column in SOURCE_COLUMNS} | {"finds": list(brought) or None}
+        for source, limit, brought in zip(sources, limits, finds, strict=True)
     ]
 
 
@@ -118,7 +121,17 @@ def _source_text(source: Source, limit: int) -> str | None:
 
 
 def _expected(row: Row, _: int) -> list[str] | None:
-    return None if row.question.expected is None else list(row.question.expected)
+    expected = expected_of(row)
+    return None if expected is None else list(expected)
+
+
+def _by_title(row: Row, _: int) -> bool:
+    return row.question.by_title and not _by_passage(row, 0)
+
+
+def _by_passage(row: Row, _: int) -> bool:
+    """Whether `expected` names passages."""
+    return row.question.expected_passages is not None and expected_of(row) == row.question.expected
 
 
 def _tool_calls(row: Row, _: int) -> list[str] | None:
@@ -138,6 +151,7 @@ SOURCE_COLUMNS = (
     Column("score", "number", _attribute("score"), bounds=(-MOST, MOST), unbounded=True),
     Column("text", "text", _source_text),
     Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
+    Column("finds", "texts", lambda *_: None, since_first=False),  # of the row, which knows what is expected
 )
 
 VERDICT_COLUMNS = (
@@ -150,7 +164,7 @@ VERDICT_COLUMNS = (
     *(Column(name, "integer", _part("usage", name)) for name in Usage.model_fields),
 )
 
-_ADDED_SCORES = frozenset({"tool_invoked", "tools_coordinated", "sources_included"})
+_ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included"})
 
 COLUMNS = (
     _of_question("id", required=True),
@@ -175,7 +189,8 @@ COLUMNS = (
     ),
     Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
     Column("expected", "texts", _expected),
-    Column("by_title", "flag", _part("question", "by_title"), required=True),
+    Column("by_title", "flag", _by_title, required=True),
+    Column("by_passage", "flag", _by_passage, since_first=False),
     Column("sources", "objects", _sources, fields=SOURCE_COLUMNS),
     Column("abstained", "flag", _part("response", "abstained")),
     Column("model", "text", _part("response", "model"), since_first=False),

@@ -29,7 +29,9 @@ def _of_a_table(what: str) -> Iterator[None]:
 @_of_a_table("question")
 def question_of(row: StoredRow) -> Question:
     """The question as a judge needs it; notes, metadata and expected tools are not in the table."""
-    by = "expected_sources" if row.by_title else "expected_chunks"
+    expected = row.expected
+    if expected is not None:
+        value = [{"any_of": [each]} for each in expected] if row.by_passage else expected
     return Question.model_validate(
         {
             "id": row.id,
@@ -38,7 +40,7 @@ def question_of(row: StoredRow) -> Question:
             "domain": row.domain,
             "difficulty": row.difficulty,
             "category": row.category,
-            **({by: row.expected} if row.expected is not None else {}),
+            **({} if expected is None else {row.expected_field: value}),
         }
     )
 

@@ -23,7 +23,11 @@ NAMELESS = "\0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSource:
-    """One source that was returned; `text` is None beyond the first k, `text_digest` is of all of its text."""
+    """One source that was returned.
+
+    `text` is None beyond the first k, `text_digest` is of all of it. `finds` names the expected passages that it holds
+    and no source above it does; a repeat has those of its first occurrence.
+    """
 
     chunk_id: str | None = None
     title: str | None = None
@@ -31,6 +35,7 @@ class StoredSource:
     score: float | None = None
     text: str | None = None
     text_digest: str | None = None
+    finds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +62,9 @@ class StoredRow:
     """One question of a run, or one trial of it.
 
     `scores` holds what was measured, by the names of `SCORES`. A column that was not read has its default. `expected`
-    is None where nothing is said of sources and empty where the target should decline. `trials` counts the measured
-    trials that the row merges, `passes` those that passed.
+    is None where nothing is said of sources and empty where the target should decline; it names passages where
+    `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured trials that the row merges,
+    `passes` those that passed.
     """
 
     id: str
@@ -74,6 +80,7 @@ class StoredRow:
     unmeasured: str | None = None
     expected: tuple[str, ...] | None = None
     by_title: bool = False
+    by_passage: bool | None = None
     sources: tuple[StoredSource, ...] | None = None
     abstained: bool | None = None
     model: str | None = None
@@ -112,7 +119,7 @@ class StoredRow:
             **values,
             scores=scores,
             expected=_tuple(columns.get("expected")),
-            sources=None if sources is None else tuple(StoredSource(**_values(StoredSource, each)) for each in sources),
+            sources=None if sources is None else tuple(map(_source, sources)),
             tool_calls=_tuple(columns.get("tool_calls")),
             hard_fails=_tuple(columns.get("hard_fails")) or (),
             verdicts=tuple(StoredVerdict(**_values(StoredVerdict, each)) for each in verdicts or ()),
@@ -160,18 +167,30 @@ class StoredRow:
         return self.expected == ()
 
     @property
+    def expected_field(self) -> str:
+        """The field of a golden line that says what is in `expected`."""
+        if self.by_passage:
+            return "expected_passages"
+        return "expected_sources" if self.by_title else "expected_chunks"
+
+    @property
     def expected_keys(self) -> tuple[str, ...]:
         """What is expected of the question, as sources are compared."""
         expected = self.expected or ()
         return tuple(map(title_key, expected)) if self.by_title else expected
 
     @property
-    def source_keys(self) -> list[str]:
-        """The key that each source is compared by; one that lacks it has a key of its own."""
-        return [self._key(source, place) for place, source in enumerate(self.sources or ())]
+    def source_keys(self) -> list[tuple[str, ...]]:
+        """The keys that each source is compared by: the passages that it finds, else its chunk id or title.
+
+        A source that has none of these has a key of its own.
+        """
+        return [source.finds or (self._key(source, place),) for place, source in enumerate(self.sources or ())]
 
     def _key(self, source: StoredSource, place: int) -> str:
         name = self._compared_name(source)
+        if name is None and self.by_passage and source.title and source.text_digest:
+            return f"{source.title}{NAMELESS}{source.text_digest}"  # chunks of one page have one title
         return (title_key(name) if name and self.by_title else name) or f"{NAMELESS}{place}"
 
     def _compared_name(self, source: StoredSource) -> str | None:
@@ -206,8 +225,14 @@ def _values(kind: type[StoredSource | StoredVerdict], item: Mapping[str, Any]) -
     return {name: item[name] for name in _FIELDS[kind] if name in item}
 
 
+def _source(item: Mapping[str, Any]) -> StoredSource:
+    values = _values(StoredSource, item)
+    return StoredSource(**values | {"finds": tuple(values.get("finds") or ())})
+
+
 def _object(item: StoredSource | StoredVerdict) -> dict[str, Any]:
-    return {name: getattr(item, name) for name in _FIELDS[type(item)]}
+    values = {name: getattr(item, name) for name in _FIELDS[type(item)]}
+    return values | {"finds": list(values["finds"]) or None} if "finds" in values else values
 
 
 def _tuple(values: list[str] | None) -> tuple[str, ...] | None:

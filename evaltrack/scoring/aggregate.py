@@ -10,8 +10,8 @@ from math import ceil, fsum
 from typing import Literal
 
 from evaltrack.records import Question, Row, Usage
-from evaltrack.scoring.measure import relevant_keys
 from evaltrack.scoring.metrics import BY_NAME, SCORES
+from evaltrack.scoring.relevance import num_expected
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
@@ -143,7 +143,7 @@ class Summary:
                     group[score.metric].add(value)
         self._add_judged(row)
         if "precision_at_k" in row.scores:
-            reachable = min(self._k, len(relevant_keys(row.question))) / self._k
+            reachable = min(self._k, num_expected(row)) / self._k
             self._overall["precision_at_k.max"].add(reachable)
 
     def _add_judged(self, row: Row) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
+from evaltrack.records.row import Finds
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.scoring import retrieval
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.scoring.panel import panel_mean
 from evaltrack.scoring.reasoning import reasoned
+from evaltrack.scoring.relevance import Relevance, graded_keys, relevance_of
 from evaltrack.scoring.rubric import PASS_SCORE, RubricWeights
 
 PASS_THRESHOLD = 0.75
@@ -46,6 +48,7 @@ class Measured:
     scores: Mapping[str, float]
     unmeasured: Mapping[str, str]
     duplicates: int = 0
+    finds: Finds | None = None
     passed: bool | None = None
     reasoned: Reasoned | None = None
 
@@ -78,7 +81,8 @@ def _answering(
     judge_failed: bool,
 ) -> Measured:
     """Retrieval and answer."""
-    scores, unmeasured, duplicates = _retrieval(question, response, rules.k)
+    relevance = _relevance(question, response)
+    scores, unmeasured = _retrieval(question, relevance, rules.k)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative and judge_failed and not declined:
         unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
@@ -102,7 +106,9 @@ def _answering(
     passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
     if passed is not None:
         scores["pass"] = float(passed)
-    return Measured(scores, unmeasured, duplicates, passed)
+    if isinstance(relevance, str):
+        return Measured(scores, unmeasured, passed=passed)
+    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds, passed)
 
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
@@ -183,44 +189,39 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     return scores
 
 
-def _retrieval(question: Question, response: Response, k: int) -> tuple[dict[str, float], dict[str, str], int]:
-    """The retrieval scores by name, or for each the reason why it was not measured; and the repeats dropped."""
+def _relevance(question: Question, response: Response) -> Relevance | str:
+    """What came back of what is expected, or the reason why retrieval was not measured."""
     if question.expected is None:
-        return {}, _all_unmeasured(NO_EXPECTATION), 0
+        return NO_EXPECTATION
     if question.negative:
-        return {}, _all_unmeasured(NEGATIVE), 0
+        return NEGATIVE
     if response.sources is None:
-        return {}, _all_unmeasured(NO_SOURCES), 0
-    ranked, duplicates = retrieval.first_occurrences(source_keys(question, response))
-    relevant = relevant_keys(question)
-    return (
-        {
-            "recall_at_k": retrieval.recall_at_k(ranked, relevant, k),
-            "precision_at_k": retrieval.precision_at_k(ranked, relevant, k),
-            "reciprocal_rank": retrieval.reciprocal_rank(ranked, relevant, k),
-            "hit": retrieval.hit(ranked, relevant, k),
-            "ndcg_at_k": retrieval.ndcg_at_k(ranked, relevant, k),
-        },
-        {},
-        duplicates,
-    )
+        return NO_SOURCES
+    return relevance_of(question, response)
 
 
-def source_keys(question: Question, response: Response) -> list[str]:
-    """What is compared with the expectation, in order of rank: chunk ids, or titles in the form they compare in.
+def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[dict[str, float], dict[str, str]]:
+    """The retrieval scores by name, or for each the reason why it was not measured."""
+    if isinstance(relevance, str):
+        return {}, {score.name: relevance for score in SCORES if score.retrieval}
+    ranks, expected = relevance.ranks, relevance.expected
+    scores = {
+        "recall_at_k": retrieval.recall_at_k(ranks, expected, k),
+        "precision_at_k": retrieval.precision_at_k(ranks, k),
+        "reciprocal_rank": retrieval.reciprocal_rank(ranks, k),
+        "hit": retrieval.hit(ranks, k),
+        "ndcg_at_k": retrieval.ndcg_at_k(ranks, expected, k),
+    }
+    if question.grades and relevance.finds is None:
+        scores |= _graded(question, relevance.ranked, k)
+    return scores, {}
 
-    A source that lacks the one that is compared still takes up its rank.
-    """
-    sources = response.sources or ()
-    if question.by_title:
-        return [retrieval.title_key(s.title) if s.title else f"\0{rank}" for rank, s in enumerate(sources)]
-    return [s.chunk_id or f"\0{rank}" for rank, s in enumerate(sources)]
 
-
-def relevant_keys(question: Question) -> frozenset[str]:
-    """The keys that are relevant for an answerable question."""
-    expected = question.expected or ()
-    return frozenset(map(retrieval.title_key, expected) if question.by_title else expected)
+def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:
+    """The scores that know more grades than relevant and not."""
+    grades = graded_keys(question)
+    scores = {"ndcg_at_k": retrieval.graded_ndcg_at_k(ranked, grades, k)}
+    return scores | ({"judged_at_k": retrieval.judged_at_k(ranked, grades, k)} if ranked else {})
 
 
 def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
@@ -234,7 +235,3 @@ def _passed(question: Question, scores: Mapping[str, float], threshold: float) -
         return None
     hit = scores.get("hit", 1) == 1
     return hit and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1
-
-
-def _all_unmeasured(reason: str) -> dict[str, str]:
-    return {score.name: reason for score in SCORES if score.retrieval}

@@ -69,6 +69,14 @@ RETRIEVAL_SCORES = (
         depends_on=K,
         retrieval=True,
     ),
+    Score(
+        "judged_at_k",
+        "judged_at_k",
+        "Judged@{k}",
+        "graded questions: sources of the first k that have a grade / those that came back",
+        depends_on=K,
+        tells_result=False,
+    ),
 )
 
 NEGATIVE_SCORES = (

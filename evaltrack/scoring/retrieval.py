@@ -1,21 +1,24 @@
-"""Retrieval scores of one question: pure functions over ranked lists of keys.
+"""Retrieval scores of one question: pure functions over the ranks at which what is expected came back.
 
 Conventions, the same for every score here:
 
-- `ranked` is a list of keys in the order the target returned them, best first. Ties are never re-sorted: a rank is a
-  position, from 1.
-- A key that appears again keeps its first rank; `first_occurrences` drops the repeats *before* the list is cut at k.
-- `relevant` is a non-empty set of keys; relevance is binary. An answerable question has at least one.
+- A rank is a position, from 1, in the list of sources as the target returned it, best first. Ties are never re-sorted.
+- A source that appears again keeps its first rank; `first_occurrences` drops the repeats *before* the list is cut at k.
+- `ranks` has, in ascending order, one rank for each expected thing that came back: that of the source that is it (a
+  chunk, a title), or of the first source that holds it (a passage). A source that holds several passages brings its
+  rank several times; one that only holds what a source above it holds brings none.
+- `expected` is how many things are expected; an answerable question expects at least one.
 - A list shorter than k is scored as it is; precision still divides by k.
 
 Sources: C. D. Manning, P. Raghavan, H. Schütze, *Introduction to Information Retrieval* (2008), chapter 8; trec_eval's
-`P_k`, `recall_k`, `success_k`, `recip_rank` and `ndcg_cut_k`.
+`P_k`, `recall_k`, `success_k`, `recip_rank` and `ndcg_cut_k`. Over passages recall is subtopic recall (C. Zhai,
+W. Cohen, J. Lafferty, *Beyond Independent Relevance*, SIGIR 2003).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, log2
 
 
@@ -32,40 +35,57 @@ def first_occurrences(keys: Iterable[str]) -> tuple[list[str], int]:
     return unique, len(all_keys) - len(unique)
 
 
-def first_relevant_rank(ranked: Sequence[str], relevant: Set[str], k: int) -> int | None:
-    """Rank (from 1) of the first relevant key in the first k, or None."""
-    return next((rank for rank, key in enumerate(ranked[:k], start=1) if key in relevant), None)
+def recall_at_k(ranks: Sequence[int], expected: int, k: int) -> float:
+    """What came back in the first k, over all that is expected; in [0, 1]."""
+    return sum(rank <= k for rank in ranks) / expected
 
 
-def recall_at_k(ranked: Sequence[str], relevant: Set[str], k: int) -> float:
-    """Relevant keys in the first k, over all relevant keys; in [0, 1]."""
-    return sum(key in relevant for key in ranked[:k]) / len(relevant)
+def precision_at_k(ranks: Sequence[int], k: int) -> float:
+    """Relevant sources in the first k, over **k**, also where fewer came back (trec_eval's `P_k`); in [0, 1].
 
-
-def precision_at_k(ranked: Sequence[str], relevant: Set[str], k: int) -> float:
-    """Relevant keys in the first k, over **k**, also where fewer came back (trec_eval's `P_k`); in [0, 1].
-
-    With fewer than k relevant keys it cannot reach 1: its maximum is ``min(k, len(relevant)) / k``.
+    With fewer than k expected it cannot reach 1: its maximum is ``min(k, expected) / k``.
     """
-    return sum(key in relevant for key in ranked[:k]) / k
+    return len({rank for rank in ranks if rank <= k}) / k
 
 
-def reciprocal_rank(ranked: Sequence[str], relevant: Set[str], k: int) -> float:
-    """1 / rank of the first relevant key in the first k, else 0; in [0, 1]. Its mean is MRR."""
-    rank = first_relevant_rank(ranked, relevant, k)
-    return 0.0 if rank is None else 1 / rank
+def reciprocal_rank(ranks: Sequence[int], k: int) -> float:
+    """1 / rank of the first relevant source in the first k, else 0; in [0, 1]. Its mean is MRR."""
+    return 1 / ranks[0] if hit(ranks, k) else 0.0
 
 
-def hit(ranked: Sequence[str], relevant: Set[str], k: int) -> float:
-    """1 if any relevant key is in the first k, else 0. Its mean is the hit rate."""
-    return 0.0 if first_relevant_rank(ranked, relevant, k) is None else 1.0
+def hit(ranks: Sequence[int], k: int) -> float:
+    """1 if any relevant source is in the first k, else 0. Its mean is the hit rate."""
+    return float(bool(ranks) and ranks[0] <= k)
 
 
-def ndcg_at_k(ranked: Sequence[str], relevant: Set[str], k: int) -> float:
+def ndcg_at_k(ranks: Sequence[int], expected: int, k: int) -> float:
     """Normalised discounted cumulative gain: binary gain, discount ``1 / log2(rank + 1)``; in [0, 1].
 
-    The ideal list has its ``min(k, len(relevant))`` relevant keys first (Järvelin & Kekäläinen 2002).
+    The ideal list has ``min(k, expected)`` relevant sources first (Järvelin & Kekäläinen 2002). Of a source that holds
+    several passages each gains as if it stood at the next rank, so that no list is better than the ideal one.
     """
-    gain = fsum(1 / log2(rank + 1) for rank, key in enumerate(ranked[:k], start=1) if key in relevant)
-    ideal = fsum(1 / log2(rank + 1) for rank in range(1, min(k, len(relevant)) + 1))
-    return gain / ideal
+    places = (max(rank, place) for place, rank in enumerate(ranks, start=1) if rank <= k)
+    gain = fsum(1 / log2(place + 1) for place in places if place <= k)
+    return gain / fsum(1 / log2(rank + 1) for rank in range(1, min(k, expected) + 1))
+
+
+def graded_ndcg_at_k(ranked: Sequence[str], grades: Mapping[str, int], k: int) -> float:
+    """NDCG whose gain is the grade, as trec_eval's `ndcg_cut_k` has it; in [0, 1].
+
+    `grades` has at least one above 0; what is not in it has grade 0. The ideal list has the highest grades first.
+    """
+    ideal = sorted(grades.values(), reverse=True)
+    return _discounted(grades.get(key, 0) for key in ranked[:k]) / _discounted(ideal[:k])
+
+
+def judged_at_k(ranked: Sequence[str], grades: Mapping[str, int], k: int) -> float:
+    """The share of the first k sources, of as many as came back, that have a grade; in [0, 1].
+
+    A source without one was never looked at, so that nobody knows whether it is relevant. `ranked` is not empty.
+    """
+    first = ranked[:k]
+    return sum(key in grades for key in first) / len(first)
+
+
+def _discounted(gains: Iterable[int]) -> float:
+    return fsum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))

@@ -45,9 +45,8 @@ def _assessments(row: StoredRow) -> list[Assessment]:
             Feedback(name="passed", value="yes" if row.passed else "no", rationale=_why(row), source=code)
         )
     if row.expected is not None:
-        name = "expected_sources" if row.by_title else "expected_chunks"
         value = list(row.expected) or ["nothing: the target should decline"]
-        assessments.append(Expectation(name=name, value=value, source=human))
+        assessments.append(Expectation(name=row.expected_field, value=value, source=human))
     if row.expected_answer:
         assessments.append(Expectation(name="expected_answer", value=row.expected_answer, source=human))
     return assessments

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evaltrack.records import Question
+from evaltrack.records.question import EXPECTATIONS
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.store import Store
@@ -77,4 +78,5 @@ def _expectations(question: Question) -> dict[str, Any]:
     expected = {} if question.expected_answer is None else {"expected_answer": question.expected_answer}
     if question.expected is None:
         return expected
-    return expected | {"expected_sources" if question.by_title else "expected_chunks": list(question.expected)}
+    field = next(name for name in EXPECTATIONS if getattr(question, name) is not None)
+    return expected | {field: list(question.expected)}

@@ -20,8 +20,8 @@ from evaltrack.records import Question
 
 GOOD = '{"id": "good", "question": "Why?"}'
 KNOWN = (
-    "id, question, expected_chunks, expected_sources, expected_answer, difficulty, category, notes, domain, "
-    "expected_tools, metadata"
+    "id, question, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, expected_answer, "
+    "difficulty, category, notes, domain, expected_tools, metadata"
 )
 TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
 
@@ -202,8 +202,32 @@ BAD_LINES = {
         '`expected_chunks` is a string; write a list of chunk ids, like ["a", "b"]',
     ),
     "chunks as object": (
-        '{"id": 1, "question": "a", "expected_chunks": {"id": 7}}',
-        '`expected_chunks` is an object; write a list of chunk ids, like ["a", "b"]',
+        '{"id": 1, "question": "a", "expected_chunks": {"id": "high"}}',
+        "the grade of `id` is no whole number from 0 to 1,000; write one",
+    ),
+    "nothing relevant": (
+        '{"id": 1, "question": "a", "expected_chunks": {"a": 1, "b": 0}, "relevant_grade": 2}',
+        "`expected_chunks` has no grade of 2 or more; write [] for a negative question",
+    ),
+    "two graded": (
+        '{"id": 1, "question": "a", "expected_chunks": {"a": 1}, "expected_sources": {"A": 1}}',
+        "grade one of `expected_chunks` and `expected_sources`; write the other as a list",
+    ),
+    "passages as text": (
+        '{"id": 1, "question": "a", "expected_passages": "b"}',
+        '`expected_passages` is a string; write a list of passages, like [{"quote": "the words that answer it"}]',
+    ),
+    "passage of both kinds": (
+        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b", "any_of": ["c"]}]}',
+        "`expected_passages.0`: a passage has a `quote`, or chunk ids in `any_of`, and not both",
+    ),
+    "passage without words": (
+        '{"id": 1, "question": "a", "expected_passages": [{"quote": "..."}]}',
+        "`expected_passages.0`: `quote` holds no words",
+    ),
+    "passages and no chunks": (
+        '{"id": 1, "question": "a", "expected_passages": [{"quote": "b"}], "expected_chunks": []}',
+        "`expected_passages` names passages but `expected_chunks` is empty; remove one of them",
     ),
     "sources as number": (
         '{"id": 1, "question": "a", "expected_sources": 7}',
@@ -488,6 +512,9 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
         "question": "Où est-ce? 😀",
         "expected_chunks": ["a", 5],
         "expected_sources": ["A title"],
+        "expected_passages": [{"quote": "Ici, rue de Rome.", "any_of": [], "source": "Plan", "share": 0.75}],
+        "grades": {"a": 3, "5": 1},
+        "relevant_grade": 1,
         "expected_answer": "Ici.",
         "difficulty": "hard",
         "category": "places",
@@ -500,6 +527,18 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
     (question,) = open_golden(write(tmp_path, json.dumps(fields)))
     assert question == Question(**fields)
     assert question.model_dump(mode="json") == fields | {"expected_chunks": ["a", "5"]}
+
+
+def test_graded_chunks_are_read(tmp_path: Path) -> None:
+    """What is relevant is expected, and the grades are kept; their order is no part of the digest."""
+    line = '{"id": 1, "question": "a", "relevant_grade": 2, "expected_chunks": '
+    (one,) = open_golden(write(tmp_path, line + '{"5": 2, "b": 1, "c": 3}}'))
+    (other,) = open_golden(write(tmp_path, line + '{"c": 3, "5": 2, "b": 1}}'))
+    assert (one.expected, dict(one.grades)) == (("5", "c"), {"5": 2, "b": 1, "c": 3})
+    assert Question.model_validate_json(one.model_dump_json()) == one
+    plain = one.model_copy(update={"grades": {}})
+    assert len({one.digest, plain.digest}) == 2
+    assert other.model_copy(update={"expected_chunks": one.expected_chunks}).digest == one.digest
 
 
 def test_domain_defaults_to_the_stem(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from evaltrack.records import (
     Dimensions,
     Failure,
     Observed,
+    Passage,
     Question,
     Reasoned,
     Record,
@@ -57,6 +58,7 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Tokens: {"count": 7, "known": "counted"},
     Weights: {},
     Row: {"position": 0, "question": {"id": "1", "question": "Why?", "domain": "d"}, "started_at": 0, "seconds": 0},
+    Passage: {"quote": "some words"},
     Signature: {"golden": "travel", "golden_digest": "0f", "k": 5, "target": "bm25:docs"},
 }
 
@@ -66,6 +68,8 @@ FULL: list[Record] = [
         question="Où? 😀",
         expected_chunks=("a", "b"),
         expected_sources=("T",),
+        expected_passages=(Passage(quote="Ici.", source="T", share=1), Passage(any_of=("a", "b"))),
+        grades={"a": 2},
         expected_answer="Ici.",
         difficulty="hard",
         category="c",
@@ -74,6 +78,7 @@ FULL: list[Record] = [
         expected_tools=("search",),
         metadata={"nested": [1, {"a": None}]},
     ),
+    Passage(any_of=("a", "b"), share=1),
     Source(chunk_id="007", title="T", url="t.md", text="some text", score=-1.5),
     ToolCall(name="search", arguments={"query": "x"}),
     Signature(golden="travel", golden_digest="0f", k=5, target="bm25:docs"),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaltrack.compare.ranks import in_order
 from evaltrack.records import Question, Response, Row, Source
 from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, VERDICT_COLUMNS, flatten
+from evaltrack.rows.reader import read_table
+from evaltrack.rows.restore import question_of
 from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict, stored_row
+from evaltrack.rows.table import TableWriter
+from evaltrack.scoring.measure import Rules, measure
 from evaltrack.scoring.metrics import SCORES
 
 from .test_table import FAILED, FULL
@@ -74,7 +80,33 @@ def test_sources_and_expectations_have_the_same_keys(by_title: bool) -> None:
     question = Question.model_validate({"id": "1", "question": "?", "domain": "d", **expected})
     sources = (Source(title="fare zones"), Source(chunk_id="Fare_Zones"))
     row = stored_row(Row(position=0, question=question, response=Response(sources=sources), started_at=0, seconds=0), 5)
-    assert [key in row.expected_keys for key in row.source_keys] == [by_title, not by_title]
+    assert [key in row.expected_keys for (key,) in row.source_keys] == [by_title, not by_title]
     assert len(set(row.source_keys)) == 2
     names = [row.name_of(source) for source in row.sources or ()]
     assert names == (["fare zones", "?"] if by_title else ["fare zones", "Fare_Zones"])
+
+
+def test_a_source_is_known_by_the_passages_that_it_finds(tmp_path: Path) -> None:
+    """Through the file and back; the others by their ids, and those without by their page and text."""
+    question = Question.model_validate(
+        {"id": "1", "question": "?", "domain": "d", "expected_passages": [{"quote": "one two"}, {"quote": "three"}]}
+    )
+    sources = (
+        Source(title="Page", text="other"),
+        Source(title="Page", text="one two three"),
+        Source(title="Page", text="three"),
+        Source(chunk_id="c", text="one two"),
+    )
+    response = Response(sources=sources)
+    finds = measure(question, response, Rules()).finds
+    row = stored_row(Row(position=0, question=question, response=response, finds=finds, started_at=0, seconds=0), 5)
+    writer = TableWriter(tmp_path / "rows.parquet", 5, 1)
+    writer.add(Row(position=0, question=question, response=response, finds=finds, started_at=0, seconds=0))
+    writer.close()
+    assert [StoredRow.of(each) for each in read_table(tmp_path / "rows.parquet")] == [row]
+    assert row.expected_field == "expected_passages"
+    first, second, third, last = row.source_keys
+    assert second == row.expected_keys == ("“one two”", "“three”")
+    assert (last, len({first, third})) == (("c",), 2)
+    assert [(rank, len(keys)) for rank, keys, _ in in_order(row)] == [(1, 1), (2, 2), (3, 1), (4, 1)]
+    assert question_of(row).expected == row.expected

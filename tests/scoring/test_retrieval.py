@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence, Set
 from math import log2
 
 import ir_measures
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from evaltrack.scoring.retrieval import (
     first_occurrences,
-    first_relevant_rank,
+    graded_ndcg_at_k,
     hit,
+    judged_at_k,
     ndcg_at_k,
     precision_at_k,
     recall_at_k,
@@ -22,13 +24,20 @@ from evaltrack.scoring.retrieval import (
     title_key,
 )
 
-SCORES = {
-    "recall": recall_at_k,
-    "precision": precision_at_k,
-    "reciprocal_rank": reciprocal_rank,
-    "hit": hit,
-    "ndcg": ndcg_at_k,
+
+def ranks_of(ranked: Sequence[str], relevant: Set[str]) -> list[int]:
+    """The ranks of the relevant keys of a list."""
+    return [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
+
+
+SCORES: dict[str, Callable[[Sequence[str], Set[str], int], float]] = {
+    "recall": lambda ranked, relevant, k: recall_at_k(ranks_of(ranked, relevant), len(relevant), k),
+    "precision": lambda ranked, relevant, k: precision_at_k(ranks_of(ranked, relevant), k),
+    "reciprocal_rank": lambda ranked, relevant, k: reciprocal_rank(ranks_of(ranked, relevant), k),
+    "hit": lambda ranked, relevant, k: hit(ranks_of(ranked, relevant), k),
+    "ndcg": lambda ranked, relevant, k: ndcg_at_k(ranks_of(ranked, relevant), len(relevant), k),
 }
+"""Over a ranked list of keys, and those that are relevant."""
 
 RANK_2, RANK_3 = 1 / log2(3), 1 / log2(4)
 """Discounts of the second and the third rank; that of the first is 1."""
@@ -89,23 +98,7 @@ def test_a_repeat_keeps_its_first_rank(keys: list[str], unique: list[str], dropp
 def test_repeats_are_dropped_before_the_list_is_cut() -> None:
     """A repeat takes up no rank, so what stands behind it moves up into the first k."""
     ranked, dropped = first_occurrences(["x", "x", "x", "a"])
-    assert (precision_at_k(ranked, {"a"}, 2), dropped) == (0.5, 2)
-
-
-@pytest.mark.parametrize(
-    ("ranked", "relevant", "k", "rank"),
-    [
-        ("abc", "a", 3, 1),
-        ("abc", "c", 3, 3),
-        ("abc", "c", 2, None),
-        ("abc", "bc", 3, 2),
-        ("abc", "x", 3, None),
-        ("", "a", 3, None),
-    ],
-)
-def test_first_relevant_rank_counts_from_one(ranked: str, relevant: str, k: int, rank: int | None) -> None:
-    """The first relevant key has its position from 1 as its rank, or none where it is not in the first k."""
-    assert first_relevant_rank(list(ranked), set(relevant), k) == rank
+    assert (precision_at_k(ranks_of(ranked, {"a"}), 2), dropped) == (0.5, 2)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +172,7 @@ def test_scores_agree_with_one_another(ranked: list[str], relevant: frozenset[st
 @given(st.lists(keys, unique=True), st.frozensets(keys, min_size=1), st.integers(1, 15))
 def test_a_larger_k_loses_nothing(ranked: list[str], relevant: frozenset[str], k: int) -> None:
     """Recall, reciprocal rank and hit never fall when k grows."""
-    for score in (recall_at_k, reciprocal_rank, hit):
+    for score in (SCORES["recall"], SCORES["reciprocal_rank"], SCORES["hit"]):
         assert score(ranked, relevant, k) <= score(ranked, relevant, k + 1)
 
 
@@ -298,3 +291,43 @@ def test_ir_measures_gives_the_same_scores(
     ]
     assert len(found) == CASES * len(measures)
     assert [(query, name, value) for query, name, value in found if abs(ours[query][name] - value) > 1e-12] == []
+
+
+@repeatable
+@given(
+    lengths=st.lists(st.integers(0, 3), max_size=12),
+    missing=st.integers(0, 3),
+    k=st.integers(1, 12),
+)
+def test_sources_that_hold_several_passages_are_never_better_than_ideal(
+    lengths: list[int], missing: int, k: int
+) -> None:
+    """Scores stay in [0, 1], recall counts passages, precision counts sources, and the ideal list has nDCG 1."""
+    ranks = [rank for rank, length in enumerate(lengths, start=1) for _ in range(length)]
+    expected = len(ranks) + missing
+    if not expected:
+        return
+    assert recall_at_k(ranks, expected, k) == sum(rank <= k for rank in ranks) / expected
+    assert precision_at_k(ranks, k) == sum(length > 0 for length in lengths[:k]) / k
+    assert 0 <= ndcg_at_k(ranks, expected, k) <= 1
+    assert ndcg_at_k([1] * expected, expected, k) == 1
+    assert ndcg_at_k(list(range(1, expected + 1)), expected, k) == 1
+
+
+def test_graded_gain_is_that_of_trec_eval(depth: int) -> None:
+    """On 300 random lists with grades 0 to 4 nDCG equals trec_eval's, and Judged@k that of ir-measures, to 1e-12."""
+    draw = random.Random(11)
+    judgements, run, ours = {}, {}, {}
+    for number in range(300):
+        documents = [f"d{place}" for place in range(30)]
+        grades = {document: draw.choice([0, 0, 1, 2, 4]) for document in draw.sample(documents, draw.randint(1, 20))}
+        grades[draw.choice(documents)] = draw.randint(1, 4)
+        ranked = draw.sample(documents, draw.randint(1, 30))
+        query = f"q{number}"
+        judgements[query] = grades
+        run[query] = {document: float(100 - place) for place, document in enumerate(ranked)}
+        ours[query] = graded_ndcg_at_k(ranked, grades, depth), judged_at_k(ranked, grades, depth)
+    theirs = pytrec_eval.RelevanceEvaluator(judgements, {f"ndcg_cut.{depth}"}).evaluate(run)
+    judged = ir_measures.iter_calc([ir_measures.Judged @ depth], judgements, run)
+    assert [q for q in ours if abs(ours[q][0] - theirs[q][f"ndcg_cut_{depth}"]) > 1e-12] == []
+    assert [(each.query_id, each.value) for each in judged if abs(ours[each.query_id][1] - each.value) > 1e-12] == []

@@ -14,7 +14,7 @@ from evaltrack.compare.comparison import (
     MetricDelta,
     RunInfo,
 )
-from evaltrack.compare.ranks import by_key
+from evaltrack.compare.ranks import in_order
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
@@ -275,8 +275,9 @@ def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
     """The first `limit` sources by rank, repeats left out as in the scores: name, and whether it was expected."""
     if row is None:
         return []
-    first = islice(by_key(row).items(), limit)
-    return [(clip(row.name_of(source), 80), key in row.expected_keys) for key, (_, source) in first]
+    expected = set(row.expected_keys)
+    first = islice(in_order(row), limit)
+    return [(clip(row.name_of(source), 80), not expected.isdisjoint(keys)) for _, keys, source in first]
 
 
 def answers(change: Change) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from evaltrack.compare.ranks import by_key
+from evaltrack.compare.ranks import by_key, in_order
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
@@ -26,13 +26,13 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
     there = by_key(other) if other is not None and other.sources is not None else None
     expected = set(row.expected_keys)
     lines = []
-    for key, (rank, source) in by_key(row).items():
-        if rank > max(min(k, MOST), LISTED) and key not in expected:
+    for rank, keys, source in in_order(row):
+        if rank > max(min(k, MOST), LISTED) and expected.isdisjoint(keys):
             continue
-        fields = {"rank": rank, **_source_fields(source, row), "expected": key in expected}
+        fields = {"rank": rank, **_source_fields(source, row), "expected": not expected.isdisjoint(keys)}
         if there is not None:
-            fields |= {"moved": there[key][0] if key in there else 0}
-            fields |= {"changed": key in there and _texts_differ(source, there[key][1])}
+            other_rank, other_source = there.get(keys[0], (0, None))
+            fields |= {"moved": other_rank, "changed": _texts_differ(source, other_source)}
         lines.append(
             {name: value for name, value in fields.items() if value is not None and value is not False and value != ""}
         )
@@ -75,6 +75,8 @@ def _short(score: float | None) -> float | None:
     return rounded if rounded is not None and isfinite(rounded) else None
 
 
-def _texts_differ(one: StoredSource, other: StoredSource) -> bool:
+def _texts_differ(one: StoredSource, other: StoredSource | None) -> bool:
+    if other is None:
+        return False
     digests = one.text_digest, other.text_digest
     return None not in digests and digests[0] != digests[1]

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 
+from evaltrack.compare.ranks import in_order
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.retrieval import first_occurrences, first_relevant_rank
 
 SINGLE = 20
 """Up to this k each rank has a bar of its own; above it bars hold the ranks up to 1, 2, 3, 5, 10, 20, 50, …"""
@@ -64,8 +64,8 @@ class Ranks:
 
 def first_rank(row: StoredRow) -> int | None:
     """Rank (from 1, repeats dropped) of the first expected source among all that were returned; None if none was."""
-    ranked, _ = first_occurrences(row.source_keys)
-    return first_relevant_rank(ranked, set(row.expected_keys), len(ranked))
+    expected = set(row.expected_keys)
+    return next((rank for rank, keys, _ in in_order(row) if not expected.isdisjoint(keys)), None)
 
 
 def rank_ends(k: int) -> list[int]:
