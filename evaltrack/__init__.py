@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from evaltrack.api.accept_question import accept_question as accept_question
+    from evaltrack.api.ask_target import ask_target as ask_target
     from evaltrack.api.baselines import baseline_history as baseline_history
     from evaltrack.api.baselines import clear_baseline as clear_baseline
     from evaltrack.api.baselines import get_baseline as get_baseline
@@ -49,6 +50,7 @@ _HOMES = {
     "Usage": "evaltrack.records",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
+    "ask_target": "evaltrack.api.ask_target",
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",

@@ -1,0 +1,57 @@
+"""Ask a target one question, outside of any run: to see what it returns, and to find the ids of its chunks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from evaltrack.evaluation.ask import TIMEOUT, Evaluator
+from evaltrack.evaluation.loop import close_all, run_to_end
+from evaltrack.privacy.masking import secrets_of
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import Question, Row
+from evaltrack.scoring.measure import Rules
+from evaltrack.targets import open_target
+
+
+def ask_target(
+    question: str,
+    target: str,
+    *,
+    k: int = 5,
+    domain: str = "ask",
+    timeout: float = TIMEOUT,
+    target_options: Mapping[str, str] | None = None,
+) -> Row:
+    """Ask a target one question; its row has the response, or the failure that says why there is none.
+
+    Nothing is logged and nothing is kept. Secrets of the environment are taken out of the response, as in a run.
+
+    Args:
+        question: The question's text.
+        target: As `run_eval` takes it: ``bm25:docs``, ``python:app.rag:ask``, ...
+        k: How many sources the target is asked for; it may return more.
+        domain: The question's domain, for a target that has an index for each.
+        timeout: Seconds for the answer.
+        target_options: The target's own settings.
+
+    Raises:
+        UsageError: the target is unknown or cannot be opened.
+    """
+    opened = open_target(target, target_options)
+    rows: list[Row] = []
+
+    async def work() -> None:
+        evaluator = Evaluator(
+            opened, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets_of(os.environ) | set(opened.secrets))
+        )
+        try:
+            rows.append(await evaluator.row(0, Question(id="ask", question=question, domain=domain), 1))
+        finally:
+            await close_all((opened,))
+
+    try:
+        run_to_end(work)
+    finally:
+        opened.close()
+    return rows[0]

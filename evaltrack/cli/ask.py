@@ -1,0 +1,98 @@
+"""`evaltrack ask`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evaltrack.cli.options import from_caller, settings_of_target
+from evaltrack.cli.output import output_option, print_json
+from evaltrack.errors import EXIT_INCONCLUSIVE, UsageError
+
+if TYPE_CHECKING:
+    from evaltrack.records import Response, Row, Source
+
+EXAMPLES = """\b
+Examples:
+  evaltrack ask "How long may I stay?" -t bm25:docs
+  evaltrack ask "How long may I stay?" -t python:app.rag:ask --output json | jq '.sources[].chunk_id'
+"""
+WIDTH = 100
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("question")
+@click.option("-t", "--target", required=True, help="bm25:DIR, python:MODULE:FUNCTION, ..., as of `evaltrack run`.")
+@click.option("-k", default=5, show_default=True, type=click.IntRange(1, 100_000), help="Sources to ask for.")
+@click.option("--domain", default="ask", show_default=True, help="The question's domain, for bm25: with by=domain.")
+@click.option(
+    "--timeout", default=60.0, show_default=True, type=click.FloatRange(0.001, 86_400), help="Seconds it has."
+)
+@click.option("--target-option", "target_options", multiple=True, help="KEY=VALUE of the target.")
+@output_option()
+def ask(
+    question: str, target: str, k: int, domain: str, timeout: float, target_options: tuple[str, ...], output: str
+) -> int:
+    """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
+
+    Nothing is logged. Exits 3 if the target failed.
+    """
+    from evaltrack.api.ask_target import ask_target
+
+    if not question.strip():
+        raise UsageError("the question is empty; write some text")
+    with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
+        row = ask_target(
+            question,
+            from_caller(target),
+            k=k,
+            domain=domain,
+            timeout=timeout,
+            target_options=settings_of_target(target_options),
+        )
+    if output == "json":
+        print_json(_as_json(row, target))
+    elif row.response is not None:
+        _print_table(row.response, k)
+    if row.failure is not None:
+        click.echo(f"Error: {row.failure}", err=True)
+        return EXIT_INCONCLUSIVE
+    return 0
+
+
+def _as_json(row: Row, target: str) -> dict[str, object]:
+    response: dict[str, Any] = row.response.model_dump(mode="json") if row.response else {"sources": None}
+    if response["sources"] is not None:
+        response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"], start=1)]
+    asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
+    return asked | {"error": str(row.failure) if row.failure else None} | response
+
+
+def _print_table(response: Response, k: int) -> None:
+    from evaltrack.report.words import one_line
+
+    if response.answer is not None:
+        click.echo(one_line(response.answer, 10 * WIDTH) + "\n")
+    if response.sources is None:
+        click.echo("the target returns no sources")
+    elif not response.sources:
+        click.echo("no sources")
+    sources = response.sources or ()
+    for rank, source in enumerate(sources[:k], start=1):
+        click.echo(f"{rank:>3}  {_line(source)}")
+        if source.text:
+            click.echo(f"     {one_line(source.text, WIDTH)}")
+    if len(sources) > k:
+        click.echo(f"     and {len(sources) - k} more beyond k")
+
+
+def _line(source: Source) -> str:
+    from evaltrack.report.words import one_line
+
+    name = one_line(source.chunk_id or source.title or "?", WIDTH)
+    title = f"  {one_line(source.title, WIDTH)}" if source.title and source.chunk_id else ""
+    score = f"  ({source.score:.4g})" if source.score is not None else ""
+    return click.style(name, bold=True) + title + score

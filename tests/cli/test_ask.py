@@ -1,0 +1,91 @@
+"""`evaltrack ask`: one question, and the ids that a golden set expects."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from evaltrack import ask_target
+from evaltrack.cli import _run
+from tests.conftest import REPO
+
+TRAVEL = f"bm25:{REPO}/golden/corpus/travel"
+QUESTION = "What happens if I overstay my 90 days in the Schengen area?"
+
+
+def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    """As JSON, so that `jq '.sources[].chunk_id'` lists them, with texts and scores."""
+    assert _run(["ask", QUESTION, "-t", TRAVEL, "--output", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [source["rank"] for source in printed["sources"]] == list(range(1, len(printed["sources"]) + 1))
+    assert "schengen-visa#overstay" in [source["chunk_id"] for source in printed["sources"][:2]]
+    assert all(source["text"] and source["score"] > 0 for source in printed["sources"])
+    assert (printed["question"], printed["target"], printed["error"]) == (QUESTION, TRAVEL, None)
+
+
+def test_for_people_each_source_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The id with title and score, and the beginning of the text."""
+    assert _run(["ask", QUESTION, "-t", TRAVEL]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^  [12]  schengen-visa#overstay  Schengen visas  \(\d", out, re.MULTILINE)
+    assert "and 15 more beyond k" in out
+    assert "\x1b" not in out
+
+
+def test_a_target_that_fails_exits_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its failure, in JSON too."""
+    assert _run(["ask", "x", "-t", "command:false {question}", "--output", "json"]) == 3
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["error"].startswith("target_error: ")
+    assert json.loads(printed.out)["sources"] is None
+    assert "Error: target_error: " in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x", "-t", "bm25:nowhere"], "no such directory"),
+        (["  ", "-t", TRAVEL], "the question is empty"),
+        (["x"], "Missing option '-t'"),
+        (["x", "-t", TRAVEL, "--target-option", "colour=red"], "unknown setting `colour`"),
+    ],
+)
+def test_wrong_usage_exits_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    """And says what is wrong."""
+    assert _run(["ask", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_foreign_text_commands_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither a terminal nor a CI runner."""
+    reply = {
+        "answer": "\x1b[31mred\n::error::x",
+        "sources": [{"title": "a\x1b[2J", "text": "b\n\x1b]0;c"}, {"chunk_id": "d"}],
+    }
+    (tmp_path / "reply.json").write_text(json.dumps(reply))
+    assert _run(["ask", "x", "-t", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert not any(line.startswith("::") for line in out.splitlines())
+
+
+@pytest.mark.parametrize(("sources", "words"), [("null", "the target returns no sources"), ("[]", "no sources")])
+def test_no_sources_are_told_apart_from_none_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sources: str, words: str
+) -> None:
+    """A target that looks and finds nothing is not one that does not retrieve."""
+    (tmp_path / "reply.json").write_text(f'{{"sources": {sources}, "answer": "x"}}')
+    assert _run(["ask", "x", "-t", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}"]) == 0
+    assert words in capsys.readouterr().out.splitlines()
+
+
+def test_secrets_of_the_environment_are_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a run."""
+    monkeypatch.setenv("MY_API_KEY", "sk-a-very-secret-key-123")
+    (tmp_path / "reply.json").write_text('{"answer": "the key is sk-a-very-secret-key-123"}')
+    row = ask_target("x", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}")
+    assert row.response is not None
+    assert "very-secret" not in str(row.response.answer)
