@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
+from evaltrack.records.titles import title_key
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.scoring import retrieval
 from evaltrack.scoring.metrics import SCORES
@@ -213,14 +214,14 @@ def source_keys(question: Question, response: Response) -> list[str]:
     """
     sources = response.sources or ()
     if question.by_title:
-        return [retrieval.title_key(s.title) if s.title else f"\0{rank}" for rank, s in enumerate(sources)]
+        return [title_key(s.title) if s.title else f"\0{rank}" for rank, s in enumerate(sources)]
     return [s.chunk_id or f"\0{rank}" for rank, s in enumerate(sources)]
 
 
 def relevant_keys(question: Question) -> frozenset[str]:
     """The keys that are relevant for an answerable question."""
     expected = question.expected or ()
-    return frozenset(map(retrieval.title_key, expected) if question.by_title else expected)
+    return frozenset(map(title_key, expected) if question.by_title else expected)
 
 
 def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
