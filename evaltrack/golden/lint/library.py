@@ -1,0 +1,54 @@
+"""The chunks in which what some questions expect is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.finding import Entry
+from evaltrack.golden.words import ContentWords
+from evaltrack.records import Question
+from evaltrack.records.titles import title_key
+
+
+@dataclass(frozen=True)
+class Library:
+    """The chunks of a corpus for the questions of some domains; `name` is what messages call it."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+    domains: frozenset[str]
+
+    def entries(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The questions that are looked up here."""
+        return [entry for entry in entries if entry.question.domain in self.domains]
+
+    @cached_property
+    def by_id(self) -> dict[str, Chunk]:
+        """The chunks by their ids."""
+        return {chunk.id: chunk for chunk in self.chunks}
+
+    @cached_property
+    def by_title(self) -> dict[str, list[Chunk]]:
+        """The chunks of each title, by the form in which titles compare."""
+        titles: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            titles.setdefault(title_key(chunk.title), []).append(chunk)
+        return titles
+
+    @cached_property
+    def words(self) -> dict[str, frozenset[str]]:
+        """The content words of each chunk, with its title and heading, by its id."""
+        split = ContentWords()
+        return {chunk.id: frozenset(split(f"{chunk.title} {chunk.heading} {chunk.text}")) for chunk in self.chunks}
+
+    def expected_chunks(self, question: Question) -> list[Chunk]:
+        """The chunks here that a question expects, by id or by title."""
+        expected = question.expected or ()
+        if question.by_title:
+            return [
+                chunk for title in dict.fromkeys(map(title_key, expected)) for chunk in self.by_title.get(title, ())
+            ]
+        return [self.by_id[key] for key in dict.fromkeys(expected) if key in self.by_id]
