@@ -18,7 +18,18 @@ class ContentWords:
         self._stem = Stemmer("english").stemWords
 
     def __call__(self, text: str) -> list[str]:
-        """The words of a text; a word that occurs twice is there twice."""
-        words = re.findall(r"\w+(?:'\w+)?", text.lower().replace(APOSTROPHE, "'"))
-        stems: list[str] = self._stem([word for word in words if word not in self._stop])
+        """The stems of the words of a text; a word that occurs twice is there twice."""
+        stems: list[str] = self._stem(self._words(text))
         return stems
+
+    def by_stem(self, text: str) -> dict[str, str]:
+        """The first word of each stem, in the order of the text."""
+        first: dict[str, str] = {}
+        words = self._words(text)
+        for stem, word in zip(self._stem(words), words, strict=True):
+            first.setdefault(stem, word)
+        return first
+
+    def _words(self, text: str) -> list[str]:
+        words = re.findall(r"\w+(?:'\w+)?", text.lower().replace(APOSTROPHE, "'"))
+        return [word for word in words if word not in self._stop]

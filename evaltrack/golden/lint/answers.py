@@ -50,9 +50,9 @@ def check_answers(entries: Iterable[Entry], library: Library) -> Iterator[Findin
         chunks = library.expected_chunks(entry.question)
         if not chunks or not entry.question.expected_answer:
             continue
-        words = list(dict.fromkeys(split(entry.question.expected_answer)))
+        words = split.by_stem(entry.question.expected_answer)
         text = frozenset[str]().union(*(library.words[chunk.id] for chunk in chunks))
-        missing = [word for word in words if word not in text]
+        missing = [word for stem, word in words.items() if stem not in text]
         if len(words) >= MIN_ANSWER_WORDS and len(words) - len(missing) <= MOST_IN_CHUNKS * len(words):
             message = f"of the answer's {len(words)} content words {len(missing)} are not in the expected chunks"
             cure = "expect the chunk that answers, or correct the answer"

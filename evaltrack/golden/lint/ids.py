@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from evaltrack.golden.lint.finding import Edit, Entry, Finding, first_names
+from evaltrack.golden.lint.finding import SHOWN_NAMES, Edit, Entry, Finding, first_names
 from evaltrack.golden.lint.library import Library
 from evaltrack.records import Question
 from evaltrack.records.titles import title_key
@@ -46,10 +46,9 @@ class _Names:
         """The form in which names compare."""
         return title_key(name) if self.by_title else name
 
-    def meant(self, name: str) -> str | None:
-        """The one name that differs from this in its form alone; None where there is none, or several."""
-        names = self.forms.get(plain_form(name), frozenset())
-        return next(iter(names)) if len(names) == 1 else None
+    def meant(self, name: str) -> list[str]:
+        """The names that differ from this in their form alone."""
+        return sorted(self.forms.get(plain_form(name), ()))
 
 
 def _names(names: Iterable[str], by_title: bool) -> _Names:
@@ -71,10 +70,12 @@ def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
         for index, expected in enumerate(question.expected or ()):
             if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
                 continue
-            if meant := names.meant(expected):
-                yield _other_form(entry, index, expected, meant, library.name)
+            if len(meant := names.meant(expected)) == 1:
+                yield _other_form(entry, index, expected, meant[0], library.name)
                 continue
-            if (question.by_title, expected) not in hints and len(hints) < MAX_HINTS:
+            if meant:
+                hints[question.by_title, expected] = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
+            elif (question.by_title, expected) not in hints and len(hints) < MAX_HINTS:
                 hints[question.by_title, expected] = _nearest(names.key(expected), names.exact)
             cure = hints.get((question.by_title, expected)) or "add the page, or correct the question"
             yield entry.finding("missing-id", f"`{expected}` is not in {library.name}", cure)
