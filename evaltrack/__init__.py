@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import list_baselines as list_baselines
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
+    from evaltrack.api.fix_golden import fix_golden as fix_golden
+    from evaltrack.api.golden_power import estimate_power as estimate_power
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
@@ -54,6 +56,8 @@ _HOMES = {
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "estimate_power": "evaltrack.api.golden_power",
+    "fix_golden": "evaltrack.api.fix_golden",
     "get_baseline": "evaltrack.api.baselines",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",

@@ -56,11 +56,13 @@ class UsageError(EvaltrackError):
 class GoldenError(UsageError):
     """A golden set cannot be used.
 
-    `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``.
+    `problems` holds one line for each bad place, ``FILE:LINE: what is wrong; what to do``; `lines` the line numbers,
+    where the problems are those of lines.
     """
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(map(_printable, problems))
+    def __init__(self, problems: Sequence[str], lines: Sequence[int] = ()) -> None:
+        self.problems = tuple(map(printable, problems))
+        self.lines = tuple(lines)
         self.total = len(self.problems)
         super().__init__(listed(self.problems))
 
@@ -84,6 +86,6 @@ def listed(problems: Sequence[str]) -> str:
     return "\n".join([*problems[:PROBLEMS_SHOWN], *tail])
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A problem may quote a file; what it quotes must not break lines or reach the terminal as a command."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

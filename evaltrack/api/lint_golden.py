@@ -3,47 +3,166 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from evaltrack.errors import GoldenError
-from evaltrack.golden.corpus import domain_folders, read_corpus
-from evaltrack.golden.reader import GoldenSet, GoldenStats, open_golden
-from evaltrack.scoring.retrieval import title_key
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
+from evaltrack.golden.lint import answers, chunks, ids, passages, questions, size
+from evaltrack.golden.lint.finding import RULES, Entry, Finding
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.privacy.addresses import shown_text
 
-MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
-"""Each domain has at least 10 questions, 2 or 3 of them negatives."""
-
-SHOWN_IDS = 10
-
-CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api")
-"""What users of software ask about. A set may use any labels; one that uses some of these should cover them all."""
+if TYPE_CHECKING:
+    from evaltrack.targets.bm25 import Bm25Target
 
 
-def lint_golden(path: str | os.PathLike[str], corpus: str | os.PathLike[str] | None = None) -> list[str]:
-    """Check every line of a golden set, and that what it expects is in the corpus; the warnings.
+def lint_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    target: str | None = None,
+    ignore: Collection[str] = (),
+) -> list[Finding]:
+    """Check every line of a golden set, the questions among each other, and all of it against a corpus.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
         corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` beside the file,
             or the folders of its domains there, as far as they are there.
+        target: ``bm25:DIR`` or ``bm25:DIR?by=domain``, in whose index what is expected must be, instead of a corpus.
+        ignore: Codes of `evaltrack.golden.lint.finding.RULES` that are not reported.
+
+    Returns:
+        The findings in the order of their lines, those about the whole set last. Where lines are bad, these alone.
 
     Raises:
-        GoldenError: lines are bad, or what they expect is not in the corpus; `problems` names each.
-        UsageError: the corpus cannot be read.
+        UsageError: the corpus or the target cannot be read, or a code is unknown.
     """
-    checked = open_golden(path)
-    folders = _folders(checked, Path(corpus) if corpus is not None else None)
-    problems = [problem for folder, domains in folders for problem in _missing(checked, folder, domains)]
-    if problems:
-        raise GoldenError(problems)
+    check_codes(ignore)
+    try:
+        checked = open_golden(path)
+    except GoldenError as error:
+        findings = list(_bad_lines(str(Path(path)), error))
+    else:
+        findings = [*_findings(checked, libraries(checked, corpus, target))]
+    kept = [finding for finding in findings if finding.code not in ignore]
+    return sorted(kept, key=lambda finding: (finding.line is None, finding.line or 0))
+
+
+def check_codes(codes: Collection[str]) -> None:
+    """Refuse unknown codes.
+
+    Raises:
+        UsageError: a code is none of `RULES`, or that of errors in reading, which cannot be ignored.
+    """
+    for code in codes:
+        if code == "bad-line":
+            raise UsageError("`ignore=bad-line`: a line that is no question cannot be ignored; correct it")
+        if code not in RULES:
+            near = get_close_matches(code, RULES, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"codes: {', '.join(RULES)}"
+            raise UsageError(f"`ignore={shown_text(code)}`: no such code; {hint}")
+
+
+def _bad_lines(file: str, error: GoldenError) -> Iterator[Finding]:
+    """A finding for each problem of a set that cannot be read."""
+    for place, problem in enumerate(error.problems):
+        line = error.lines[place] if error.lines else None
+        prefix = f"{file}: " if line is None else f"{file}:{line}: "
+        message, _, cure = problem[len(prefix) :].partition("; ")
+        yield Finding(file=file, line=line, id=None, code="bad-line", message=message, cure=cure or "correct it")
+
+
+def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | None]]) -> Iterator[Finding]:
+    entries = all_entries(checked)
+    yield from fixable_findings(entries, [library for library, _ in shelves])
+    yield from chain(questions.check_questions(entries), questions.check_same_answers(entries))
+    yield from chain(answers.check_empty_answers(entries), answers.check_unused_answers(entries))
+    for library, index in shelves:
+        part = library.entries(entries)
+        yield from chain(ids.check_titles(part, library), answers.check_answers(part, library))
+        yield from chain(chunks.check_copies(part, library), passages.check_passages(part, library))
+        negatives = [entry for entry in part if entry.question.negative]
+        if negatives and (index := index or _index(library)):
+            yield from chunks.check_negatives(_best(negatives, index), library)
+    file, stats = str(checked.path), checked.stats
+    if not shelves and stats.questions > stats.judged_only:
+        message = "there is no corpus beside the file, and what is expected is not looked up"
+        cure = "name the folder of its pages (`corpus=`)"
+        yield Finding(file=file, line=None, id=None, code="no-corpus", message=message, cure=cure)
+    yield from chain(size.check_categories(file, stats), size.check_domains(file, stats), size.check_size(file, stats))
+
+
+def all_entries(checked: GoldenSet) -> list[Entry]:
+    """The questions of a set with their lines."""
+    return [Entry(str(checked.path), *numbered) for numbered in checked.numbered()]
+
+
+def fixable_findings(entries: Sequence[Entry], shelves: Sequence[Library]) -> Iterator[Finding]:
+    """The findings of the family that `fix_golden` can cure, cured or not."""
+    yield from chain(ids.check_repeats(entries), ids.check_blanks(entries))
+    for library in shelves:
+        yield from ids.check_ids(library.entries(entries), library)
+
+
+def libraries(
+    checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None
+) -> list[tuple[Library, Bm25Target | None]]:
+    """The chunks that the questions of a set are held against, with the target's index of them where one is named.
+
+    Raises:
+        UsageError: the corpus or the target cannot be read, both are named, or the target does not say what it holds.
+    """
+    if corpus is not None and target is not None:
+        raise UsageError("`corpus=` and `target=` are both named; leave one out")
+    if target is not None:
+        return list(_indexed(target, frozenset(checked.stats.by["domain"])))
     return [
-        *_repeated_questions(checked),
-        *_answered_negatives(checked),
-        *_misspelt_categories(checked.stats),
-        *_thin_domains(checked.stats),
+        (Library(str(folder), tuple(read_corpus(folder)), domains), None)
+        for folder, domains in _folders(checked, Path(corpus) if corpus is not None else None)
     ]
+
+
+def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm25Target]]:
+    """The chunks in the index of a target, or in its indexes by domain."""
+    from evaltrack.targets import open_target
+    from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
+
+    if not target.startswith("bm25:"):
+        cure = "write bm25:DIR, or name a folder with `corpus=`"
+        raise UsageError(f"target {shown_text(target)} does not say what is in its index; {cure}")
+    index = open_target(target)
+    if isinstance(index, Bm25Target):
+        yield Library(target, tuple(index.chunks), domains), index
+    elif isinstance(index, Bm25ByDomain):
+        if missing := sorted(domains - index.indexes.keys()):
+            raise UsageError(f"target {shown_text(target)} has no folder for the domain {missing[0]}; add it")
+        for domain in sorted(domains):
+            part = index.indexes[domain]
+            yield Library(f"{target} ({domain})", tuple(part.chunks), frozenset({domain})), part
+
+
+def _index(library: Library) -> Bm25Target | None:
+    """An index of a corpus; None where it holds no words."""
+    from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
+
+    try:
+        return Bm25Target(list(library.chunks))
+    except EmptyIndexError:
+        return None
+
+
+def _best(negatives: Sequence[Entry], index: Bm25Target) -> Iterator[tuple[Entry, Chunk]]:
+    """Negatives with the chunk that ranks first, where the target would not say that it does not know."""
+    for entry in negatives:
+        for chunk, score in index.search(entry.question.question, 1):
+            if score >= index.floor:
+                yield entry, chunk
 
 
 def _folders(checked: GoldenSet, corpus: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
@@ -55,66 +174,3 @@ def _folders(checked: GoldenSet, corpus: Path | None) -> Iterator[tuple[Path, fr
     else:
         folders = domain_folders(folder.parent, domains)
         yield from ((folders[domain], frozenset({domain})) for domain in sorted(domains & folders.keys()))
-
-
-def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Iterator[str]:
-    chunks = read_corpus(folder)
-    ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
-    for question in (each for each in checked if each.domain in domains):
-        in_corpus = titles if question.by_title else ids
-        for expected in question.expected_names or ():
-            key = title_key(expected) if question.by_title else expected
-            if key not in in_corpus:
-                near = get_close_matches(key, in_corpus, n=1)
-                hint = f"did you mean `{in_corpus[near[0]]}`?" if near else "add the page, or correct the question"
-                yield f"{checked.path}: question {question.id}: `{expected}` is not in {folder}; {hint}"
-
-
-def _repeated_questions(checked: GoldenSet) -> Iterator[str]:
-    """The same text twice counts twice, and tells nothing more."""
-    first, repeats = dict[int, str](), list[str]()
-    for question in checked:
-        text = hash(" ".join(question.question.casefold().split()))
-        if text in first:
-            repeats.append(f"{question.id} (as {first[text]})")
-        first.setdefault(text, question.id)
-    if repeats:
-        what = "asks" if len(repeats) == 1 else "ask"
-        yield f"{_first(repeats)} {what} what another question asks: reword or remove"
-
-
-def _answered_negatives(checked: GoldenSet) -> Iterator[str]:
-    """A negative is passed by declining: an answer that is expected of it is never looked at."""
-    ids = [question.id for question in checked if question.negative and question.expected_answer is not None]
-    if ids:
-        what = "is a negative with an `expected_answer`" if len(ids) == 1 else "are negatives with an `expected_answer`"
-        yield f"{_first(ids)} {what}, which is not used: remove it, or say which sources are expected"
-
-
-def _first(names: Sequence[str]) -> str:
-    """``n0, n1 and 2 more``."""
-    more = f" and {len(names) - SHOWN_IDS:,} more" if len(names) > SHOWN_IDS else ""
-    return ", ".join(names[:SHOWN_IDS]) + more
-
-
-def _misspelt_categories(stats: GoldenStats) -> Iterator[str]:
-    for category, questions in stats.by["category"].items():
-        near = get_close_matches(category.casefold(), CATEGORIES, n=1, cutoff=0.8)
-        if near and near != [category.casefold()]:
-            yield f"category `{category}` of {questions} question{'s' * (questions > 1)}: did you mean `{near[0]}`?"
-
-
-def uncovered_categories(stats: GoldenStats) -> list[str]:
-    """Of a set that uses some of the known categories, those without a question."""
-    covered = {category.casefold() for category in stats.by["category"]}
-    return [] if covered.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in covered]
-
-
-def _thin_domains(stats: GoldenStats) -> Iterator[str]:
-    if stats.questions in (stats.judged_only, stats.negatives):  # nothing is there to decline, or nothing else
-        return
-    for domain, questions in stats.by["domain"].items():
-        negatives = stats.negatives_by_domain[domain]
-        if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
-            problem = f"domain {domain} has {questions} questions, {negatives} of them negatives"
-            yield f"{problem}; at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"

@@ -1,60 +1,105 @@
-"""`evaltrack golden`: check golden sets, and count what they hold."""
+"""`evaltrack golden`: check golden sets, count what they hold, and say what they can show."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from evaltrack.cli.output import output_option, print_json, result_is_in
-from evaltrack.errors import GoldenError
+from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, printable
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
+    from evaltrack.api.golden_power import GroupPower
+    from evaltrack.golden.lint.finding import Finding
     from evaltrack.golden.reader import GoldenSet
 
 LINT_EXAMPLES = """\b
 Examples:
   evaltrack golden lint golden/*.json*
-  evaltrack golden lint mine.jsonl --corpus docs
+  evaltrack golden lint mine.jsonl --corpus docs --fix
+  evaltrack golden lint mine.jsonl --ignore same-answer --output json
 """
+
+FINDINGS_SHOWN = 20
+"""Findings of one code in one file that are printed; JSON holds all."""
 
 
 @click.group()
 def golden() -> None:
-    """Check golden sets, and count what they hold."""
+    """Check golden sets, count what they hold, and say what they can show."""
 
 
 @golden.command(epilog=LINT_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--corpus",
-    default="",
+    default=None,
     help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, if there]",
 )
+@click.option("-t", "--target", default=None, help="bm25:DIR, in whose index what is expected must be.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Code of findings that are not reported; repeatable.")
+@click.option("--fix", is_flag=True, help="Correct ids in another form, ids listed twice, and surrounding blanks.")
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
-def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
+@output_option()
+def lint(
+    files: tuple[str, ...],
+    corpus: str | None,
+    target: str | None,
+    ignore: tuple[str, ...],
+    fix: bool,
+    strict: bool,
+    output: str,
+) -> int:
     """Check every line of the golden sets FILES, and that what they expect is in the corpus.
 
-    Exits 2 if any line is bad; all bad lines of all files are listed.
+    Exits 2 if anything is an error; all findings of all files are listed.
     """
+    from evaltrack.api.fix_golden import fix_golden
     from evaltrack.api.lint_golden import lint_golden
 
-    problems: list[str] = []
-    has_warnings = False
+    findings: list[Finding] = []
     for name in files:
-        try:
-            warnings = lint_golden(name, corpus or None)
-        except GoldenError as error:
-            problems.extend(error.problems)
-            continue
-        for warning in warnings:
-            has_warnings = True
-            click.secho(f"{name}: warning: {warning}", err=True, fg="yellow")
-    if problems:
-        raise GoldenError(problems)
+        if fix:
+            _print_cured(fix_golden(name, corpus or None, target=target or None, ignore=ignore), name)
+        findings += lint_golden(name, corpus or None, target=target or None, ignore=ignore)
+    severities = {finding.severity for finding in findings}
+    if output == "json":
+        print_json([finding.model_dump() for finding in findings])
+    else:
+        _print_findings(findings)
+    if "error" in severities:
+        return EXIT_USAGE
     result_is_in("the exit code")
-    click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
-    return 1 if strict and has_warnings else 0
+    if output != "json":
+        click.echo(f"{len(files)} golden set{'s' * (len(files) > 1)} checked, all lines are good")
+    return EXIT_MISSED if strict and "warning" in severities else 0
+
+
+def _print_cured(findings: Sequence[Finding], name: str) -> None:
+    for finding in findings:
+        click.echo(shown_text(printable(f"{finding.place}: fixed: {finding.change} [{finding.code}]")), err=True)
+    if findings:
+        texts = "1 text was" if len(findings) == 1 else f"{len(findings)} texts were"
+        click.echo(f"{name}: {texts} corrected; edited questions are compared with no earlier run", err=True)
+
+
+def _print_findings(findings: Iterable[Finding]) -> None:
+    """Findings on stderr, of each code the first of a file."""
+    from evaltrack.cli.wording import with_options
+
+    shown: Counter[tuple[str, str]] = Counter()
+    colours = {"error": "red", "warning": "yellow", "note": None}
+    for finding in findings:
+        shown[finding.file, finding.code] += 1
+        if shown[finding.file, finding.code] <= FINDINGS_SHOWN:
+            click.secho(with_options(shown_text(printable(str(finding)))), err=True, fg=colours[finding.severity])
+    for (file, code), count in shown.items():
+        if count > FINDINGS_SHOWN:
+            click.echo(f"{file}: ... and {count - FINDINGS_SHOWN:,} more [{code}]; --output json lists all", err=True)
 
 
 @golden.command()
@@ -62,7 +107,7 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
 @output_option()
 def stats(files: tuple[str, ...], output: str) -> None:
     """Count questions, negatives, domains, difficulties and categories of the golden sets FILES."""
-    from evaltrack.api.lint_golden import uncovered_categories
+    from evaltrack.golden.lint.size import uncovered_categories
     from evaltrack.golden.reader import open_golden
 
     sets = [open_golden(name) for name in files]
@@ -83,7 +128,7 @@ def stats(files: tuple[str, ...], output: str) -> None:
 
 
 def _counts(checked: GoldenSet) -> dict[str, object]:
-    from evaltrack.api.lint_golden import uncovered_categories
+    from evaltrack.golden.lint.size import uncovered_categories
 
     totals = checked.stats
     return {
@@ -96,3 +141,51 @@ def _counts(checked: GoldenSet) -> dict[str, object]:
         **{label: dict(counts) for label, counts in totals.by.items()},
         "category_uncovered": uncovered_categories(totals),
     }
+
+
+RULE_WORDS = {
+    "flips": "default gate: a question goes from pass to fail",
+    "recall_at_k": "default gate: recall drops by more than 5 %",
+    "mrr": "default gate: MRR drops by more than 10 %",
+    "exact": "one exact paired test, at 95 %",
+    "evidence": "--gate evidence: exact tests of recall, MRR and flips",
+}
+
+POWER_MODEL = (
+    "A broken question loses all that it expects, which came first: recall and reciprocal rank fall from 1 to 0.\n"
+    "80 % power at: of all questions that users ask, the share that a change must break, each independently and mending"
+    " none, for a set of this size to show it in 80 % of all cases."
+)
+
+
+@golden.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@output_option()
+def power(files: tuple[str, ...], output: str) -> None:
+    """Say which losses the golden sets FILES can show, by their numbers of answerable questions."""
+    from dataclasses import asdict
+
+    from evaltrack.api.golden_power import estimate_power
+
+    sets = [estimate_power(name) for name in files]
+    if output == "json":
+        print_json([asdict(each) for each in sets])
+        return
+    for each in sets:
+        for group in each.groups:
+            place = each.file if group.domain is None else f"{each.file}, domain {group.domain}"
+            click.echo(printable(f"{place}: {group.answerable} answerable questions"))
+            for line in _power_lines(group):
+                click.echo(f"  {line}")
+    click.echo(POWER_MODEL)
+
+
+def _power_lines(group: GroupPower) -> Iterator[str]:
+    """What each rule and test shows, in words."""
+    for loss in group.losses if group.answerable else ():
+        words = f"{RULE_WORDS[loss.rule]:<54}"
+        if loss.broken is None or loss.drop is None or loss.share is None:
+            yield f"{words}shows no loss, whatever breaks"
+        else:
+            from_how_many = f"from {loss.broken} broken (recall and MRR -{loss.drop:.3f})"
+            yield f"{words}{from_how_many:<42}80 % power at {100 * loss.share:.1f} %"

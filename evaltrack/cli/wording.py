@@ -37,6 +37,7 @@ def _settings() -> set[str]:
         "golden",
         "force",
         "why",
+        "corpus",
         "ui_url",
         "baseline_run",
         *ALIASES,

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -36,6 +37,14 @@ KEY: TypeAdapter[str] = TypeAdapter(Key)
 
 Problem = tuple[int, str]
 """A line number (from 1) and what is wrong there; what to do."""
+
+
+class NumberedQuestion(NamedTuple):
+    """A question, its place among those of the file (from 0), and the line on which it starts (from 1)."""
+
+    number: int
+    line: int
+    question: Question
 
 
 @dataclass(frozen=True)
@@ -68,11 +77,19 @@ class GoldenSet:
         Raises:
             GoldenError: the file no longer holds what was checked.
         """
+        return (numbered.question for numbered in self.numbered())
+
+    def numbered(self) -> Iterator[NumberedQuestion]:
+        """Yield the questions, each with its place and its line.
+
+        Raises:
+            GoldenError: the file no longer holds what was checked.
+        """
         digest = hashlib.sha256()
         _check_file(self.path)
-        for _, question in _questions(self.path, []):
+        for number, (line, question) in enumerate(_questions(self.path, [])):
             digest.update(_digest_line(question))
-            yield question
+            yield NumberedQuestion(number, line, question)
         if digest.hexdigest() != self.digest:
             raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
 
@@ -98,7 +115,8 @@ def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
     if _repeats(id_hashes):
         problems.extend(_duplicate_ids(path))
     if problems:
-        raise GoldenError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
+        problems.sort()
+        raise GoldenError([f"{path}:{line}: {what}" for line, what in problems], [line for line, _ in problems])
     if not tally.questions:
         raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
     return GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.records.titles import title_key
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.scoring.retrieval import title_key
 
 if TYPE_CHECKING:
     import pandas as pd

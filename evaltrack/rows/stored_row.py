@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from evaltrack.records import Mode, Row
 from evaltrack.records.row import FailureKind
+from evaltrack.records.titles import title_key
 from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, VERDICT_COLUMNS, flatten
 from evaltrack.scoring.metrics import SCORES
-from evaltrack.scoring.retrieval import title_key
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 

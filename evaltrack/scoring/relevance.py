@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaltrack.records import Passage, Question, Response, Source
+from evaltrack.records.passage import SourceText
 from evaltrack.records.row import Finds, Row
-from evaltrack.scoring.passages import SourceText
-from evaltrack.scoring.retrieval import first_occurrences, title_key
+from evaltrack.records.titles import title_key
+from evaltrack.scoring.retrieval import first_occurrences
 
 NO_TEXTS = "the target returns no texts in which the expected passages could be looked for"
 

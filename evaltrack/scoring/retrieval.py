@@ -17,15 +17,8 @@ W. Cohen, J. Lafferty, *Beyond Independent Relevance*, SIGIR 2003).
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum, log2
-
-
-def title_key(title: str) -> str:
-    """The form in which source titles are compared: Unicode NFC, case-folded, with `_` read as a space."""
-    folded = unicodedata.normalize("NFC", title).casefold().replace("_", " ")
-    return unicodedata.normalize("NFC", folded).strip()
 
 
 def first_occurrences(keys: Iterable[str]) -> tuple[list[str], int]:

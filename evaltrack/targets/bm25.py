@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
+from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
 
@@ -109,7 +110,7 @@ class Bm25Target(Target):
         self.chunks = chunks
         self.floor = floor
         self._links = links
-        self._terms = _Terms()
+        self._terms = ContentWords()
         terms = [self._terms(f"{chunk.title} {chunk.heading} {chunk.text}") for chunk in chunks]
         self._frequency = Counter(term for chunk_terms in terms for term in set(chunk_terms))
         if not self._frequency:
@@ -119,23 +120,22 @@ class Bm25Target(Target):
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """The chunks in order of their score, and a quotation from the best; or an abstention."""
-        terms = list(dict.fromkeys(self._terms(question.question)))
-        indexed_terms = [term for term in terms if term in self._frequency]
-        ranked = self._rank(indexed_terms, max(k, DEPTH))
+        ranked = self.search(question.question, max(k, DEPTH))
         if not ranked or ranked[0][1] < self.floor:
             return Response(answer=ABSTENTION, sources=(), abstained=True)
-        sources = tuple(_source(self.chunks[place], score, self._links) for place, score in ranked)
-        return Response(answer=self._quote(self.chunks[ranked[0][0]], set(terms)), sources=sources)
+        sources = tuple(_source(chunk, score, self._links) for chunk, score in ranked)
+        return Response(answer=self._quote(ranked[0][0], set(self._terms(question.question))), sources=sources)
 
-    def _rank(self, terms: list[str], depth: int) -> list[tuple[int, float]]:
-        """Places of the best chunks with their scores above 0; ties stay in the order of the corpus."""
+    def search(self, text: str, depth: int) -> list[tuple[Chunk, float]]:
+        """The best chunks for a text with their scores above 0; ties stay in the order of the corpus."""
         import numpy as np
 
+        terms = [term for term in dict.fromkeys(self._terms(text)) if term in self._frequency]
         if not terms:
             return []
         scores = self._index.get_scores(terms)
         order = np.argsort(-scores, kind="stable")[:depth]
-        return [(int(place), round(float(scores[place]), 6)) for place in order if scores[place] > 0]
+        return [(self.chunks[place], round(float(scores[place]), 6)) for place in order if scores[place] > 0]
 
     def _idf(self, term: str) -> float:
         """Lucene's idf: natural logarithm, never negative."""
@@ -148,22 +148,6 @@ class Bm25Target(Target):
         weights = [sum(self._idf(t) for t in terms & set(self._terms(s))) / log(8 + len(s)) for s in sentences]
         best = max(range(len(sentences)), key=weights.__getitem__)
         return " ".join(" ".join(sentences[best : best + 2]).split())
-
-
-class _Terms:
-    """Splits a text into stemmed English words, without stop words."""
-
-    def __init__(self) -> None:
-        from bm25s.stopwords import STOPWORDS_EN_PLUS
-        from Stemmer import Stemmer
-
-        self._stop = frozenset(STOPWORDS_EN_PLUS)
-        self._stem = Stemmer("english").stemWords
-
-    def __call__(self, text: str) -> list[str]:
-        words = re.findall(r"\w+(?:'\w+)?", text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
-        stems: list[str] = self._stem([word for word in words if word not in self._stop])
-        return stems
 
 
 def _source(chunk: Chunk, score: float, links: str) -> Source:

@@ -19,7 +19,7 @@ from evaltrack import (
     set_baseline,
 )
 from evaltrack.cli import COMMANDS, cli
-from evaltrack.errors import GoldenError, TrackingError, UsageError
+from evaltrack.errors import TrackingError, UsageError
 
 TWINS = {
     "run": "run_eval",
@@ -37,6 +37,7 @@ TWINS = {
     "rubric": "reasoning_rubric",
     "golden lint": "lint_golden",
     "golden stats": "open_golden",
+    "golden power": "estimate_power",
 }
 ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor"}
 """Commands about this machine, which programs have no use for."""
@@ -104,12 +105,10 @@ def test_the_history_outlives_its_runs(store_uri: str, tmp_path: Path) -> None:
 
 
 def test_a_golden_set_is_checked(tmp_path: Path) -> None:
-    """Warnings are returned; what the corpus lacks is an error that names it."""
+    """Findings are returned; what the corpus lacks is an error that names it."""
     path = golden(tmp_path)
-    (warning,) = lint_golden(path)
-    assert warning.startswith("domain few has 1 questions, 0 of them negatives")
+    assert [finding.code for finding in lint_golden(path)] == ["no-corpus", "thin-domain", "too-small"]
     corpus = tmp_path / "docs"
     corpus.mkdir()
     (corpus / "page.md").write_text("# Page\n\nText.\n")
-    with pytest.raises(GoldenError, match=r"question a: `x` is not in"):
-        lint_golden(path, corpus)
+    assert "few.jsonl:1: question a: `x` is not in" in str(lint_golden(path, corpus)[0])

@@ -282,14 +282,14 @@ def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) ->
 def test_lint_warns_of_an_answer_that_is_expected_of_a_negative(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A negative passes by declining, so that nobody looks at the answer; the questions are named."""
+    """A negative passes by declining, so that nobody looks at the answer; each question is named."""
     path = tmp_path / "mine.jsonl"
     answered = {"question": "q?", "expected_chunks": [], "expected_answer": "I do not know."}
     path.write_text("".join(json.dumps({"id": f"n{number}", **answered}) + "\n" for number in range(12)))
     with pytest.raises(SystemExit) as ended:
         main(["golden", "lint", "--strict", str(path)])
     assert ended.value.code == 1
-    words = "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more are negatives with an `expected_answer`"
+    words = "mine.jsonl:12: warning: question n11: is a negative with an `expected_answer`, which is not used; remove"
     assert words in capsys.readouterr().err
 
 
@@ -305,7 +305,7 @@ def test_lint_and_stats_know_what_users_of_software_ask_about(
         with pytest.raises(SystemExit):
             main(["golden", command, str(path)])
     shown = capsys.readouterr()
-    assert "category `instalation` of 2 questions: did you mean `installation`?" in shown.err
+    assert "category `instalation` of 2 questions; did you mean `installation`?" in shown.err
     assert "did you mean" not in shown.err.replace("did you mean `installation`", "", 1)
     assert "  no question on: installation, configuration\n" in shown.out
 
@@ -323,7 +323,7 @@ def test_lint_looks_up_each_domain_in_its_own_folder(tmp_path: Path) -> None:
 
     assert ended.returncode == 2
     assert ended.stderr.count(" is not in ") == 1
-    assert "all.jsonl: question travel: `food` is not in corpus/travel; add the page" in ended.stderr
+    assert "all.jsonl:2: question travel: `food` is not in corpus/travel; add the page" in ended.stderr
 
 
 def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:
@@ -380,8 +380,8 @@ def test_questions_that_are_asked_twice_are_named(tmp_path: Path) -> None:
     rows = [{"id": key, "question": text, "expected_chunks": ["x"]} for key, text in lines]
     (tmp_path / "twice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     ended = evaltrack("golden", "lint", "twice.jsonl", cwd=tmp_path)
-    assert "b (as a) asks what another question asks: reword or remove" in ended.stderr
-    assert "c (as" not in ended.stderr
+    assert "twice.jsonl:2: warning: question b: asks what question a (line 1) asks" in ended.stderr
+    assert "question c" not in ended.stderr
 
 
 def test_the_page_of_settings_names_every_other_option() -> None:

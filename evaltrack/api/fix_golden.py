@@ -1,0 +1,96 @@
+"""Correct in a golden file what is safe to correct."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from evaltrack.api.lint_golden import all_entries, check_codes, fixable_findings, libraries
+from evaltrack.errors import GoldenError
+from evaltrack.golden.lint.finding import Edit, Finding
+from evaltrack.golden.lint.fix import apply_edits
+from evaltrack.golden.reader import open_golden
+
+MAX_ROUNDS = 4
+"""A correction may show another one: an id in its right form may be there twice."""
+
+
+def fix_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    target: str | None = None,
+    ignore: Collection[str] = (),
+) -> list[Finding]:
+    """Correct ids in another form where exactly one is meant, ids that are listed twice, and surrounding blanks.
+
+    Every other byte of the file stays as it is. It is replaced as a whole, or not at all. A question that was corrected
+    counts as edited: it is compared with no earlier run.
+
+    Args:
+        path: A `.jsonl` or `.json` golden set.
+        corpus: As of `lint_golden`.
+        target: As of `lint_golden`.
+        ignore: Codes that are not corrected.
+
+    Returns:
+        The findings that were cured, in order. None where lines are bad: these are to be corrected first.
+
+    Raises:
+        UsageError: the corpus or the target cannot be read, or a code is unknown.
+        GoldenError: the file cannot be written, or was changed meanwhile.
+    """
+    check_codes(ignore)
+    cured: list[Finding] = []
+    for _ in range(MAX_ROUNDS):
+        try:
+            checked = open_golden(path)
+        except GoldenError:
+            break
+        shelves = [library for library, _ in libraries(checked, corpus, target)]
+        found = [each for each in fixable_findings(all_entries(checked), shelves) if each.code not in ignore]
+        fixable = _one_a_place(found)
+        if not fixable:
+            break
+        _rewrite(checked.path, [finding.edit for finding in fixable if finding.edit])
+        cured += fixable
+    return cured
+
+
+def _one_a_place(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding for each text that can be corrected: the last, which says which id is meant."""
+    places: dict[tuple[int, str, int | None], Finding] = {}
+    for finding in findings:
+        if finding.edit:
+            places[finding.edit.number, finding.edit.field, finding.edit.index] = finding
+    return [places[place] for place in sorted(places, key=lambda place: (place[0], place[1], place[2] or 0))]
+
+
+def _rewrite(path: Path, edits: Sequence[Edit]) -> None:
+    """Replace the file by its corrected content.
+
+    Raises:
+        GoldenError: it cannot be read or written, or does not hold what is to be corrected.
+    """
+    is_array, path = path.suffix == ".json", path.resolve()  # a link stays one
+    if not os.access(path, os.W_OK):
+        raise GoldenError([f"{path}: cannot be written: it is read-only; make it writable, or leave out `--fix`"])
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        content = path.read_bytes()
+        text = apply_edits(content.decode("utf-8"), edits, is_array=is_array)
+        mode = stat.S_IMODE(path.stat().st_mode)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(text.encode("utf-8"))
+            os.fsync(file.fileno())
+        part.chmod(mode)
+        part.replace(path)
+    except (ValueError, RecursionError) as error:
+        raise GoldenError([f"{path}: cannot be fixed: {error}; correct it by hand"]) from None
+    except OSError as error:
+        raise GoldenError([f"{path}: cannot be written: {error.strerror or error}"]) from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,138 @@
+"""What lint reports: findings, their codes, and the edits that cure them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field, computed_field
+
+from evaltrack.records import Question, Record
+
+Severity = Literal["error", "warning", "note"]
+
+
+SHOWN_NAMES = 10
+
+
+class Rule(NamedTuple):
+    """How bad a finding is, and what it means, in a few words."""
+
+    severity: Severity
+    meaning: str
+
+
+RULES = {
+    "bad-line": Rule("error", "a line is no question, or the file cannot be read"),
+    "missing-id": Rule("error", "what is expected is not in the corpus"),
+    "other-form-id": Rule("error", "what is expected is in the corpus in another form: case, zeros, `.md`, `_`, `-`"),
+    "missing-quote": Rule("error", "no chunk of the corpus holds an expected quotation"),
+    "contradiction": Rule("warning", "two questions ask the same and expect different things"),
+    "near-duplicate": Rule("warning", "two questions ask the same"),
+    "answer-not-in-chunks": Rule("warning", "hardly a word of the expected answer is in the expected chunks"),
+    "empty-answer": Rule("warning", "the expected answer says nothing: `TODO`, `n/a`, `?`"),
+    "unused-answer": Rule("warning", "a negative has an expected answer, which is not used"),
+    "answered-negative": Rule("warning", "a chunk holds every content word of a negative, and ranks first for it"),
+    "unmarked-duplicate": Rule("warning", "a chunk with nearly the text of an expected one is not expected"),
+    "common-quote": Rule("warning", "more than three chunks hold an expected quotation"),
+    "repeated-id": Rule("warning", "something is expected twice in one question"),
+    "surrounding-blanks": Rule("warning", "a text begins or ends with blanks"),
+    "category-typo": Rule("warning", "a category is nearly one of the known ones"),
+    "thin-domain": Rule("warning", "a domain has fewer than 10 questions or 2 negatives"),
+    "too-small": Rule("warning", "no exact test can show a loss in so few answerable questions"),
+    "same-answer": Rule("note", "two questions have one expected answer and one expectation"),
+    "no-corpus": Rule("note", "there is no corpus in which to look up what is expected"),
+    "ambiguous-source": Rule("note", "an expected title is that of several pages"),
+}
+"""Each code with its rule. Errors end with exit code 2, warnings with 1 where they are to count; notes inform."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of one text in the file: that of `field`, or the one at `index` in its list.
+
+    `number` is the place of the question in the file, from 0; `after` None removes the text from its list.
+    """
+
+    number: int
+    field: str
+    index: int | None
+    before: str
+    after: str | None
+
+
+class Finding(Record):
+    """One thing that is wrong; `line` is None where it concerns the whole set, `id` is that of the question."""
+
+    file: str
+    line: int | None
+    id: str | None
+    code: str
+    message: str
+    cure: str
+    edit: Edit | None = Field(default=None, exclude=True, repr=False)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return RULES[self.code].severity
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def fixable(self) -> bool:
+        """Whether `--fix` cures it."""
+        return self.edit is not None
+
+    @property
+    def place(self) -> str:
+        """``FILE:LINE``, or the file alone."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    @property
+    def change(self) -> str:
+        """What the edit changes, in words."""
+        if self.edit is None:
+            return ""
+        question = f"question {self.id}: `{self.edit.field}`: "
+        if self.edit.after is None:
+            return f"{question}removed the second `{self.edit.before}`"
+        return f"{question}`{self.edit.after}` for `{self.edit.before}`"
+
+    def __str__(self) -> str:
+        """``FILE:LINE: question ID: what is wrong; cure [code]``."""
+        severity = "" if self.severity == "error" else f"{self.severity}: "
+        question = "" if self.id is None else f"question {self.id}: "
+        return f"{self.place}: {severity}{question}{self.message}; {self.cure} [{self.code}]"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A question with the file, the place in it (from 0) and the line (from 1) where it stands."""
+
+    file: str
+    number: int
+    line: int
+    question: Question
+
+    @property
+    def has_default_domain(self) -> bool:
+        """Whether the domain is the name of the file."""
+        return self.question.domain == Path(self.file).stem
+
+    def finding(self, code: str, message: str, cure: str, edit: Edit | None = None) -> Finding:
+        """A finding about this question."""
+        question = self.question.id
+        return Finding(file=self.file, line=self.line, id=question, code=code, message=message, cure=cure, edit=edit)
+
+    def __str__(self) -> str:
+        """``question ID (line N)``."""
+        return f"question {self.question.id} (line {self.line})"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """``n0, n1 and 2 more``."""
+    more = f" and {len(names) - SHOWN_NAMES:,} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more

@@ -1,0 +1,148 @@
+"""What a question expects, held against what there is: ids and titles that are missing, repeated or in another form."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from evaltrack.golden.lint.finding import SHOWN_NAMES, Edit, Entry, Finding, first_names
+from evaltrack.golden.lint.library import Library
+from evaltrack.records import Question
+from evaltrack.records.titles import title_key
+
+TEXTS = ("id", "question", "expected_answer", "domain", "category")
+LISTS = ("expected_chunks", "expected_sources", "expected_tools")
+
+NEAR = 60
+"""Likeness (0 to 100, by the longest common subsequence) from which a missing id is likely meant as another."""
+
+MAX_HINTS = 200
+"""Missing ids for which the nearest is looked for; of a set with more, the corpus is another one."""
+
+
+def plain_form(key: str) -> str:
+    """What ids that differ in their form alone have in common.
+
+    They are equal but for case, the suffix `.md`, zeros before a number, `_`, `-` and blanks, and punctuation in the
+    heading (after `#`). Zeros after a point stay: 1.01 and 1.1 are two versions.
+    """
+    page, sign, heading = unicodedata.normalize("NFKC", key).casefold().strip().partition("#")
+    heading = re.sub(r"[^\w\s-]", "", heading).strip()
+    text = re.sub(r"[\s_-]+", "-", page.strip().removesuffix(".md") + sign + heading)
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", text)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The ids or titles of a library: as they are written, by the form in which they compare."""
+
+    exact: Mapping[str, str]
+    forms: Mapping[str, frozenset[str]]
+    by_title: bool
+
+    def key(self, name: str) -> str:
+        """The form in which names compare."""
+        return title_key(name) if self.by_title else name
+
+    def meant(self, name: str) -> list[str]:
+        """The names that differ from this in their form alone."""
+        return sorted(self.forms.get(plain_form(name), ()))
+
+
+def _names(names: Iterable[str], by_title: bool) -> _Names:
+    exact = {title_key(name) if by_title else name: name for name in names}
+    forms: dict[str, set[str]] = {}
+    for name in exact.values():
+        forms.setdefault(plain_form(name), set()).add(name)
+    return _Names(exact, {form: frozenset(each) for form, each in forms.items()}, by_title)
+
+
+def check_ids(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """What is expected and is not in the library, or only in another form."""
+    ids = _names((chunk.id for chunk in library.chunks), by_title=False)
+    titles = _names((chunk.title for chunk in library.chunks), by_title=True)
+    hints: dict[tuple[bool, str], str] = {}
+    for entry in entries:
+        question = entry.question
+        names = titles if question.by_title else ids
+        for index, expected in enumerate(question.expected_names or ()):
+            if names.key(expected) in names.exact or names.key(expected.strip()) in names.exact:
+                continue
+            if len(meant := names.meant(expected)) == 1:
+                yield _other_form(entry, index, expected, meant[0], library.name)
+                continue
+            if meant:
+                hints[question.by_title, expected] = f"did you mean `{'` or `'.join(meant[:SHOWN_NAMES])}`?"
+            elif (question.by_title, expected) not in hints and len(hints) < MAX_HINTS:
+                hints[question.by_title, expected] = _nearest(names.key(expected), names.exact)
+            cure = hints.get((question.by_title, expected)) or "add the page, or correct the question"
+            yield entry.finding("missing-id", f"`{expected}` is not in {library.name}", cure)
+
+
+def _nearest(key: str, exact: Mapping[str, str]) -> str:
+    from rapidfuzz import fuzz, process
+
+    near = process.extractOne(key, exact.keys(), scorer=fuzz.ratio, score_cutoff=NEAR)
+    return f"did you mean `{exact[near[0]]}`?" if near else ""
+
+
+def _other_form(entry: Entry, index: int, expected: str, meant: str, library: str) -> Finding:
+    edit = _edit(entry, expectation_field(entry.question), index, expected, meant)
+    return entry.finding("other-form-id", f"`{expected}` is not in {library}, `{meant}` is", f"write `{meant}`", edit)
+
+
+def _edit(entry: Entry, field: str, index: int | None, before: str, after: str | None) -> Edit | None:
+    """The edit of a text; of a key of an object that holds grades there is none."""
+    graded = bool(entry.question.grades) and field == expectation_field(entry.question)
+    return None if graded else Edit(entry.number, field, index, before, after)
+
+
+def expectation_field(question: Question) -> str:
+    """The field that says what is relevant."""
+    return "expected_sources" if question.by_title else "expected_chunks"
+
+
+def check_repeats(entries: Iterable[Entry]) -> Iterator[Finding]:
+    """What is expected twice in one question; it counts once."""
+    for entry in entries:
+        field, keys = expectation_field(entry.question), set[str]()
+        for index, expected in enumerate(entry.question.expected_names or ()):
+            key = title_key(expected) if entry.question.by_title else expected
+            if key in keys:
+                edit = _edit(entry, field, index, expected, None)
+                yield entry.finding("repeated-id", f"`{expected}` is twice in `{field}`", "remove one", edit)
+            keys.add(key)
+
+
+def check_blanks(entries: Iterable[Entry]) -> Iterator[Finding]:
+    """Texts with blanks around them: as parts of ids they match nothing, as parts of labels they make another label.
+
+    The id of a question stays as it is where it is fixed: responses, verdicts and baselines may be filed under it.
+    """
+    for entry in entries:
+        for field, index, text in _texts(entry.question):
+            if text != (stripped := text.strip()) and stripped and not (field == "domain" and entry.has_default_domain):
+                place = f"`{field}`" if index is None else f"`{text}` in `{field}`"
+                edit = None if field == "id" else _edit(entry, field, index, text, stripped)
+                yield entry.finding("surrounding-blanks", f"{place} begins or ends with blanks", "remove them", edit)
+
+
+def _texts(question: Question) -> Iterator[tuple[str, int | None, str]]:
+    """The texts that are compared or asked: field, place in its list, text."""
+    for field in TEXTS:
+        if (text := getattr(question, field)) is not None:
+            yield field, None, text
+    for field in LISTS:
+        yield from ((field, index, text) for index, text in enumerate(getattr(question, field) or ()))
+
+
+def check_titles(entries: Iterable[Entry], library: Library) -> Iterator[Finding]:
+    """Expected titles that several pages have: a source from any of them counts."""
+    for entry in entries:
+        for title in entry.question.expected_names or () if entry.question.by_title else ():
+            pages = sorted({chunk.id.partition("#")[0] for chunk in library.by_title.get(title_key(title), ())})
+            if len(pages) > 1:
+                message = f"`{title}` is the title of {len(pages)} pages: {first_names(pages)}"
+                yield entry.finding("ambiguous-source", message, "any of them counts; rename those that do not answer")

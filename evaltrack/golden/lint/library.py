@@ -1,0 +1,65 @@
+"""The chunks in which what some questions expect is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.finding import Entry
+from evaltrack.golden.words import ContentWords
+from evaltrack.records import Passage, Question
+from evaltrack.records.passage import SourceText
+from evaltrack.records.titles import title_key
+
+
+@dataclass(frozen=True)
+class Library:
+    """The chunks of a corpus for the questions of some domains; `name` is what messages call it."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+    domains: frozenset[str]
+
+    def entries(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The questions that are looked up here."""
+        return [entry for entry in entries if entry.question.domain in self.domains]
+
+    @cached_property
+    def by_id(self) -> dict[str, Chunk]:
+        """The chunks by their ids."""
+        return {chunk.id: chunk for chunk in self.chunks}
+
+    @cached_property
+    def by_title(self) -> dict[str, list[Chunk]]:
+        """The chunks of each title, by the form in which titles compare."""
+        titles: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            titles.setdefault(title_key(chunk.title), []).append(chunk)
+        return titles
+
+    @cached_property
+    def words(self) -> dict[str, frozenset[str]]:
+        """The content words of each chunk, with its title and heading, by its id."""
+        split = ContentWords()
+        return {chunk.id: frozenset(split(f"{chunk.title} {chunk.heading} {chunk.text}")) for chunk in self.chunks}
+
+    @cached_property
+    def texts(self) -> dict[str, SourceText]:
+        """The text of each chunk as a target returns it, under its heading, by its id."""
+        return {chunk.id: SourceText(f"{chunk.heading}\n\n{chunk.text}") for chunk in self.chunks}
+
+    def expected_chunks(self, question: Question) -> list[Chunk]:
+        """The chunks here that a question expects: those that hold a passage, or by id or title."""
+        if question.expected_passages is not None:
+            return [chunk for chunk in self.chunks if any(map(partial(self._holds, chunk), question.expected_passages))]
+        expected = question.expected_names or ()
+        if question.by_title:
+            return [
+                chunk for title in dict.fromkeys(map(title_key, expected)) for chunk in self.by_title.get(title, ())
+            ]
+        return [self.by_id[key] for key in dict.fromkeys(expected) if key in self.by_id]
+
+    def _holds(self, chunk: Chunk, passage: Passage) -> bool:
+        return chunk.id in passage.any_of or self.texts[chunk.id].holds(passage)

@@ -1,0 +1,57 @@
+"""Sets and domains that are too small for what is asked of them, and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from evaltrack.golden.lint.finding import Finding
+from evaltrack.golden.reader import GoldenStats
+from evaltrack.stats.power import fewest_changes
+
+MIN_QUESTIONS, MIN_NEGATIVES = 10, 2
+"""Each domain has at least 10 questions, 2 or 3 of them negatives."""
+
+CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api")
+"""What users of software ask about. A set may use any labels; one that uses some of these should cover them all."""
+
+
+def check_size(file: str, stats: GoldenStats) -> Iterator[Finding]:
+    """A set in which an exact paired test shows nothing, even where every answerable question breaks."""
+    answerable = stats.questions - stats.negatives - stats.judged_only
+    if 0 < answerable < (fewest := fewest_changes()):
+        message = f"has {answerable} answerable questions; even if all break, no exact test shows it at 95 %"
+        yield _of_set(
+            file, "too-small", message, f"write {fewest} at least; `evaltrack golden power` says what they show"
+        )
+
+
+def check_domains(file: str, stats: GoldenStats) -> Iterator[Finding]:
+    """Domains with few questions or negatives, in sets that have both."""
+    if stats.questions in (stats.judged_only, stats.negatives):  # nothing is there to decline, or nothing else
+        return
+    for domain, questions in stats.by["domain"].items():
+        negatives = stats.negatives_by_domain[domain]
+        if questions < MIN_QUESTIONS or negatives < MIN_NEGATIVES:
+            message = f"domain {domain} has {questions} questions, {negatives} of them negatives"
+            cure = f"at least {MIN_QUESTIONS} with {MIN_NEGATIVES} or 3 negatives make a set"
+            yield _of_set(file, "thin-domain", message, cure)
+
+
+def check_categories(file: str, stats: GoldenStats) -> Iterator[Finding]:
+    """Categories that are nearly one of the known ones."""
+    for category, questions in stats.by["category"].items():
+        near = get_close_matches(category.casefold(), CATEGORIES, n=1, cutoff=0.8)
+        if near and near != [category.casefold()]:
+            message = f"category `{category}` of {questions} question{'s' * (questions > 1)}"
+            yield _of_set(file, "category-typo", message, f"did you mean `{near[0]}`?")
+
+
+def uncovered_categories(stats: GoldenStats) -> list[str]:
+    """Of a set that uses some of the known categories, those without a question."""
+    covered = {category.casefold() for category in stats.by["category"]}
+    return [] if covered.isdisjoint(CATEGORIES) else [each for each in CATEGORIES if each not in covered]
+
+
+def _of_set(file: str, code: str, message: str, cure: str) -> Finding:
+    return Finding(file=file, line=None, id=None, code=code, message=message, cure=cure)

@@ -1,0 +1,241 @@
+"""Lint of whole files against folders and targets, and the corrections that are written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import fix_golden, lint_golden
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.answers import check_answers
+from evaltrack.golden.lint.chunks import check_copies
+from evaltrack.golden.lint.finding import RULES, Entry
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.lint.questions import check_questions, check_same_answers
+from evaltrack.records import Question
+from tests.conftest import REPO
+
+DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
+with_data = pytest.mark.skipif(
+    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
+)
+OFF = ("thin-domain", "too-small", "no-corpus")
+
+
+def written(folder: Path, *questions: dict[str, Any], name: str = "mine.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(question) + "\n" for question in questions))
+    return path
+
+
+def pages(folder: Path, **texts: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+    return folder
+
+
+def test_every_code_is_documented_as_it_is() -> None:
+    """The table of the guide holds code, severity and meaning of each rule, and no other."""
+    page = (REPO / "docs/lint.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{code}` | {rule.severity} | {rule.meaning} |" for code, rule in RULES.items()]
+
+
+def test_bad_lines_are_findings_and_nothing_else_is_looked_at(tmp_path: Path) -> None:
+    """Each with its line, what is wrong and the cure; a file that is not there has none."""
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"id": 1, "question": "a?"}\n{"id": 1, "question": " "}\nnonsense\n')
+    bad = [finding for finding in lint_golden(path) if finding.severity == "error"]
+    assert [(finding.code, finding.line) for finding in bad] == [("bad-line", 2), ("bad-line", 2), ("bad-line", 3)]
+    assert (bad[0].message, bad[0].cure) == ("`question` is empty", "write some text")
+    (missing,) = lint_golden(tmp_path / "nothing.jsonl")
+    assert (missing.line, missing.message) == (None, "no such file")
+    assert fix_golden(path) == []
+
+
+def test_findings_come_in_the_order_of_lines(tmp_path: Path) -> None:
+    """Whatever check they are of; those about the whole set last."""
+    path = written(
+        tmp_path,
+        {"id": 1, "question": "How long may a guest stay?", "expected_chunks": ["x", "visa"]},
+        {"id": 2, "question": "how long may a guest stay", "expected_chunks": ["visa"], "expected_answer": "TODO"},
+        {"id": 3, "question": "Which avocado oil smokes first?", "expected_chunks": []},
+    )
+    corpus = pages(tmp_path / "docs", visa="# Visa\n\nGuests stay.", oil="# Oil\n\nAvocado oil smokes first.")
+    assert [(finding.line, finding.code) for finding in lint_golden(path, target=f"bm25:{corpus}?floor=0")] == [
+        (1, "missing-id"),
+        (2, "contradiction"),
+        (2, "empty-answer"),
+        (3, "answered-negative"),
+        (None, "thin-domain"),
+        (None, "too-small"),
+    ]
+    codes = {finding.code for finding in lint_golden(path, target=f"bm25:{corpus}?floor=99")}
+    assert "answered-negative" not in codes  # the target says that it does not know
+
+
+def test_a_target_says_what_is_in_its_index(tmp_path: Path) -> None:
+    """In one, or in one for each domain; others say nothing of theirs."""
+    pages(tmp_path / "c/food", soup="# Soup\n\nHot.")
+    pages(tmp_path / "c/travel", rail="# Rail\n\nFast trains.")
+    asked = {"question": "a?", "expected_chunks": ["rail"]}
+    path = written(tmp_path, {"id": 1, "domain": "food", **asked}, {"id": 2, "domain": "travel", **asked})
+    (finding,) = lint_golden(path, target=f"bm25:{tmp_path}/c?by=domain", ignore=OFF)
+    assert (finding.line, finding.code) == (1, "missing-id")
+    assert f"is not in bm25:{tmp_path}/c?by=*** (food)".replace("***", "domain") in finding.message
+    assert [each.line for each in lint_golden(path, target=f"bm25:{tmp_path}/c/food", ignore=OFF)] == [1, 2]
+    with pytest.raises(UsageError, match="does not say what is in its index; write bm25:DIR"):
+        lint_golden(path, target="openai:gpt")
+    with pytest.raises(UsageError, match="both named; leave one out"):
+        lint_golden(path, tmp_path, target="bm25:x")
+    other = written(tmp_path, {"id": 1, "question": "a?", "domain": "law"}, name="other.jsonl")
+    with pytest.raises(UsageError, match="has no folder for the domain law; add it"):
+        lint_golden(other, target=f"bm25:{tmp_path}/c?by=domain")
+
+
+def test_a_corpus_without_words_answers_nothing(tmp_path: Path) -> None:
+    """No index can be made of it, and negatives are left alone."""
+    corpus = pages(tmp_path / "docs", a="# the\n\nand of")
+    path = written(tmp_path, {"id": 1, "question": "What is the price of avocado oil?", "expected_chunks": []})
+    assert lint_golden(path, corpus, ignore=OFF) == []
+
+
+def test_codes_are_ignored_by_their_names(tmp_path: Path) -> None:
+    """A code that nobody knows is refused, and that of bad lines."""
+    path = written(tmp_path, {"id": 1, "question": "a?", "expected_chunks": ["a", "a"]})
+    assert [finding.code for finding in lint_golden(path, ignore=OFF)] == ["repeated-id"]
+    assert lint_golden(path, ignore=(*OFF, "repeated-id")) == []
+    assert fix_golden(path, ignore=["repeated-id"]) == []
+    with pytest.raises(UsageError, match="no such code; did you mean `repeated-id`"):
+        lint_golden(path, ignore=["repeatd-id"])
+    with pytest.raises(UsageError, match="no such code; codes: bad-line"):
+        lint_golden(path, ignore=["xyz"])
+    with pytest.raises(UsageError, match="cannot be ignored"):
+        fix_golden(path, ignore=["bad-line"])
+
+
+LINES = (
+    '\ufeff{"id":"x" ,"question":"How?  ","expected_chunks":["Visa.md#Long_Stay" ,"visa#long-stay"],"notes":"\\u00e4"}'
+    "\r\n"
+    "\r\n"
+    '{"id":" y","question":"Why?","expected_chunks":[ "A-7","a-007" , "gone" ], "domain":"  mine"}'
+)
+FIXED = (
+    '\ufeff{"id":"x" ,"question":"How?","expected_chunks":["visa#long-stay"],"notes":"\\u00e4"}'
+    "\r\n"
+    "\r\n"
+    '{"id":" y","question":"Why?","expected_chunks":[ "a-007" , "gone" ], "domain":"mine"}'
+)
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_fix_corrects_what_is_safe_and_no_other_byte(tmp_path: Path, is_array: bool) -> None:
+    """Ids in their form, repeats, blanks; order, spacing, escapes, line ends and the mode of the file stay."""
+    corpus = pages(tmp_path / "docs", visa="# Visa\n\nx\n\n## Long stay\n\ny", **{"a-007": "# A\n\nz"})
+    path = tmp_path / ("mine.json" if is_array else "mine.jsonl")
+
+    def form(text: str) -> bytes:
+        return (text.replace("\ufeff", "\ufeff[ ").replace("\r\n\r\n", ",\r\n") + "]\n" if is_array else text).encode()
+
+    path.write_bytes(form(LINES))
+    path.chmod(0o640)
+    link = tmp_path / f"link{path.suffix}"
+    link.symlink_to(path)
+    cured = fix_golden(link, corpus)
+    assert path.read_bytes() == form(FIXED)
+    assert (link.is_symlink(), path.stat().st_mode & 0o777) == (True, 0o640)
+    assert {finding.code for finding in cured} == {"other-form-id", "repeated-id", "surrounding-blanks"}
+    assert "question x: `expected_chunks`: `visa#long-stay` for `Visa.md#Long_Stay`" in [each.change for each in cured]
+    assert "question x: `expected_chunks`: removed the second `visa#long-stay`" in [each.change for each in cured]
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+    assert fix_golden(link, corpus) == []
+    rest = {finding.code for finding in lint_golden(path, corpus, ignore=OFF)}
+    assert rest == {"missing-id", "surrounding-blanks"}  # of the question's id
+
+
+def test_fix_leaves_alone_what_it_cannot_write_or_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field that is there twice, and a file that may not be written: an error, and the file as it was."""
+    path = tmp_path / "mine.jsonl"
+    text = '{"id": 1, "question": "a? ", "question": "a? "}\n'
+    path.write_text(text)
+    with pytest.raises(GoldenError, match="cannot be fixed: `question` is there twice; correct it by hand"):
+        fix_golden(path)
+    assert path.read_text() == text
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(GoldenError, match="is read-only; make it writable"):
+        fix_golden(path)
+    monkeypatch.undo()
+    path.write_text('{"id": 1, "question": "a? "}\n')
+
+    def full_disk(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(GoldenError, match="cannot be written: No space left on device"):
+        fix_golden(path)
+    assert path.read_text() == '{"id": 1, "question": "a? "}\n'
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.jsonl"]
+
+
+def checked_sets() -> list[tuple[list[Chunk], list[Question]]]:
+    """Public sets with their corpora: software documentation, and three collections of abstracts."""
+    folder = DATA / "anthropic_docs"
+    chunks = [
+        Chunk(each["chunk_link"], each["chunk_heading"], each["chunk_heading"], "", each["text"])
+        for each in json.loads((folder / "corpus.json").read_text())
+    ]
+    asked = [
+        Question(
+            id=each["id"],
+            question=each["question"],
+            expected_chunks=each["correct_chunks"],
+            expected_answer=each["correct_answer"],
+            domain="docs",
+        )
+        for each in json.loads((folder / "golden.json").read_text())
+    ]
+    sets = [(chunks, asked)]
+    for folder in sorted((DATA / "collections").iterdir()):
+        relevant: dict[str, list[str]] = {}
+        for line in (folder / "qrels.trec").read_text().splitlines():
+            query, _, document, grade = line.split()
+            relevant.setdefault(query, []).extend([document] * (int(grade) > 0))
+        with gzip.open(folder / "corpus.jsonl.gz", "rt") as file:
+            documents = [json.loads(line) for line in file]
+        chunks = [Chunk(each["_id"], each.get("title") or each["_id"], "", "", each["text"]) for each in documents]
+        queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+        ids = [query["_id"] for query in queries]
+        texts = [query["text"] for query in queries]
+        sets.append(
+            (
+                chunks,
+                [
+                    Question(id=key, question=text, expected_chunks=relevant[key], domain="docs")
+                    for key, text in zip(ids, texts, strict=True)
+                    if relevant.get(key)
+                ],
+            )
+        )
+    return sets
+
+
+@with_data
+def test_public_sets_raise_no_false_alarm() -> None:
+    """Of 453 questions by others none asks what another asks, has its answer elsewhere, or expects a copied chunk."""
+    number = 0
+    for chunks, asked in checked_sets():
+        entries = [Entry("set", place, place + 1, question) for place, question in enumerate(asked)]
+        library = Library("docs", tuple(chunks), frozenset({"docs"}))
+        assert list(check_questions(entries)) == []
+        assert list(check_same_answers(entries)) == []
+        assert list(check_answers(entries, library)) == []
+        assert list(check_copies(entries, library)) == []
+        number += len(entries)
+    assert number == 453

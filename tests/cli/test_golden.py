@@ -1,0 +1,112 @@
+"""`evaltrack golden` on the command line: what is printed where, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.cli import main
+from evaltrack.cli.golden import FINDINGS_SHOWN, RULE_WORDS
+from tests.conftest import REPO
+
+MANY = {"question": "How long may a guest stay?", "expected_chunks": ["visa"]}
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(["golden", *map(str, arguments)])
+    shown = capsys.readouterr()
+    return int(ended.value.code or 0), shown.out, shown.err
+
+
+def written(folder: Path, *questions: dict[str, Any]) -> Path:
+    path = folder / "mine.jsonl"
+    path.write_text("".join(json.dumps({"id": n, **each}) + "\n" for n, each in enumerate(questions)))
+    (folder / "docs").mkdir(exist_ok=True)
+    (folder / "docs/visa.md").write_text("# Visa\n\nGuests stay.\n")
+    return path
+
+
+def test_findings_for_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One list on stdout, all of every file; the exit code is that of the worst."""
+    path = written(tmp_path, {"question": "a?", "expected_chunks": ["Visa", "no such page"]}, *[MANY] * 30)
+    code, out, _ = called(capsys, "lint", path, "--corpus", tmp_path / "docs", "--output", "json")
+    findings = json.loads(out)
+    assert code == 2
+    assert findings[0] == {
+        "file": str(path),
+        "line": 1,
+        "id": "0",
+        "code": "other-form-id",
+        "message": f"`Visa` is not in {tmp_path}/docs, `visa` is",
+        "cure": "write `visa`",
+        "severity": "error",
+        "fixable": True,
+    }
+    assert sum(finding["code"] == "near-duplicate" for finding in findings) == 29
+
+
+def test_findings_for_people_are_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first of each code, and how many more there are; exit code 1 where warnings are to count."""
+    path = written(tmp_path, *[MANY] * 30)
+    code, out, err = called(capsys, "lint", path)
+    assert (code, out) == (0, "1 golden set checked, all lines are good\n")
+    assert err.count("[near-duplicate]") == FINDINGS_SHOWN + 1
+    assert f"{path}: ... and 9 more [near-duplicate]; --output json lists all" in err
+    assert f"{path}: note: there is no corpus beside the file" in err
+    assert "name the folder of its pages (--corpus) [no-corpus]" in err
+    assert called(capsys, "lint", path, "--strict")[0] == 1
+    ignored = ("--ignore", "near-duplicate", "--ignore", "thin-domain")
+    assert called(capsys, "lint", path, "--strict", *ignored)[0] == 0
+    code, _, err = called(capsys, "lint", path, "--ignore", "near-dup")
+    assert (code, err) == (2, "Error: --ignore near-dup: no such code; did you mean `near-duplicate`?\n")
+
+
+def test_fix_says_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each text before and after; what is left is linted, and a second time nothing is to be done."""
+    path = written(tmp_path, {"question": "a?", "expected_chunks": ["VISA"]})
+    arguments = ("lint", path, "--corpus", tmp_path / "docs", "--fix")
+    code, _, err = called(capsys, *arguments)
+    assert code == 0
+    assert f"{path}:1: fixed: question 0: `expected_chunks`: `visa` for `VISA` [other-form-id]\n" in err
+    assert f"{path}: 1 text was corrected; edited questions are compared with no earlier run\n" in err
+    assert "fixed" not in called(capsys, *arguments)[2]
+
+
+def test_hostile_texts_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters are replaced, in findings and in corrections; passwords in addresses are left out."""
+    path = written(tmp_path, {"question": "a?\x1b[2J ", "expected_chunks": ["\x1b]0;x\x07", "http://me:pw@host/a"]})
+    _, _, err = called(capsys, "lint", path, "--corpus", tmp_path / "docs", "--fix")
+    assert "\x1b" not in err
+    assert ("pw@" in err, "http://host/a" in err) == (False, True)
+
+
+def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has a message, a cure and no line."""
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(b"")
+    code, _, err = called(capsys, "lint", path, "--fix")
+    assert (code, err) == (
+        2,
+        f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]\n",
+    )
+
+
+def test_power_for_people_and_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each rule and test, the model in words; the same numbers in JSON."""
+    travel = REPO / "golden/travel.jsonl"
+    code, out, _ = called(capsys, "power", travel)
+    assert code == 0
+    assert out.startswith(f"{travel}: 60 answerable questions\n")
+    assert all(words in out for words in RULE_WORDS.values())
+    assert "at 95 %                        from 6 broken (recall and MRR -0.100)     80 % power at 12.9 %\n" in out
+    assert "A broken question loses all that it expects" in out
+    (power,) = json.loads(called(capsys, "power", travel, "--output", "json")[1])
+    assert [loss["rule"] for loss in power["groups"][0]["losses"]] == list(RULE_WORDS)
+    _, out, _ = called(capsys, "power", written(tmp_path, MANY, {**MANY, "domain": "b", "expected_chunks": []}))
+    assert "shows no loss, whatever breaks" in out
+    assert "domain b: 0 answerable questions\nA broken" in out

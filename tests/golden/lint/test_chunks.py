@@ -1,0 +1,52 @@
+"""Copies of expected chunks, and negatives that a chunk answers."""
+
+from __future__ import annotations
+
+from evaltrack.golden.lint.chunks import check_copies, check_negatives
+
+from .library import brief, entries, library
+
+LONG = " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(60))
+
+
+def test_a_copy_of_an_expected_chunk_is_named() -> None:
+    """It differs in a word; where it is expected too, or no copy is, nothing is said."""
+    shelf = library(a=LONG, b=f"{LONG} more", c=f"other {LONG[:200]}")
+    asked = entries({"expected_chunks": ["a"]}, {"expected_chunks": ["a", "b"]}, {"expected_chunks": ["c"]}, {})
+    (finding,) = check_copies(asked, shelf)
+    assert (finding.code, finding.line) == ("unmarked-duplicate", 1)
+    assert finding.message == "b has nearly the text of an expected chunk, and is not expected"
+
+
+def test_copies_that_differ_in_a_number_are_two_chunks() -> None:
+    """The page of another year says something else."""
+    shelf = library(a=f"{LONG} in 2023", b=f"{LONG} in 2024")
+    assert brief(check_copies(entries({"expected_chunks": ["a"]}), shelf)) == []
+
+
+def test_short_chunks_are_copies_only_if_they_are_equal() -> None:
+    """One word of sixteen is another text; of two words there are no copies."""
+    one = "explicit formulae for the calculation of the characteristic function of filters with pass band behaviour"
+    asked = entries({"expected_chunks": ["a"]})
+    assert brief(check_copies(asked, library(a=one, b=one.replace("explicit", "recurrence")))) == []
+    assert brief(check_copies(asked, library(a=one, b=one.upper(), c=one))) == [("unmarked-duplicate", 1)]
+    assert brief(check_copies(asked, library(a="see also", b="see also"))) == []
+
+
+def test_titles_expect_pages_and_not_chunks() -> None:
+    """A copy in another page is no finding for a question by title."""
+    assert brief(check_copies(entries({"expected_sources": ["a"]}), library(a=LONG, b=LONG))) == []
+
+
+def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
+    """All of at least four content words; a word that is missing, or three words, may be a near miss."""
+    shelf = library(oils="The smoke point of avocado oil is 270 degrees.")
+    texts = (
+        "What is the smoke point of avocado oil?",
+        "What is the smoke point of olive oil?",
+        "Avocado smokes?",
+    )
+    asked = entries(*({"question": text, "expected_chunks": []} for text in texts))
+    (finding,) = check_negatives([(entry, shelf.chunks[0]) for entry in asked], shelf)
+    assert (finding.code, finding.line) == ("answered-negative", 1)
+    assert "`oils` holds all 4 content words" in finding.message

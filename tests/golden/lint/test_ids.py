@@ -1,0 +1,107 @@
+"""Expected ids and titles: missing, in another form, twice, with blanks, of several pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.finding import Edit
+from evaltrack.golden.lint.ids import MAX_HINTS, check_blanks, check_ids, check_repeats, check_titles, plain_form
+from evaltrack.golden.lint.library import Library
+
+from .library import brief, entries, library
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("CACM-46", "CACM-0046"),
+        ("CACM-0046", "CACM-46"),
+        ("page#Heading", "page#heading"),
+        ("Page.md#heading", "page#heading"),
+        ("page.md", "page"),
+        ("my_page", "my-page"),
+        ("my page", "my-page"),
+        (" page ", "page"),
+        ("page#what's new?", "page#whats-new"),
+        ("\N{FULLWIDTH LATIN SMALL LETTER P}age", "page"),
+    ],
+)
+def test_ids_in_another_form_name_the_one_that_is_meant(written: str, meant: str) -> None:
+    """Case, zeros, suffix, separators, blanks and punctuation of a heading make no other id."""
+    shelf = Library("corpus/set", (Chunk(meant, "T", "", "", "x"),), frozenset({"set"}))
+    findings = list(check_ids(entries({"expected_chunks": [written]}), shelf))
+    if written.strip() == meant:
+        assert findings == []  # that is the finding on blanks
+        return
+    assert brief(findings) == [("other-form-id", 1)]
+    assert findings[0].edit == Edit(0, "expected_chunks", 0, written, meant)
+    assert findings[0].message == f"`{written}` is not in corpus/set, `{meant}` is"
+
+
+@pytest.mark.parametrize(("one", "other"), [("v1.01", "v1.1"), ("a10", "a1"), ("page#a", "page"), ("a-b", "ab")])
+def test_ids_that_differ_in_more_than_their_form(one: str, other: str) -> None:
+    """Zeros after a point, digits, headings and separators that are not there are more than form."""
+    assert plain_form(one) != plain_form(other)
+
+
+def test_where_several_are_meant_none_is() -> None:
+    """An id that is another form of two ids is missing, with a hint and no edit."""
+    (finding,) = check_ids(entries({"expected_chunks": ["A-1"]}), library(**{"a_1": "x", "a-01": "y"}))
+    assert (finding.code, finding.fixable, finding.severity) == ("missing-id", False, "error")
+    assert finding.cure == "did you mean `a-01` or `a_1`?"
+
+
+def test_a_missing_id_has_the_nearest_or_a_cure() -> None:
+    """The line, the question, what is wrong and what to do; an id that is there is no finding."""
+    asked = entries({"expected_chunks": ["fares__x", "fares#refund"]}, {"expected_chunks": ["zzzz"]}, {})
+    near, far = list(check_ids(asked, library(fares__refunds="x", fares__x="y")))[1:]
+    text = "set.jsonl:1: question q0: `fares#refund` is not in corpus/set; did you mean `fares#refunds`? [missing-id]"
+    assert str(near) == text
+    assert str(far).endswith("`zzzz` is not in corpus/set; add the page, or correct the question [missing-id]")
+
+
+def test_titles_compare_as_they_do_in_scoring() -> None:
+    """Without regard to case and with `_` as a space; another form besides that is named."""
+    shelf = Library("c", (Chunk("a", "World War 2", "", "", "x"),), frozenset({"set"}))
+    asked = entries({"expected_sources": ["world_war_2"]}, {"expected_sources": ["World-War 02"]})
+    assert brief(check_ids(asked, shelf)) == [("other-form-id", 2)]
+
+
+def test_hints_are_bounded() -> None:
+    """Of a set whose ids are all missing, the first have a hint; the others are named all the same."""
+    asked = entries(*({"expected_chunks": [f"fares#x{number}"]} for number in range(MAX_HINTS + 50)))
+    findings = list(check_ids(asked, library(fares__y="x")))
+    assert len(findings) == MAX_HINTS + 50
+    assert sum(finding.cure.startswith("did you mean") for finding in findings) == MAX_HINTS
+
+
+def test_what_is_expected_twice_is_removed_once() -> None:
+    """Ids that are equal, and titles that compare as equal; the edit is about the later one."""
+    asked = entries({"expected_chunks": ["a", "b", "a"]}, {"expected_sources": ["A b", "a_B"]}, {"expected_chunks": []})
+    edits = [finding.edit for finding in check_repeats(asked)]
+    assert edits == [Edit(0, "expected_chunks", 2, "a", None), Edit(1, "expected_sources", 1, "a_B", None)]
+
+
+def test_blanks_around_texts_are_named_and_ids_of_questions_stay() -> None:
+    """Question, labels, answers, ids and tools; a text of blanks alone, and inner blanks, are no finding."""
+    fields = {"id": " 7", "question": "a b? ", "expected_chunks": ["a", "b\t"], "expected_answer": " "}
+    asked = entries({**fields, "domain": " d", "expected_tools": ["\N{NO-BREAK SPACE}t"]}, {"domain": " set"})
+    findings = list(check_blanks(asked))
+    fixes = {finding.edit.field: finding.edit.after for finding in findings if finding.edit}
+    assert fixes == {"question": "a b?", "expected_chunks": "b", "domain": "set", "expected_tools": "t"}
+    assert [finding.message for finding in findings if not finding.fixable] == ["`id` begins or ends with blanks"]
+
+
+def test_a_domain_that_is_the_files_name_is_not_in_the_file() -> None:
+    """The default domain is no text of the file, and has no finding."""
+    (entry,) = entries({"domain": " set"})
+    assert brief(check_blanks([type(entry)("x/ set.jsonl", 0, 1, entry.question)])) == []
+
+
+def test_a_title_of_several_pages_is_a_note() -> None:
+    """It says which pages count; two chunks of one page are one page."""
+    chunks = tuple(Chunk(key, "Fares", "", "", "x") for key in ("a", "a#b", "c"))
+    asked = entries({"expected_sources": ["fares"]}, {"expected_chunks": ["a"]})
+    (finding,) = check_titles(asked, Library("c", chunks, frozenset({"set"})))
+    assert (finding.severity, finding.message) == ("note", "`fares` is the title of 2 pages: a, c")

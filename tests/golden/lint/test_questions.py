@@ -1,0 +1,115 @@
+"""Questions that ask the same, those that only look so, and those that share their answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaltrack.golden.lint.questions import check_questions, check_same_answers
+
+from .library import brief, entries
+
+A, B = {"expected_chunks": ["a"]}, {"expected_chunks": ["b"]}
+
+
+def codes(one: str, other: str, first: dict[str, Any] = A, second: dict[str, Any] = A) -> list[str]:
+    findings = check_questions(entries({"question": one, **first}, {"question": other, **second}))
+    return [finding.code for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How long may I stay?", "how long  may I stay ?"),
+        ("Why?", "why"),
+        ("What is the deposit for a hired car in Spain?", "For a hired car in Spain, what are the deposits?"),
+        ("Can I bring my dog on the night train?", "Can we bring dogs on a night train?"),
+        ("What's the fee for the visa office?", "What\N{RIGHT SINGLE QUOTATION MARK}s the fee for the visa office"),
+    ],
+)
+def test_questions_in_the_same_words_are_duplicates(one: str, other: str) -> None:
+    """Whatever their order, endings, stop words, case and punctuation."""
+    assert codes(one, other) == ["near-duplicate"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("How long may I stay?", "How long must I stay?"),
+        ("When does the visa office open?", "Where does the visa office open?"),
+        (
+            "Can I cancel a room before the day of arrival?",
+            "Can I cancel a room after the day of arrival?",
+        ),
+        ("Can I bring a dog on a night train?", "Can I not bring a dog on a night train?"),
+        ("What does a train from Paris to London cost?", "What does a train from London to Paris cost?"),
+        ("Is roast chicken safer than minced beef?", "Is minced beef safer than roast chicken?"),
+        ("What does a visa cost in 2023 for adults?", "What does a visa cost in 2024 for adults?"),
+        ("How do I parse large files in C++?", "How do I parse large files in C#?"),
+        ("theoretical studies of creep buckling .", "experimental studies of creep buckling ."),
+        ("How do I install the command line client on Linux?", "How do I install the command line client on Windows?"),
+        ("Is it?", "Is she?"),
+    ],
+)
+def test_questions_that_only_look_alike_are_two(one: str, other: str) -> None:
+    """A word, a number, a sign, a direction or a word of sense makes another question."""
+    assert codes(one, other, A, B) == []
+
+
+def test_nearly_the_same_words_and_the_same_expectation() -> None:
+    """Four fifths of the words are enough where sources and answers are alike, and only there."""
+    one = "Which papers does a traveller need at the border with a rented car?"
+    other = "Which papers does a traveller need at the border with a rented old car?"
+    assert codes(one, other) == ["near-duplicate"]
+    assert codes(one, other, A, B) == []
+    answer, unlike = {**A, "expected_answer": "Passport and green card"}, {**A, "expected_answer": "A permit"}
+    assert codes(one, other, answer, {**A, "expected_answer": "The green card and a passport"}) == ["near-duplicate"]
+    assert codes(one, other, answer, unlike) == codes(one, other, answer, A) == []
+    assert codes(one, other, {}, {}) == []
+    assert codes(one, other, {**A, "expected_answer": "so"}, {**A, "expected_answer": "it is"}) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (A, B, "expects other sources"),
+        (A, {"expected_chunks": []}, "one of them is a negative"),
+        ({"expected_sources": ["a"]}, A, "expects other sources"),
+        ({**A, "expected_tools": ["search"]}, A, "expects other tools"),
+    ],
+)
+def test_the_same_question_with_another_expectation_is_a_contradiction(
+    first: dict[str, Any], second: dict[str, Any], words: str
+) -> None:
+    """The finding says what differs."""
+    text = "How long may a guest stay in the country?"
+    (finding,) = check_questions(entries({"question": text, **first}, {"question": text.upper(), **second}))
+    assert (finding.code, finding.line) == ("contradiction", 2)
+    assert finding.message == f"asks what question q0 (line 1) asks, and {words}"
+
+
+def test_expectations_in_another_order_or_left_out_do_not_contradict() -> None:
+    """Order says nothing, and a question without expectation is only judged."""
+    text = "How long may a guest stay?"
+    assert codes(text, text, {"expected_chunks": ["a", "b"]}, {"expected_chunks": ["b", "a"]}) == ["near-duplicate"]
+    assert codes(text, text, {"expected_sources": ["A_b"]}, {"expected_sources": ["a b"]}) == ["near-duplicate"]
+    assert codes(text, text, A, {}) == ["near-duplicate"]
+
+
+def test_each_domain_has_its_own_questions() -> None:
+    """The same words are asked of another corpus."""
+    assert codes("What is the deposit?", "What is the deposit?", A, {**B, "domain": "other"}) == []
+
+
+def test_every_repeat_is_named_once_with_the_first() -> None:
+    """Three of a kind are two findings."""
+    asked = entries(*({"question": "How long may a guest stay?", **A} for _ in range(3)))
+    assert [finding.message[:25] for finding in check_questions(asked)] == ["asks what question q0 (li"] * 2
+
+
+def test_one_answer_of_two_questions_is_a_note() -> None:
+    """Where sources are the same too; short answers of other sources, and no answers, are none."""
+    answer = {**A, "expected_answer": "On day 35."}
+    asked = entries(answer, {**answer, "expected_answer": "on day 35"}, {**answer, **B}, A, A, {"expected_answer": "x"})
+    assert brief(check_same_answers(asked)) == [("same-answer", 2)]

@@ -1,0 +1,53 @@
+"""Sets, domains and labels as a whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from evaltrack.golden.lint.size import check_categories, check_domains, check_size, uncovered_categories
+from evaltrack.golden.reader import GoldenStats
+
+
+def stats(questions: int, negatives: int = 0, judged_only: int = 0, **by: Any) -> GoldenStats:
+    labels = {"domain": Counter({"set": questions}), "category": Counter(by.get("category", {}))}
+    return GoldenStats(questions, negatives, judged_only, 0, labels, Counter({"set": negatives}))
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_small"),
+    [
+        ((5,), True),
+        ((6,), False),
+        ((10, 5), True),
+        ((10, 4), False),
+        ((9, 2, 2), True),
+        ((9, 9), False),
+        ((9, 0, 9), False),
+    ],
+)
+def test_sets_in_which_no_test_shows_anything(counts: tuple[int, ...], is_small: bool) -> None:
+    """Fewer than six answerable questions; a set of negatives or of judged questions has another purpose."""
+    findings = list(check_size("set.jsonl", stats(*counts)))
+    assert [finding.code for finding in findings] == ["too-small"] * is_small
+    assert all(str(finding).startswith("set.jsonl: warning: has ") for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_thin"),
+    [((9, 2), True), ((10, 1), True), ((10, 2), False), ((3, 3), False), ((3, 0, 3), False)],
+)
+def test_thin_domains(counts: tuple[int, ...], is_thin: bool) -> None:
+    """Fewer than ten questions or two negatives, in sets that have both kinds."""
+    assert [finding.code for finding in check_domains("f", stats(*counts))] == ["thin-domain"] * is_thin
+
+
+def test_categories_that_are_nearly_known() -> None:
+    """A typo is named with what is meant; other labels are the user's own."""
+    counts = stats(3, category={"instalation": 2, "API": 1, "storage": 1})
+    (finding,) = check_categories("f", counts)
+    assert (finding.message, finding.cure) == ("category `instalation` of 2 questions", "did you mean `installation`?")
+    assert uncovered_categories(counts) == ["installation", "configuration", "usage", "troubleshooting"]
+    assert uncovered_categories(stats(1, category={"storage": 1})) == []
