@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from evaltrack.errors import GoldenError
 from evaltrack.golden.lint.finding import Edit, Finding
 from evaltrack.golden.lint.fix import apply_edits
 from evaltrack.golden.reader import open_golden
+from evaltrack.golden.rewrite import replace_content
 
 MAX_ROUNDS = 4
 """A correction may show another one: an id in its right form may be there twice."""
@@ -70,27 +69,5 @@ def _one_a_place(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _rewrite(path: Path, edits: Sequence[Edit]) -> None:
-    """Replace the file by its corrected content.
-
-    Raises:
-        GoldenError: it cannot be read or written, or does not hold what is to be corrected.
-    """
-    is_array, path = path.suffix == ".json", path.resolve()  # a link stays one
-    if not os.access(path, os.W_OK):
-        raise GoldenError([f"{path}: cannot be written: it is read-only; make it writable, or leave out `--fix`"])
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        content = path.read_bytes()
-        text = apply_edits(content.decode("utf-8"), edits, is_array=is_array)
-        mode = stat.S_IMODE(path.stat().st_mode)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(text.encode("utf-8"))
-            os.fsync(file.fileno())
-        part.chmod(mode)
-        part.replace(path)
-    except (ValueError, RecursionError) as error:
-        raise GoldenError([f"{path}: cannot be fixed: {error}; correct it by hand"]) from None
-    except OSError as error:
-        raise GoldenError([f"{path}: cannot be written: {error.strerror or error}"]) from None
-    finally:
-        part.unlink(missing_ok=True)
+    """Replace the file by its corrected content."""
+    replace_content(path, lambda text: apply_edits(text, edits, is_array=path.suffix == ".json"))

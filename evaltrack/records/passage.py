@@ -58,6 +58,11 @@ class Passage(Record):
         return tuple(words_of(self.quote)) if self.quote is not None else ()
 
     @cached_property
+    def spaced(self) -> str:
+        """The words with a space before and after each."""
+        return _joined(self.words)
+
+    @cached_property
     def key(self) -> str:
         """What the passage is known by: the beginning of its quotation, or its chunks."""
         if self.quote is None:
@@ -83,13 +88,13 @@ class SourceText:
         quote = passage.words
         if not quote:
             return False
-        if _joined(quote) in self._text:
+        if passage.spaced in self._text:
             return True
         least = ceil(passage.share * len(quote))
         longest = min(len(quote) - 1, len(self._words))
         if least > longest:
             return False
-        inside = len(self._words) < len(quote) and self._text in _joined(quote)
+        inside = len(self._words) < len(quote) and self._text in passage.spaced
         return inside or any(self._is_cut(quote, size) for size in range(least, longest + 1))
 
     def _is_cut(self, quote: Sequence[str], size: int) -> bool:

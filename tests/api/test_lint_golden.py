@@ -165,7 +165,7 @@ def test_fix_leaves_alone_what_it_cannot_write_or_find(tmp_path: Path, monkeypat
     path = tmp_path / "mine.jsonl"
     text = '{"id": 1, "question": "a? ", "question": "a? "}\n'
     path.write_text(text)
-    with pytest.raises(GoldenError, match="cannot be fixed: `question` is there twice; correct it by hand"):
+    with pytest.raises(GoldenError, match="cannot be changed: `question` is there twice; correct it by hand"):
         fix_golden(path)
     assert path.read_text() == text
     monkeypatch.setattr(os, "access", lambda *_: False)

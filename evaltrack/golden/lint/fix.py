@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from json.decoder import JSONDecoder
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
+from evaltrack.golden.json_spans import Span, elements, members, object_starts
 from evaltrack.golden.lint.finding import Edit
-
-_DECODER = JSONDecoder()
-_BLANKS = re.compile(r"[ \t\r\n]*")
-
-
-class _Span(NamedTuple):
-    """A value in a text: where it starts, where it ends (the place after), and what it is."""
-
-    start: int
-    end: int
-    value: object
 
 
 class EditError(ValueError):
@@ -41,7 +28,7 @@ def apply_edits(text: str, edits: Sequence[Edit], *, is_array: bool) -> str:
     for edit in edits:
         wanted.setdefault(edit.number, []).append(edit)
     parts, end = list[str](), 0
-    for number, start in enumerate(_array_starts(text) if is_array else _line_starts(text)):
+    for number, start in enumerate(object_starts(text, is_array=is_array)):
         if number in wanted:
             for span, replacement in _replacements(text, start, wanted.pop(number)):
                 parts += [text[end : span.start], replacement]
@@ -51,26 +38,10 @@ def apply_edits(text: str, edits: Sequence[Edit], *, is_array: bool) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _line_starts(text: str) -> Iterator[int]:
-    """Where the object of each line starts; blank lines have none."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        at = start + (start == 0 and text.startswith("\ufeff"))
-        if (first := _after_blanks(text, at)) < end:
-            yield first
-        start = end
-
-
-def _array_starts(text: str) -> Iterator[int]:
-    """Where each element of the outermost array starts."""
-    yield from (span.start for span in _elements(text, text.index("[")))
-
-
-def _replacements(text: str, start: int, edits: Sequence[Edit]) -> list[tuple[_Span, str]]:
+def _replacements(text: str, start: int, edits: Sequence[Edit]) -> list[tuple[Span, str]]:
     """What is to be replaced in one question, in the order of the text."""
-    fields: dict[str, _Span] = {}
-    for name, span in _members(text, start):
+    fields: dict[str, Span] = {}
+    for name, span in members(text, start):
         if name in fields:
             raise EditError(f"`{name}` is there twice")
         fields[name] = span
@@ -85,44 +56,14 @@ def _quoted(text: str, ascii_only: bool) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)
 
 
-def _place(text: str, fields: Mapping[str, _Span], edit: Edit) -> _Span:
+def _place(text: str, fields: Mapping[str, Span], edit: Edit) -> Span:
     """Where a text stands that is to be replaced; of one that is to be removed, with the comma before it."""
     span = fields.get(edit.field)
-    elements = list(_elements(text, span.start)) if span and isinstance(span.value, list) else []
+    items = list(elements(text, span.start)) if span and isinstance(span.value, list) else []
     if span and edit.index is not None:
-        span = elements[edit.index] if edit.index < len(elements) else None
+        span = items[edit.index] if edit.index < len(items) else None
     if span is None or str(span.value) != edit.before:
         raise EditError(f"`{edit.field}` does not hold `{edit.before}`")
     if edit.after is None and edit.index:
-        return _Span(elements[edit.index - 1].end, span.end, span.value)
+        return Span(items[edit.index - 1].end, span.end, span.value)
     return span
-
-
-def _members(text: str, start: int) -> Iterator[tuple[str, _Span]]:
-    """The names and values of the object at `start`."""
-    at = _after_blanks(text, start + 1)
-    while text[at] != "}":
-        name, at = _DECODER.raw_decode(text, at)
-        at = _after_blanks(text, _after_blanks(text, at) + 1)  # the colon
-        value, end = _DECODER.raw_decode(text, at)
-        yield name, _Span(at, end, value)
-        at = _after_comma(text, end)
-
-
-def _elements(text: str, start: int) -> Iterator[_Span]:
-    """The elements of the array at `start`."""
-    at = _after_blanks(text, start + 1)
-    while text[at] != "]":
-        value, end = _DECODER.raw_decode(text, at)
-        yield _Span(at, end, value)
-        at = _after_comma(text, end)
-
-
-def _after_comma(text: str, at: int) -> int:
-    at = _after_blanks(text, at)
-    return _after_blanks(text, at + 1) if text[at] == "," else at
-
-
-def _after_blanks(text: str, at: int) -> int:
-    match = _BLANKS.match(text, at)
-    return match.end() if match else at

@@ -1,0 +1,107 @@
+"""Add quotations to a golden set that has chunk ids, so that it survives another chunking."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaltrack.api.lint_golden import all_entries, libraries
+from evaltrack.golden.fields import set_fields
+from evaltrack.golden.lint.finding import Entry
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.quotes import Choice, QuoteChooser
+from evaltrack.golden.reader import open_golden
+from evaltrack.golden.rewrite import replace_content
+
+LEAST_SHARE = 0.2
+"""Share of the weight of answer and question from which the words of a quotation are theirs."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The quotation chosen for one expected chunk of a question; `doubt` says why a person should look at it."""
+
+    question: str
+    chunk: str
+    quote: str
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """The quotations that were added, and `(question, reason)` of each question with chunk ids that got none."""
+
+    anchors: Sequence[Anchor]
+    left: Sequence[tuple[str, str]]
+
+    @property
+    def questions(self) -> int:
+        """How many questions got quotations."""
+        return len({anchor.question for anchor in self.anchors})
+
+
+def anchor_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    *,
+    target: str | None = None,
+    dry_run: bool = False,
+) -> Anchored:
+    """Quote each expected chunk of the questions that have ids and no passages yet, in `expected_passages`.
+
+    The quotation is of the sentences that hold most words of the expected answer and the question, and stand in no
+    other chunk if any such do. The ids stay beside it, for targets that return no texts. Every other byte of the file
+    stays as it is. A question that got quotations counts as edited.
+
+    Args:
+        path: A `.jsonl` or `.json` golden set.
+        corpus: As of `lint_golden`.
+        target: As of `lint_golden`.
+        dry_run: Whether the file is left as it is.
+
+    Raises:
+        GoldenError: lines are bad, or the file cannot be written.
+        UsageError: the corpus or the target cannot be read.
+    """
+    checked = open_golden(path)
+    entries = all_entries(checked)
+    anchors: list[Anchor] = []
+    left: dict[str, str] = {each.question.id: "there is no corpus with its chunks" for each in entries if _lacks(each)}
+    fields: dict[int, dict[str, object]] = {}
+    for library, _ in libraries(checked, corpus, target):
+        chooser = QuoteChooser(library)
+        for entry in filter(_lacks, library.entries(entries)):
+            chosen = _quotes(entry, library, chooser)
+            if isinstance(chosen, str):
+                left[entry.question.id] = chosen
+                continue
+            del left[entry.question.id]
+            anchors += chosen
+            passages = [{"quote": each.quote, "source": library.by_id[each.chunk].title} for each in chosen]
+            fields[entry.number] = {"expected_passages": passages}
+    if fields and not dry_run:
+        replace_content(checked.path, lambda text: set_fields(text, fields, is_array=checked.path.suffix == ".json"))
+    return Anchored(anchors, list(left.items()))
+
+
+def _lacks(entry: Entry) -> bool:
+    return bool(entry.question.expected_chunks) and entry.question.expected_passages is None
+
+
+def _quotes(entry: Entry, library: Library, chooser: QuoteChooser) -> list[Anchor] | str:
+    """A quotation of each expected chunk, or why there is none."""
+    question = entry.question
+    expected = dict.fromkeys(question.expected_chunks or ())
+    if missing := [key for key in expected if key not in library.by_id]:
+        return f"`{missing[0]}` is not in {library.name}"
+    choices = {key: chooser.choose(library.by_id[key], question) for key in expected}
+    if empty := [key for key, choice in choices.items() if choice is None]:
+        return f"`{empty[0]}` holds no words"
+    return [Anchor(question.id, key, choice.quote, _doubt(choice)) for key, choice in choices.items() if choice]
+
+
+def _doubt(choice: Choice) -> str:
+    if not choice.unique:
+        return "other chunks hold it too"
+    return "it has few words of the answer and the question" if choice.share < LEAST_SHARE else ""

@@ -1,0 +1,93 @@
+"""Choose the words of a chunk that say what a question asks for, to know the chunk by when ids change."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.words import ContentWords
+from evaltrack.records import Passage, Question
+from evaltrack.records.passage import words_of
+
+LEAST_WORDS, MOST_WORDS = 8, 40
+"""Words of a quotation: fewer stand elsewhere too, more are cut by a border sooner."""
+
+ANSWER_WEIGHT = 2.0
+"""How much a word of the expected answer counts, where one of the question counts 1."""
+
+TRIED = 8
+"""Quotations of a chunk that are tried until one stands in no other chunk."""
+
+_BREAK = re.compile(r"(?<=[.!?])\s+|\n\s*\n|\n(?=\s*[-|*#])")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A quotation, how much of the weight of answer and question its words have (0 to 1), and whether it is unique."""
+
+    quote: str
+    share: float
+    unique: bool
+
+
+class QuoteChooser:
+    """Chooses quotations from the chunks of a library."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._split = ContentWords()
+        self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
+
+    def choose(self, chunk: Chunk, question: Question) -> Choice | None:
+        """The sentences of the chunk with most words of the expected answer and the question; None if it has no words.
+
+        Of several that hold as much the first that stands in no other chunk.
+        """
+        weights = self._weights(question)
+        windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
+        if not windows:
+            return None
+        quote = next(filter(self._is_unique, windows), None)
+        total = sum(weights.values())
+        best = quote or windows[0]
+        share = sum(weights[stem] for stem in set(self._split(best)) & weights.keys()) / total if total else 0.0
+        return Choice(best, share, quote is not None)
+
+    def _weights(self, question: Question) -> dict[str, float]:
+        """By stem: rare words count more, and those of the answer more than those of the question."""
+        weights: defaultdict[str, float] = defaultdict(float)
+        for text, weight in ((question.question, 1.0), (question.expected_answer or "", ANSWER_WEIGHT)):
+            for stem in set(self._split(text)):
+                weights[stem] = max(weights[stem], weight * self._rarity(stem))
+        return {stem: weight for stem, weight in weights.items() if weight > 0}
+
+    def _rarity(self, stem: str) -> float:
+        return log((1 + len(self._library.chunks)) / (1 + self._frequency[stem])) if self._frequency[stem] else 0.0
+
+    def _score(self, window: str, weights: dict[str, float]) -> float:
+        stems = set(self._split(window))
+        return sum(weights.get(stem, 0.0) for stem in stems) / log(8 + len(window.split()))
+
+    def _is_unique(self, quote: str) -> bool:
+        passage = Passage(quote=quote, share=1.0)
+        return sum(text.holds(passage) for text in self._library.texts.values()) <= 1
+
+
+def _windows(text: str) -> Iterator[str]:
+    """Sentences, each with those after it until there are words enough; long ones in parts."""
+    sentences = [" ".join(part.split()) for part in _BREAK.split(text) if words_of(part)]
+    for start in range(len(sentences)):
+        window = ""
+        for sentence in sentences[start:]:
+            window = f"{window} {sentence}".strip()
+            if len(words_of(window)) >= LEAST_WORDS:
+                break
+        words = window.split()
+        step = MOST_WORDS // 2
+        for first in range(0, max(len(words) - step, 1), step):
+            yield " ".join(words[first : first + MOST_WORDS])
