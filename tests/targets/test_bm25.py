@@ -135,9 +135,9 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 
 
 def test_scores_are_lucenes_bm25() -> None:
-    """Scores are those of the published formula, here worked out a second time and more plainly."""
+    """Scores are those of the published formula, here worked out a second time and more plainly; repeats count."""
     documents = [["red", "apple", "apple"], ["green", "apple"], ["red", "pear", "pear", "pear", "plum"], ["plum"]]
-    terms = ["red", "apple", "plum"]
+    terms = ["red", "apple", "plum", "apple"]
     mean_length = sum(map(len, documents)) / len(documents)
 
     def score(document: list[str]) -> float:
@@ -187,12 +187,23 @@ def test_words_match_in_other_forms(text: str, question: str) -> None:
     assert ranked(ask(index(["pear", text]), question)) == ["1"]
 
 
-def test_stop_words_and_repeats_do_not_count() -> None:
-    """Words like `the`, words the corpus does not know, and a word said again, change no score."""
+def test_stop_words_do_not_count() -> None:
+    """Words like `the`, and words the corpus does not know, change no score."""
     target = index(["plum and pear", "plum", "the the the apple"])
     plain = ask(target, "plum pear")
     assert plain.sources is not None
-    assert ask(target, "The plum, the Plum and the PEAR, zebra?").sources == plain.sources
+    assert ask(target, "The plum and the PEAR, zebra zebra?").sources == plain.sources
+
+
+def test_repeated_words_count() -> None:
+    """A word that the question says twice, in any form, counts twice, as in Lucene: here it turns the order."""
+    target = index(["plum plum plum", "plum pear", "plum pear apple", "apple"])
+    assert ranked(ask(target, "plum pear"))[:2] == ["1", "2"]
+    assert ranked(ask(target, "Plum, plums, more plums; pear"))[:2] == ["1", "0"]
+    once, twice = ask(target, "plum").sources, ask(target, "plum plum").sources
+    assert once is not None
+    assert twice is not None
+    assert [source.score for source in twice] == pytest.approx([2 * (source.score or 0) for source in once], abs=2e-6)
 
 
 def test_the_same_question_has_the_same_response(tmp_path: Path) -> None:
