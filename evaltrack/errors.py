@@ -60,7 +60,7 @@ class GoldenError(UsageError):
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(map(_printable, problems))
+        self.problems = tuple(map(printable, problems))
         self.total = len(self.problems)
         super().__init__(listed(self.problems))
 
@@ -84,6 +84,6 @@ def listed(problems: Sequence[str]) -> str:
     return "\n".join([*problems[:PROBLEMS_SHOWN], *tail])
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A problem may quote a file; what it quotes must not break lines or reach the terminal as a command."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -76,7 +76,7 @@ def test_unknown_setting(tmp_path: Path) -> None:
 
 def test_no_corpus(tmp_path: Path) -> None:
     """A folder that is not there is an error about the corpus."""
-    with pytest.raises(UsageError, match="no such directory; name a folder of Markdown"):
+    with pytest.raises(UsageError, match="no such directory; name a folder of pages"):
         open_bm25(str(tmp_path / "none"), {})
 
 
