@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.corpus import domain_folders, read_corpus
+from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
 from evaltrack.golden.reader import GoldenSet, GoldenStats, open_golden
 from evaltrack.scoring.retrieval import title_key
 
@@ -21,21 +22,29 @@ CATEGORIES = ("installation", "configuration", "usage", "troubleshooting", "api"
 """What users of software ask about. A set may use any labels; one that uses some of these should cover them all."""
 
 
-def lint_golden(path: str | os.PathLike[str], corpus: str | os.PathLike[str] | None = None) -> list[str]:
+def lint_golden(
+    path: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
+    chunk: str = "heading",
+    corpus_files: str = "",
+) -> list[str]:
     """Check every line of a golden set, and that what it expects is in the corpus; the warnings.
 
     Args:
         path: A `.jsonl` or `.json` golden set.
         corpus: Folder of pages that must hold what is expected; None takes `corpus/<name of the set>` beside the file,
             or the folders of its domains there, as far as they are there.
+        chunk: How pages become chunks, as in the setting `chunk` of `bm25:`.
+        corpus_files: The formats that are read, as in the setting `files` of `bm25:`.
 
     Raises:
         GoldenError: lines are bad, or what they expect is not in the corpus; `problems` names each.
-        UsageError: the corpus cannot be read.
+        UsageError: the corpus cannot be read, or `chunk` or `corpus_files` is wrong.
     """
+    read = partial(read_corpus, chunker=parse_chunker(chunk), suffixes=parse_suffixes(corpus_files))
     checked = open_golden(path)
     folders = _folders(checked, Path(corpus) if corpus is not None else None)
-    problems = [problem for folder, domains in folders for problem in _missing(checked, folder, domains)]
+    problems = [problem for folder, domains in folders for problem in _missing(checked, read(folder), folder, domains)]
     if problems:
         raise GoldenError(problems)
     return [
@@ -57,8 +66,7 @@ def _folders(checked: GoldenSet, corpus: Path | None) -> Iterator[tuple[Path, fr
         yield from ((folders[domain], frozenset({domain})) for domain in sorted(domains & folders.keys()))
 
 
-def _missing(checked: GoldenSet, folder: Path, domains: frozenset[str]) -> Iterator[str]:
-    chunks = read_corpus(folder)
+def _missing(checked: GoldenSet, chunks: Sequence[Chunk], folder: Path, domains: frozenset[str]) -> Iterator[str]:
     ids, titles = {c.id: c.id for c in chunks}, {title_key(c.title): c.title for c in chunks}
     for question in (each for each in checked if each.domain in domains):
         in_corpus = titles if question.by_title else ids

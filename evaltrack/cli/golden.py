@@ -31,8 +31,19 @@ def golden() -> None:
     default="",
     help="Folder of pages that must hold what is expected.  [default: corpus/NAME beside each file, if there]",
 )
+@click.option(
+    "--chunk",
+    default="heading",
+    show_default=True,
+    help="How pages become chunks, as in the setting `chunk` of bm25: heading, words:SIZE or words:SIZE:OVERLAP.",
+)
+@click.option(
+    "--corpus-files",
+    default="",
+    help="The formats of pages that are read, as in the setting `files` of bm25: html, or md,rst.  [default: all]",
+)
 @click.option("--strict", is_flag=True, help="Exit 1 on warnings too.")
-def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
+def lint(files: tuple[str, ...], corpus: str, chunk: str, corpus_files: str, strict: bool) -> int:
     """Check every line of the golden sets FILES, and that what they expect is in the corpus.
 
     Exits 2 if any line is bad; all bad lines of all files are listed.
@@ -43,7 +54,7 @@ def lint(files: tuple[str, ...], corpus: str, strict: bool) -> int:
     has_warnings = False
     for name in files:
         try:
-            warnings = lint_golden(name, corpus or None)
+            warnings = lint_golden(name, corpus or None, chunk, corpus_files)
         except GoldenError as error:
             problems.extend(error.problems)
             continue
