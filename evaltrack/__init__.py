@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from evaltrack.api.accept_question import accept_question as accept_question
+    from evaltrack.api.anchor_golden import anchor_golden as anchor_golden
     from evaltrack.api.ask_target import ask_target as ask_target
     from evaltrack.api.baselines import baseline_history as baseline_history
     from evaltrack.api.baselines import clear_baseline as clear_baseline
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from evaltrack.api.golden_power import estimate_power as estimate_power
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
+    from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.run_eval import resume_run as resume_run
@@ -52,6 +54,7 @@ _HOMES = {
     "Usage": "evaltrack.records",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
+    "anchor_golden": "evaltrack.api.anchor_golden",
     "ask_target": "evaltrack.api.ask_target",
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
@@ -62,6 +65,7 @@ _HOMES = {
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
+    "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",

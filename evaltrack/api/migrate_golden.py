@@ -71,9 +71,8 @@ def migrate_golden(
     pairs = list(_pairs(checked, (old_corpus, old_target), (new_corpus, new_target)))
     for entry, mover, new in _movable(checked, pairs):
         question = entry.question
-        found = [
-            _settled(mover.move(question, key), new, choose) for key in dict.fromkeys(question.expected_chunks or ())
-        ]
+        keys = dict.fromkeys(question.expected_chunks or ())
+        found = [_settled(mover.move(question, key), new, choose) for key in keys]
         doubtful = [move for move in found if not move.places]
         doubts += doubtful
         if not doubtful:

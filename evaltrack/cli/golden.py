@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, printable
 from evaltrack.privacy.addresses import shown_text
@@ -31,6 +32,10 @@ FINDINGS_SHOWN = 20
 @click.group()
 def golden() -> None:
     """Check golden sets, count what they hold, and say what they can show."""
+
+
+golden.add_command(anchor)
+golden.add_command(migrate)
 
 
 @golden.command(epilog=LINT_EXAMPLES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   evaltrack run golden/travel.jsonl                            BM25 over the corpus beside the golden set
-  evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own Markdown pages
+  evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl  responses gathered earlier
   evaltrack run golden/travel.jsonl --judge openai:gpt-4o-mini --require minimum

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from evaltrack.golden.json_spans import members, object_starts
+from evaltrack.golden.json_spans import Span, members, object_starts
 
 Fields = Mapping[str, object]
 
@@ -35,7 +35,11 @@ def set_fields(text: str, fields: Mapping[int, Fields], *, is_array: bool) -> st
 
 def _changes(text: str, start: int, fields: Fields) -> list[tuple[int, int, str]]:
     """What takes the place of which part of one question, in the order of the text."""
-    spans = dict(members(text, start))
+    spans: dict[str, Span] = {}
+    for name, span in members(text, start):
+        if name in spans:
+            raise ValueError(f"`{name}` is there twice")
+        spans[name] = span
     values = {name: json.dumps(value, ensure_ascii=text.isascii()) for name, value in fields.items()}
     last = max(span.end for span in spans.values())
     added = "".join(f", {json.dumps(name)}: {value}" for name, value in values.items() if name not in spans)

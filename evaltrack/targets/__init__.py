@@ -2,7 +2,7 @@
 
 | name | what it asks |
 | --- | --- |
-| `bm25:DIR` | an index over a folder of Markdown pages; the default is the corpus beside the golden set |
+| `bm25:DIR` | an index over a folder of pages; the default is the corpus beside the golden set |
 | `python:package.module:function` | your own function, sync or async |
 | `recorded:FILE` | responses gathered earlier: JSON Lines, or a TREC run |
 | `http://…`, `https://…` | a server that takes a question as JSON |

@@ -1,22 +1,24 @@
-"""`bm25:DIR`: a lexical index over a folder of Markdown pages, which can say that it does not know.
+"""`bm25:DIR`: a lexical index over a folder of pages, which can say that it does not know.
 
-Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. Where not even
-the best chunk reaches the score floor, the target abstains. The default floor was chosen by `scripts/choose_floor` on
-`golden/calibration.jsonl`. On the golden sets, whose questions took no part in the choice, the best score separates
-negatives from answerable questions with an AUC of 0.82. Scores grow with the corpus, so choose your own for yours.
+Ranking is BM25 (Robertson et al., TREC-3, 1994; Lucene's variant, by bm25s) over stemmed English words. A word that a
+question repeats counts each time, as in Lucene. Where not even the best chunk reaches the score floor, the target
+abstains. The default floor was chosen by `scripts/choose_floor` on `golden/calibration.jsonl`. On the golden sets,
+whose questions took no part in the choice, the best score separates negatives from answerable questions with an AUC of
+0.83. Scores grow with the corpus, so choose your own for yours.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf, log, log1p
 from pathlib import Path
 from urllib.parse import quote
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.corpus import Chunk, domain_folders, read_corpus
+from evaltrack.golden.corpus import Chunk, domain_folders, parse_chunker, parse_suffixes, read_corpus
 from evaltrack.golden.words import ContentWords
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
@@ -30,6 +32,9 @@ DEPTH = 20
 ABSTENTION = "I do not know: nothing in the corpus matches the question well enough."
 
 
+_Reader = Callable[[Path], list[Chunk]]
+
+
 class EmptyIndexError(ValueError):
     """The chunks hold no word that could be searched for."""
 
@@ -37,25 +42,41 @@ class EmptyIndexError(ValueError):
 def open_bm25(place: str, settings: dict[str, str]) -> Bm25Target | Bm25ByDomain:
     """Index the corpus at `place`.
 
-    Settings: `floor` (a score, at least 0), `by` (`domain`: an index for each folder in `place`), and `links`, which
-    makes each source's `url` a link to its page: where the folder's pages stand
-    (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
+    Settings: `floor` (a score, at least 0), `by` (`domain`: an index for each folder in `place`), `chunk` (how pages
+    become chunks: ``heading``, the default, ``words:SIZE`` or ``words:SIZE:OVERLAP``), `files` (the formats that are
+    read, such as ``html`` or ``md,rst``; default: all), and `links`, which makes each source's `url` a link to its
+    page: where the folder's pages stand (``https://github.com/OWNER/REPO/blob/main/docs``), or ``file``.
 
     Raises:
         UsageError: the corpus cannot be read, or a setting is wrong.
     """
     floor, by = _floor(settings.pop("floor", str(FLOOR))), settings.pop("by", "")
+    read = _reader(settings.pop("chunk", "heading"), settings.pop("files", ""))
     links = _base(Path(place), settings.pop("links", ""))
-    no_more_settings("bm25", settings, "by, floor, links")
+    no_more_settings("bm25", settings, "by, chunk, files, floor, links")
     if by not in ("", "domain"):
         raise UsageError(f"bm25 target: by is `{by}`; write `domain`, or leave it out")
     if not by:
-        return _index(Path(place), floor, links)
+        return _index(Path(place), floor, links, read)
     folders = domain_folders(Path(place))
     if not folders:
         raise UsageError(f"corpus {place}: holds no folders; by=domain needs one for each domain")
-    bases = {domain: links and f"{links}{quote(domain)}/" for domain in folders}
-    return Bm25ByDomain({domain: _index(folder, floor, bases[domain]) for domain, folder in folders.items()})
+    indexes, problems = dict[str, Bm25Target](), list[str]()
+    for domain, folder in folders.items():
+        try:
+            indexes[domain] = _index(folder, floor, links and f"{links}{quote(domain)}/", read)
+        except UsageError as error:
+            problems.append(error.message)
+    if problems:
+        raise UsageError("\n".join(problems))
+    return Bm25ByDomain(indexes)
+
+
+def _reader(chunk: str, files: str) -> _Reader:
+    try:
+        return partial(read_corpus, chunker=parse_chunker(chunk), suffixes=parse_suffixes(files))
+    except UsageError as error:
+        raise UsageError(f"bm25 target: {error.message}") from None
 
 
 def _floor(text: str) -> float:
@@ -68,9 +89,9 @@ def _floor(text: str) -> float:
     return floor
 
 
-def _index(folder: Path, floor: float, links: str) -> Bm25Target:
+def _index(folder: Path, floor: float, links: str, read: _Reader) -> Bm25Target:
     try:
-        return Bm25Target(read_corpus(folder), floor, links)
+        return Bm25Target(read(folder), floor, links)
     except EmptyIndexError as error:
         raise UsageError(f"corpus {folder}: {error}") from None
 
@@ -130,7 +151,7 @@ class Bm25Target(Target):
         """The best chunks for a text with their scores above 0; ties stay in the order of the corpus."""
         import numpy as np
 
-        terms = [term for term in dict.fromkeys(self._terms(text)) if term in self._frequency]
+        terms = [term for term in self._terms(text) if term in self._frequency]
         if not terms:
             return []
         scores = self._index.get_scores(terms)

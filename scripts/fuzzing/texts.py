@@ -18,7 +18,8 @@ from evaltrack.cli.settings import check_settings, in_lists, read_settings
 from evaltrack.compare.engine import compare
 from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.journal import TABLES, Journal, read_command
-from evaltrack.golden.corpus import read_corpus
+from evaltrack.golden.corpus import parse_chunker, read_corpus
+from evaltrack.golden.corpus.folder import READERS
 from evaltrack.golden.reader import open_golden
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Question, Response
@@ -141,11 +142,13 @@ def command_line_settings(folder: Path, raw: bytes) -> None:
 
 
 def corpus(folder: Path, raw: bytes) -> None:
-    """A page of a corpus."""
+    """A page of a corpus, in each format."""
     pages = folder / "pages"
     pages.mkdir(exist_ok=True)
-    (pages / "page.md").write_bytes(raw)
-    read_corpus(pages)
+    for suffix in READERS:
+        (pages / f"{suffix[1:]}{suffix}").write_bytes(raw)
+    for chunks in (read_corpus(pages), read_corpus(pages, parse_chunker("words:9:2"))):
+        assert all(chunk.text.strip() for chunk in chunks)
 
 
 def lint(folder: Path, raw: bytes) -> None:
@@ -174,6 +177,9 @@ def text_readers() -> dict[str, Reader]:
     verdicts = tuple(first(f"reasoning_responses/{name}.verdicts.jsonl", 4000) for name in ("strong", "flawed"))
     recorded = (first("reasoning_responses/strong.jsonl", 5000), RECORDED)
     page = (REPO / "golden" / "corpus" / "food" / "allergens.md").read_bytes()[:3000]
+    markdown = b"---\ntitle: x\n---\n# A\n## B\ntext\n## B!\nmore\n"
+    rst = b"A\n=\n\n.. include:: x\n   :parser: y\n\nB\n-\ntext::\n\n  code\n\nB\n-\n- more\n\n+---+\n| a |\n+---+\n"
+    html = b"<title>A</title><nav>x</nav><h1>A</h1><h2 id=b>B<a href=#b>#</a></h2><pre>c</pre><table><tr><td>d</table>e"
     told = (*OWN, InvalidResponseError)
     return {
         "golden set, .jsonl": Reader(golden("set.jsonl"), OWN, (*lines, *arrays[1:])),
@@ -188,6 +194,6 @@ def text_readers() -> dict[str, Reader]:
         "saved baseline": Reader(baseline, OWN, (saved_run(),), 3),
         "settings file": Reader(settings, OWN, (TOML, b"[tool]\nx = 1\n" + TOML, *TABLES_OF_TOML), 2),
         "settings, command line": Reader(command_line_settings, (), (TOML, *TABLES_OF_TOML), 2),
-        "corpus page": Reader(corpus, OWN, (page, b"---\ntitle: x\n---\n# A\n## B\ntext\n## B!\nmore\n"), 1),
+        "corpus page": Reader(corpus, OWN, (page, markdown, rst, html), 1),
         "golden lint": Reader(lint, (), (*lines, *arrays), 1),
     }

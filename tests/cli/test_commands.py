@@ -268,6 +268,26 @@ def test_lint_finds_expectations_that_are_not_in_the_corpus(tmp_path: Path) -> N
     assert "question 1: `fares#refund` is not in corpus/mine; did you mean `fares#refunds`?" in ended.stderr
 
 
+def test_lint_looks_up_chunks_of_words_and_of_one_format(tmp_path: Path) -> None:
+    """In the index of a `bm25:` target with the settings `chunk` and `files`."""
+    (tmp_path / "docs").mkdir()
+    for name in ("fares.md", "fares.html"):
+        (tmp_path / "docs" / name).write_text("# Fares\n\nOne two three four five.\n")
+    (tmp_path / "mine.jsonl").write_text(
+        "".join(f'{{"id": {n}, "question": "{n}?", "expected_chunks": ["fares@{n}"]}}\n' for n in (1, 2))
+    )
+    both, markdown, wrong = (
+        evaltrack("golden", "lint", "mine.jsonl", "-t", f"bm25:docs?{settings}", cwd=tmp_path)
+        for settings in ("chunk=words:3", "chunk=words:3&files=md", "chunk=words")
+    )
+
+    assert (both.returncode, markdown.returncode, wrong.returncode) == (2, 2, 2)
+    assert "the page `fares` is there as fares.html and fares.md" in both.stderr
+    assert "question 1" not in markdown.stderr
+    assert "question 2: `fares@2` is not in bm25:docs?chunk=words:3&files=md; did you mean `fares@1`" in markdown.stderr
+    assert "chunk is `words`; write heading, words:SIZE or words:SIZE:OVERLAP" in wrong.stderr
+
+
 def test_lint_warns_of_thin_domains_and_strict_makes_it_count(tmp_path: Path) -> None:
     """At least ten questions, two or three of them negatives, for each domain."""
     (tmp_path / "thin.jsonl").write_text(GOOD)

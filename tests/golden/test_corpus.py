@@ -1,17 +1,18 @@
-"""A folder of Markdown pages as chunks with stable ids."""
+"""A folder of pages as chunks with stable ids: Markdown, plain text, and what is wrong with a folder."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.corpus import Chunk, read_corpus
+from evaltrack.golden.corpus import Chunk, parse_suffixes, read_corpus
 
 
-def write(folder: Path, pages: dict[str, str | bytes]) -> Path:
+def write(folder: Path, pages: Mapping[str, str | bytes]) -> Path:
     for name, content in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def test_page(tmp_path: Path) -> None:
 def test_folders_are_part_of_the_id(tmp_path: Path) -> None:
     """Pages in folders are read too, in the order of their paths, and other files are not."""
     pages = dict.fromkeys(("b.md", "a/z.md", "a/b/c.v2.md", "a.md"), "# T\nlead\n## S\ntext")
-    chunks = read_corpus(write(tmp_path, {**pages, "notes.txt": "# T\nx", "a/read.MD": "# T\nx", "md": "# T\nx"}))
+    chunks = read_corpus(write(tmp_path, {**pages, "notes.tex": "# T\nx", "a/read.MD": "# T\nx", "md": "# T\nx"}))
     assert ids(chunks) == ["a/b/c.v2", "a/b/c.v2#s", "a/z", "a/z#s", "a", "a#s", "b", "b#s"]
     assert chunks[1].url == "a/b/c.v2.md#s"
 
@@ -160,6 +161,62 @@ def test_title_is_not_taken_from_code(tmp_path: Path) -> None:
     assert chunk.title == "Title"
 
 
+# Formats
+
+
+def test_a_folder_may_hold_several_formats(tmp_path: Path) -> None:
+    """Each suffix has its reader; the path without it is the page's id, and the link keeps it."""
+    pages = {
+        "a.md": "# T\n## S\nx",
+        "b.rst": "T\n=\n\nS\n-\nx",
+        "c.txt": "# x\n## no heading\n",
+        "d.html": "<h1>T</h1><h2 id=s>S</h2>x",
+        "e.htm": "<title>T</title>x",
+    }
+    assert read_corpus(write(tmp_path, pages)) == [
+        Chunk("a#s", "T", "S", "a.md#s", "x"),
+        Chunk("b#s", "T", "S", "b.rst#s", "x"),
+        Chunk("c", "c", "", "c.txt", "# x\n## no heading"),
+        Chunk("d#s", "T", "S", "d.html#s", "x"),
+        Chunk("e", "T", "", "e.htm", "x"),
+    ]
+    assert ids(read_corpus(tmp_path, suffixes=parse_suffixes("html,htm"))) == ["d#s", "e"]
+    assert ids(read_corpus(tmp_path, suffixes=parse_suffixes(".md, txt"))) == ["a#s", "c"]
+
+
+@pytest.mark.parametrize("text", ["pdf", "md,", "MD", ","])
+def test_formats_that_cannot_be_read(text: str) -> None:
+    """Another format, or none, is refused with those that there are."""
+    with pytest.raises(UsageError) as caught:
+        parse_suffixes(text)
+    known = "htm, html, md, rst, txt"
+    assert str(caught.value) == f"files is `{text}`; write one or more of {known}, with commas between them"
+
+
+def test_the_sources_that_sphinx_copies_are_left_out(tmp_path: Path) -> None:
+    """Beside its HTML stands the text that it was made of; read too, each passage would be there twice."""
+    pages = {"index.html": "<p>x", "_sources/index.rst.txt": "x", "a/_sources/b/c.md.txt": "x", "_sources.txt": "x"}
+    assert ids(read_corpus(write(tmp_path, pages))) == ["_sources", "index"]
+
+
+def test_html_in_another_charset(tmp_path: Path) -> None:
+    """HTML that is not UTF-8 is read in the charset that it declares; other pages declare none."""
+    head = '<meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1">'
+    (chunk,) = read_corpus(write(tmp_path / "read", {"page.html": f"{head}café".encode("latin-1")}))
+    assert chunk.text == "café"
+    declared = b'<meta charset="%s">caf\xe9'
+    pages = {f"{name}.html": declared % name.encode() for name in ("ascii", "isononsense", "punycode", "utf-16", "zip")}
+    lines = refused(write(tmp_path / "refused", {**pages, "page.md": declared % b"latin-1"})).splitlines()
+    assert [line.partition(": ")[2].partition(";")[0] for line in lines] == [
+        "is neither UTF-8 nor ascii, which it declares",
+        "is neither UTF-8 nor isononsense, which it declares",
+        "is not UTF-8 (byte 0xe9 at position 27)",
+        "is not UTF-8 (byte 0xe9 at position 28)",
+        "is neither UTF-8 nor utf-16, which it declares",
+        "is not UTF-8 (byte 0xe9 at position 23)",
+    ]
+
+
 # Errors
 
 
@@ -167,45 +224,99 @@ def test_no_folder(tmp_path: Path) -> None:
     """A folder that is not there, or is a file, is an error."""
     (file := tmp_path / "page.md").write_text("# T\ntext")
     for folder in (tmp_path / "none", file):
-        assert refused(folder) == f"corpus {folder}: no such directory; name a folder of Markdown (.md) pages"
-
-
-@pytest.mark.parametrize("pages", [{}, {"notes.txt": "# T\ntext"}, {"page.md": ""}, {"page.md": "# T\n## S\n"}])
-def test_no_pages(tmp_path: Path, pages: dict[str, str | bytes]) -> None:
-    """A folder from which no chunk comes is an error that says what a page is."""
-    write(tmp_path, pages)
-    assert refused(tmp_path) == f"corpus {tmp_path}: holds no pages; write Markdown files that start with `# Title`"
+        assert refused(folder) == (
+            f"corpus {folder}: no such directory; name a folder of pages (.htm, .html, .md, .rst, .txt)"
+        )
 
 
 @pytest.mark.parametrize(
-    ("pages", "repeated", "at"),
+    "pages",
     [
-        ({"page.md": "# T\n## One\na\n## ONE!\nb"}, "page#one", "page.md"),
-        ({"page.md": "# T\nlead\n## \nb"}, "page", "page.md"),
-        ({"a#b.md": "# T\ntext", "a.md": "# T\n## B\ntext"}, "a#b", "a.md"),
+        {},
+        {"notes.tex": "# T\ntext"},
+        {"page.md": ""},
+        {"page.md": "# T\n## S\n"},
+        {"a.html": "", "b.rst": "", "c.txt": " \n", "d.htm": "<script>x</script><nav>x</nav>"},
+        {"page.md/x.tex": ""},
     ],
 )
-def test_ids_are_unique(tmp_path: Path, pages: dict[str, str | bytes], repeated: str, at: str) -> None:
-    """Two chunks with one id are refused, because a golden set could not tell them apart."""
+def test_no_pages(tmp_path: Path, pages: Mapping[str, str | bytes]) -> None:
+    """A folder from which no chunk comes is an error that says what a page is."""
     write(tmp_path, pages)
+    assert refused(tmp_path) == f"corpus {tmp_path}: holds no pages with text (.htm, .html, .md, .rst, .txt)"
+
+
+def test_all_problems_of_a_folder_are_one_error(tmp_path: Path) -> None:
+    """Each page that cannot be read, and each id that is there twice, is a line with the path and a cure."""
+    corpus = write(
+        tmp_path / "corpus",
+        {
+            "a.md": "# T\ntext\n## B\nx",
+            "a#b.md": "# T\ntext",
+            "b.md": "# T\ntext",
+            "b.txt": "text",
+            "bytes.md": b"# T\ncaf\xe9",
+            "deep.html": "<div>" * 1001,
+            "deep.rst": "- " * 3000 + "x",
+            "ok.md": "# T\ntext",
+        },
+    )
+    (corpus / "big.txt").touch()
+    os.truncate(corpus / "big.txt", 32 * 2**20 + 1)
+    (corpus / "gone.md").symlink_to("nowhere.md")
+    (corpus / "loop.md").symlink_to("loop.md")
+    (corpus / "out.md").symlink_to("../secret.md")
+    (tmp_path / "secret.md").write_text("# T\ntext")
+    os.mkfifo(corpus / "pipe.md")
+    write(tmp_path, {os.fsdecode(b"corpus/caf\xe9.md"): "x"})
+    assert refused(corpus).splitlines() == [
+        f"corpus page {corpus}/a.md: another page has a chunk `a#b` too; rename a file",
+        f"corpus {corpus}: the page `b` is there as b.md and b.txt; rename or remove one, "
+        "or read one format only (files=md)",
+        f"corpus page {corpus}/big.txt: is larger than 32 MB; part it into several pages",
+        f"corpus page {corpus}/bytes.md: is not UTF-8 (byte 0xe9 at position 7); save it as UTF-8",
+        f"corpus page {corpus}/caf\N{REPLACEMENT CHARACTER}.md: its path is not UTF-8; rename it",
+        f"corpus {corpus}: the page `deep` is there as deep.html and deep.rst; rename or remove one, "
+        "or read one format only (files=html)",
+        f"corpus page {corpus}/deep.html: its elements are nested deeper than 1,000; correct or remove it",
+        f"corpus page {corpus}/deep.rst: docutils cannot read it: it is nested too deep; correct it, "
+        "or rename it to .txt",
+        f"corpus page {corpus}/gone.md: cannot be read: No such file or directory; correct or remove it",
+        f"corpus page {corpus}/loop.md: cannot be read: Too many levels of symbolic links; correct or remove it",
+        f"corpus page {corpus}/out.md: links to a file outside of the folder; copy the page in",
+        f"corpus page {corpus}/pipe.md: is not a regular file (a pipe?); remove it",
+    ]
+
+
+def test_what_is_wrong_with_very_many_pages_is_bounded(tmp_path: Path) -> None:
+    """The first 20 are listed, and the others counted."""
+    lines = refused(write(tmp_path, {f"{number:02}.md": b"\xff" for number in range(25)})).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "... and 5 more problems"
+
+
+def test_a_page_that_docutils_cannot_read_is_named(tmp_path: Path) -> None:
+    """With the cure that is left."""
+    path = write(tmp_path, {"deep.rst": "- " * 3000 + "x"}) / "deep.rst"
     assert refused(tmp_path) == (
-        f"corpus {tmp_path}: two chunks have the id {repeated}; rename a heading in {tmp_path / at}"
+        f"corpus page {path}: docutils cannot read it: it is nested too deep; correct it, or rename it to .txt"
     )
 
 
-def test_unreadable_pages(tmp_path: Path) -> None:
-    """A page that is not UTF-8, a directory called like a page, and a link to nothing are named."""
-    write(tmp_path / "bytes", {"page.md": b"# T\ncaf\xe9"})
-    (tmp_path / "folder" / "page.md").mkdir(parents=True)
-    (tmp_path / "link").mkdir()
-    (tmp_path / "link" / "page.md").symlink_to("gone.md")
-    reasons = {
-        "bytes": "'utf-8' codec can't decode byte 0xe9 in position 7: unexpected end of data",
-        "folder": f"[Errno 21] Is a directory: '{tmp_path / 'folder' / 'page.md'}'",
-        "link": f"[Errno 2] No such file or directory: '{tmp_path / 'link' / 'page.md'}'",
-    }
-    for name, reason in reasons.items():
-        assert refused(tmp_path / name) == f"corpus page {tmp_path / name / 'page.md'}: cannot be read: {reason}"
+def test_a_folder_called_like_a_page_is_a_folder(tmp_path: Path) -> None:
+    """What is in it is read."""
+    assert ids(read_corpus(write(tmp_path, {"site.html/index.html": "<p>x"}))) == ["site.html/index"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
+def test_folder_without_permission(tmp_path: Path) -> None:
+    """A folder that may not be read is named: its pages would be missing."""
+    folder = write(tmp_path, {"page.md": "# T\ntext", "closed/page.md": "# T\ntext"}) / "closed"
+    folder.chmod(0)
+    try:
+        assert refused(tmp_path) == f"corpus folder {folder}: cannot be read: Permission denied; correct or remove it"
+    finally:
+        folder.chmod(0o700)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")
@@ -213,18 +324,15 @@ def test_page_without_permission(tmp_path: Path) -> None:
     """A page that may not be read is named."""
     path = write(tmp_path, {"page.md": "# T\ntext"}) / "page.md"
     path.chmod(0)
-    assert refused(tmp_path) == f"corpus page {path}: cannot be read: [Errno 13] Permission denied: '{path}'"
+    assert refused(tmp_path) == f"corpus page {path}: cannot be read: Permission denied; correct or remove it"
 
 
 def test_links_stay_inside(tmp_path: Path) -> None:
-    """A link to a page outside of the folder is refused; one inside it, and a link to the folder itself, are read."""
+    """A link to a page inside of the folder, and a link to the folder itself, are read."""
     corpus = write(tmp_path / "corpus", {"page.md": "# T\ntext"})
     (corpus / "same.md").symlink_to("page.md")
     (tmp_path / "alias").symlink_to(corpus)
     assert ids(read_corpus(tmp_path / "alias")) == ["page", "same"]
-    (tmp_path / "secret.md").write_text("# T\ntext")
-    (corpus / "out.md").symlink_to("../secret.md")
-    assert refused(corpus) == (f"corpus {corpus}: {corpus / 'out.md'} links to a file outside of it; copy the page in")
 
 
 def test_front_matter_is_left_out(tmp_path: Path) -> None:

@@ -69,14 +69,14 @@ def test_floor(tmp_path: Path, settings: dict[str, str], floor: float) -> None:
 
 
 def test_unknown_setting(tmp_path: Path) -> None:
-    """A setting besides the floor is refused."""
-    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: by, floor, links$"):
+    """A setting that there is not is refused, with those that there are."""
+    with pytest.raises(UsageError, match=r"^bm25 target: unknown setting `k`; known: by, chunk, files, floor, links$"):
         open_bm25(str(write_corpus(tmp_path / "docs")), {"floor": "1", "k": "5"})
 
 
 def test_no_corpus(tmp_path: Path) -> None:
     """A folder that is not there is an error about the corpus."""
-    with pytest.raises(UsageError, match="no such directory; name a folder of Markdown"):
+    with pytest.raises(UsageError, match="no such directory; name a folder of pages"):
         open_bm25(str(tmp_path / "none"), {})
 
 
@@ -86,6 +86,41 @@ def test_corpus_without_words(tmp_path: Path, text: str) -> None:
     (tmp_path / "page.md").write_text(text)
     with pytest.raises(UsageError, match=str(tmp_path)):
         open_bm25(str(tmp_path), {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"chunk": "lines"}, "chunk is `lines`; write heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40"),
+        ({"chunk": "words:9:9"}, "chunk is `words:9:9`; write an overlap that is smaller than the size, at most 8"),
+        ({"files": "pdf"}, "files is `pdf`; write one or more of htm, html, md, rst, txt, with commas between them"),
+    ],
+)
+def test_bad_chunks_and_files(tmp_path: Path, settings: dict[str, str], message: str) -> None:
+    """Refused before the corpus is looked at."""
+    with pytest.raises(UsageError) as caught:
+        open_bm25(str(tmp_path / "none"), settings)
+    assert str(caught.value) == f"bm25 target: {message}"
+
+
+def test_chunks_of_words(tmp_path: Path) -> None:
+    """With `chunk=words:…` sources are parts of pages, which link to the page."""
+    settings = {"chunk": "words:4:1", "floor": "0", "links": "https://git.example/docs"}
+    response = ask(open_bm25(str(write_corpus(tmp_path / "docs")), settings), "Who purrs, and drinks milk?")
+    assert response.sources is not None
+    assert [(each.chunk_id, each.title, each.url, each.text) for each in response.sources] == [
+        ("animals/cats@0", "Cats", "https://git.example/docs/animals/cats.md", "They purr softly.\n\nFeeding"),
+        ("animals/cats@1", "Cats", "https://git.example/docs/animals/cats.md", "Feeding\n\nFish and milk."),
+    ]
+
+
+def test_one_format_of_several(tmp_path: Path) -> None:
+    """With `files=…` a folder that holds each page twice is read once."""
+    (write_corpus(tmp_path) / "dogs.html").write_text("<h1>Dogs</h1>They bark loudly at night.")
+    with pytest.raises(UsageError, match=r"the page `dogs` is there as dogs.html and dogs.md; .* \(files=html\)"):
+        open_bm25(str(tmp_path), {})
+    (source,) = ask(open_bm25(str(tmp_path), {"files": "html", "floor": "0"}), "Who barks?").sources or ()
+    assert source.url == "dogs.html"
 
 
 # Ranking
@@ -135,9 +170,9 @@ def test_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
 
 
 def test_scores_are_lucenes_bm25() -> None:
-    """Scores are those of the published formula, here worked out a second time and more plainly."""
+    """Scores are those of the published formula, here worked out a second time and more plainly; repeats count."""
     documents = [["red", "apple", "apple"], ["green", "apple"], ["red", "pear", "pear", "pear", "plum"], ["plum"]]
-    terms = ["red", "apple", "plum"]
+    terms = ["red", "apple", "plum", "apple"]
     mean_length = sum(map(len, documents)) / len(documents)
 
     def score(document: list[str]) -> float:
@@ -187,12 +222,23 @@ def test_words_match_in_other_forms(text: str, question: str) -> None:
     assert ranked(ask(index(["pear", text]), question)) == ["1"]
 
 
-def test_stop_words_and_repeats_do_not_count() -> None:
-    """Words like `the`, words the corpus does not know, and a word said again, change no score."""
+def test_stop_words_do_not_count() -> None:
+    """Words like `the`, and words the corpus does not know, change no score."""
     target = index(["plum and pear", "plum", "the the the apple"])
     plain = ask(target, "plum pear")
     assert plain.sources is not None
-    assert ask(target, "The plum, the Plum and the PEAR, zebra?").sources == plain.sources
+    assert ask(target, "The plum and the PEAR, zebra zebra?").sources == plain.sources
+
+
+def test_repeated_words_count() -> None:
+    """A word that the question says twice, in any form, counts twice, as in Lucene: here it turns the order."""
+    target = index(["plum plum plum", "plum pear", "plum pear apple", "apple"])
+    assert ranked(ask(target, "plum pear"))[:2] == ["1", "2"]
+    assert ranked(ask(target, "Plum, plums, more plums; pear"))[:2] == ["1", "0"]
+    once, twice = ask(target, "plum").sources, ask(target, "plum plum").sources
+    assert once is not None
+    assert twice is not None
+    assert [source.score for source in twice] == pytest.approx([2 * (source.score or 0) for source in once], abs=2e-6)
 
 
 def test_the_same_question_has_the_same_response(tmp_path: Path) -> None:
@@ -281,6 +327,19 @@ def test_what_domains_cannot_be_read_from(tmp_path: Path, place: str, by: str, w
     """A folder without folders, and another way of parting it, are refused when the target is opened."""
     with pytest.raises(UsageError, match=why):
         open_bm25(str(write_domains(tmp_path) / place), {"by": by})
+
+
+def test_what_is_wrong_in_all_domains_is_one_error(tmp_path: Path) -> None:
+    """Each page that cannot be read is named, in whichever folder it is."""
+    folder = write_domains(tmp_path)
+    for domain in ("pets", "plants"):
+        (folder / domain / "bad.md").write_bytes(b"\xff")
+    with pytest.raises(UsageError) as caught:
+        open_bm25(str(folder), {"by": "domain"})
+    assert str(caught.value).splitlines() == [
+        f"corpus page {folder}/{domain}/bad.md: is not UTF-8 (byte 0xff at position 0); save it as UTF-8"
+        for domain in ("pets", "plants")
+    ]
 
 
 # Quotations

@@ -57,8 +57,8 @@ def test_unknown_target(name: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: by, floor, links"),
-        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, floor, links"),
+        ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: by, chunk, files, floor, links"),
+        ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, chunk, files, floor, links"),
         ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
         ("python:app:ask?k=5", "python target: unknown setting `k`; known: workers, memory, in_process"),
         ("recorded:answers.jsonl?k=", "recorded target: unknown setting `k`; known: none"),

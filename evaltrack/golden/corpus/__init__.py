@@ -1,0 +1,12 @@
+"""A folder of pages, read as chunks with stable ids.
+
+A page is a `.md`, `.rst`, `.txt`, `.html` or `.htm` file. Its id is the file's path without the suffix
+(`guides/schengen-visa`). How a page becomes chunks is chosen by a chunker (`evaltrack.golden.corpus.chunkers`); by
+default each heading starts one (`guides/schengen-visa#overstay`).
+"""
+
+from evaltrack.golden.corpus.chunk import Chunk
+from evaltrack.golden.corpus.chunkers import Chunker, parse_chunker
+from evaltrack.golden.corpus.folder import domain_folders, parse_suffixes, read_corpus
+
+__all__ = ["Chunk", "Chunker", "domain_folders", "parse_chunker", "parse_suffixes", "read_corpus"]

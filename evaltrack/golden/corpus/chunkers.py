@@ -1,0 +1,96 @@
+"""The ways in which a page becomes chunks.
+
+| chunker | chunks of a page | their ids |
+| --- | --- | --- |
+| `heading` | the text before the first heading, and that under each | `page`, `page#overstay` |
+| `words:200` | 200 words each | `page@0`, `page@1`, … |
+| `words:200:40` | 200 words each, the first 40 of which are the last of the one before | `page@0`, `page@1`, … |
+
+Headings become ids much as GitHub makes anchors: lower case, punctuation dropped, spaces to one `-`, and `-1`, `-2` …
+at one that repeats another of its page. Such an id changes only when a heading does, so golden sets survive edits of
+the text. An id of `words` counts from the beginning of the page: an edit moves the text of those behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.corpus.chunk import Chunk, Page
+
+Chunker = Callable[[Page, str, str], Iterator[Chunk]]
+"""`(page, id of the page, its path) -> chunks`; the path is relative to the corpus."""
+
+MAX_WORDS = 100_000
+"""Words of a chunk at most; a question is not answered by more."""
+
+
+def parse_chunker(text: str) -> Chunker:
+    """The chunker that a setting names: ``heading``, ``words:SIZE`` or ``words:SIZE:OVERLAP``, in words.
+
+    Raises:
+        UsageError: it is none of these, or the sizes cannot be.
+    """
+    if text == "heading":
+        return by_heading
+    if not (numbers := re.fullmatch(r"words:([0-9]{1,6})(?::([0-9]{1,6}))?", text)):
+        raise UsageError(f"chunk is `{text}`; write heading, words:SIZE or words:SIZE:OVERLAP, such as words:200:40")
+    size, overlap = int(numbers[1]), int(numbers[2] or 0)
+    if not 1 <= size <= MAX_WORDS:
+        raise UsageError(f"chunk is `{text}`; write a size from 1 to {MAX_WORDS:,} words")
+    if overlap >= size:
+        raise UsageError(f"chunk is `{text}`; write an overlap that is smaller than the size, at most {size - 1}")
+    return partial(by_words, size=size, overlap=overlap)
+
+
+def by_heading(page: Page, page_id: str, path: str) -> Iterator[Chunk]:
+    """A chunk for each section that has text."""
+    anchors = _Anchors()
+    for section in page.sections:
+        if section.text:
+            own = anchors.add(section.heading)
+            place = own if section.anchor is None else section.anchor
+            yield Chunk(page_id + _fragment(own), page.title, section.heading, path + _fragment(place), section.text)
+
+
+def by_words(page: Page, page_id: str, path: str, *, size: int, overlap: int) -> Iterator[Chunk]:
+    """A chunk for each `size` words of the page, headings among them; words are what stands between spaces.
+
+    Each chunk begins with the last `overlap` words of the one before, and keeps its lines as they are.
+    """
+    texts = (text for section in page.sections if section.text for text in (section.heading, section.text) if text)
+    text = "\n\n".join(texts)
+    words = [word.span() for word in re.finditer(r"\S+", text)]
+    starts = range(0, max(len(words) - overlap, 1), size - overlap) if words else ()
+    for number, first in enumerate(starts):
+        last = min(first + size, len(words)) - 1
+        yield Chunk(f"{page_id}@{number}", page.title, "", path, text[words[first][0] : words[last][1]])
+
+
+class _Anchors:
+    """Makes the anchors of one page, each other than those before it."""
+
+    def __init__(self) -> None:
+        self._repeats: dict[str, int] = {}
+
+    def add(self, heading: str) -> str:
+        """The anchor of the next heading; that of the lead is empty."""
+        first = _slug(heading) if heading else ""
+        if not first and first in self._repeats:
+            first = _slug(heading)
+        anchor = first
+        while anchor in self._repeats:
+            self._repeats[first] += 1
+            anchor = f"{first}-{self._repeats[first]}"
+        self._repeats[anchor] = 0
+        return anchor
+
+
+def _fragment(anchor: str) -> str:
+    return f"#{anchor}" if anchor else ""
+
+
+def _slug(heading: str) -> str:
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip()) or "section"

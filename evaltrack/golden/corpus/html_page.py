@@ -1,0 +1,218 @@
+"""HTML pages, written as plain text in the manner of Markdown.
+
+The text is that of `<main>`, else of the element with that role, of the only `<article>`, or of the body. Navigation,
+scripts, styles and the links of headings to themselves are left out. The first `<h1>` is the title, else
+`<title>`. Each further `<h1>` and each `<h2>` starts a section; links to it lead to the id that the page gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from evaltrack.golden.corpus.chunk import Page, PageError, Section
+
+MAX_NESTING = 1_000
+"""Elements in one another; the time that HTML's own algorithm takes grows with their square."""
+
+DROPPED = ", ".join(
+    (
+        *("script", "style", "template", "noscript", "iframe", "object", "svg", "canvas", "audio", "video", "dialog"),
+        *("nav", "footer", "button", "select", "textarea", "[hidden]", "[aria-hidden=true]"),
+        *(f"[role={role}]" for role in ("navigation", "banner", "search", "contentinfo")),
+    )
+)
+"""What is no text of the page, as CSS selectors."""
+
+OPEN_AT_WILL = frozenset(
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"),
+        *("p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "caption", "option"),
+        *("optgroup", "rp", "rt", "html", "head", "body"),
+    )
+)
+"""Elements that need no end tag, and so do not stand in one another."""
+
+BLOCKS = frozenset(
+    (
+        *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt"),
+        *("fieldset", "figcaption", "figure", "form", "header", "hr", "html", "li", "main", "menu", "ol", "p"),
+        *("section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+    )
+)
+HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+
+
+def read_html(text: str, name: str) -> Page:
+    """The page that a file called `name` holds; the name is the title where the page has none.
+
+    Raises:
+        PageError: its elements are nested too deep.
+    """
+    if _nesting(text) > MAX_NESTING:
+        raise PageError(f"its elements are nested deeper than {MAX_NESTING:,}; correct or remove it")
+    document = LexborHTMLParser(text)
+    if document.body is None:
+        return Page(name, ())
+    _drop_what_is_no_text(document)
+    content, title = _content(document, document.body), document.css_first("title")
+    writer = _Writer()
+    sections = tuple(writer.sections(content))
+    return Page(writer.title or (_words(title) if title else "") or name, sections)
+
+
+def _drop_what_is_no_text(document: LexborHTMLParser) -> None:
+    for node in document.css(DROPPED):
+        node.decompose()
+    for header in document.css("header"):
+        if header.css_first("h1") is None:
+            header.decompose()
+
+
+def _nesting(text: str) -> int:
+    """How deep elements may stand in one another at most."""
+    depth = deepest = 0
+    for end, tag in re.findall(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)", text):
+        if tag.lower() not in OPEN_AT_WILL:
+            depth = max(depth - 1, 0) if end else depth + 1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _content(document: LexborHTMLParser, body: LexborNode) -> LexborNode:
+    articles = document.css("article")
+    return (
+        document.css_first("main") or document.css_first("[role=main]") or (articles[0] if len(articles) == 1 else body)
+    )
+
+
+class _Writer:
+    """Writes the text below a node, section by section."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self._heading, self._anchor = "", ""
+        self._blocks: list[str] = []
+        self._line: list[str] = []
+        self._sign = ""
+
+    def sections(self, root: LexborNode) -> Iterator[Section]:
+        """The sections in their order, the lead first."""
+        stack: list[LexborNode | None] = [root]
+        while stack:
+            node = stack.pop()
+            if node is None:
+                self._end_block()
+            elif HEADINGS.get(node.tag or "", 3) <= 2:
+                yield from self._start_section(node)
+            elif not self._wrote_whole(node):
+                if node.tag in BLOCKS:
+                    self._end_block()
+                    self._sign = "- " if node.tag == "li" else self._sign
+                    stack.append(None)
+                stack.extend(reversed(list(node.iter(include_text=True))))
+        yield self._section()
+
+    def _start_section(self, node: LexborNode) -> Iterator[Section]:
+        if not self.title and node.tag == "h1":
+            self.title = _words(node)
+            self._end_block()
+            return
+        yield self._section()
+        self._heading, self._anchor, self._blocks = _words(node), _anchor(node), []
+
+    def _section(self) -> Section:
+        self._end_block()
+        return Section(self._heading, _joined(self._blocks), self._anchor)
+
+    def _wrote_whole(self, node: LexborNode) -> bool:
+        """Whether the node was written with all that is in it."""
+        tag = node.tag or ""
+        if node.is_text_node:
+            self._line.append(re.sub(r"\s+", " ", _text(node)))
+        elif node.is_comment_node:
+            pass
+        elif tag == "br":
+            self._line.append("\n")
+        elif tag == "img":
+            self._line.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag in HEADINGS:
+            self._add_block(f"{'#' * HEADINGS[tag]} {_words(node)}")
+        elif tag == "pre":
+            self._add_block(_fenced(node.text()))
+        elif tag == "table" and not _is_layout(node):
+            self._add_block("\n".join(_rows(node)))
+        else:
+            return False
+        return True
+
+    def _end_block(self) -> None:
+        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
+        if text := "\n".join(line for line in lines if line):
+            self._blocks.append(self._sign + text)
+            self._sign = ""
+        self._line = []
+
+    def _add_block(self, text: str) -> None:
+        self._end_block()
+        self._blocks.append(text)
+
+
+def _joined(blocks: list[str]) -> str:
+    """Blocks with an empty line between them, items of a list without."""
+    text = ""
+    for before, block in zip(["", *blocks], blocks, strict=False):
+        joint = "\n" if before.startswith("- ") and block.startswith("- ") else "\n\n"
+        text += (joint if text else "") + block
+    return text
+
+
+def _text(node: LexborNode) -> str:
+    """What a text node says; nothing where it is a link's sign, such as the `¶` of headings that link to themselves."""
+    text, parent = node.text_content or "", node.parent
+    return "" if parent is not None and parent.tag == "a" and not re.search(r"\w", text) else text
+
+
+def _words(node: LexborNode) -> str:
+    """The text of a heading or a cell in one line."""
+    parts = []
+    for each in node.traverse(include_text=True):
+        if each.is_text_node:
+            parts.append(_text(each))
+        elif each.tag in BLOCKS or each.tag == "br":
+            parts.append(" ")
+        elif each.tag == "img":
+            parts.append(f" {each.attributes.get('alt') or ''} ")
+    return " ".join("".join(parts).split())
+
+
+def _anchor(heading: LexborNode) -> str:
+    """The id that a link to a heading leads to: its own, one in it, or that of the section that it opens."""
+    named = heading if heading.attributes.get("id") else heading.css_first("[id]")
+    parent, before = heading.parent, heading.prev
+    while before is not None and before.is_text_node and not (before.text_content or "").strip():
+        before = before.prev
+    if named is None and before is None:
+        named = parent
+    return (named.attributes.get("id") if named is not None else "") or ""
+
+
+def _is_layout(table: LexborNode) -> bool:
+    """Whether a table holds what a row of words cannot: headings, code, or another table."""
+    return table.css_first("h1, h2, h3, h4, h5, h6, pre") is not None or len(table.css("table")) > 1
+
+
+def _rows(table: LexborNode) -> Iterator[str]:
+    for row in table.css("caption, tr"):
+        if row.tag == "caption":
+            yield _words(row)
+        elif cells := [_words(cell) for cell in row.css("td, th")]:
+            yield f"| {' | '.join(cells)} |"
+
+
+def _fenced(code: str) -> str:
+    longest = max((len(each) for each in re.findall("`{3,}", code)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{code.strip(chr(10)).rstrip()}\n{fence}"
