@@ -45,10 +45,10 @@ class Library:
         return {chunk.id: frozenset(split(f"{chunk.title} {chunk.heading} {chunk.text}")) for chunk in self.chunks}
 
     def expected_chunks(self, question: Question) -> list[Chunk]:
-        """The chunks here that a question expects, by id or by title."""
+        """The chunks that a question expects, by id or by title; none where any of them is missing."""
         expected = question.expected or ()
         if question.by_title:
-            return [
-                chunk for title in dict.fromkeys(map(title_key, expected)) for chunk in self.by_title.get(title, ())
-            ]
-        return [self.by_id[key] for key in dict.fromkeys(expected) if key in self.by_id]
+            parts = [self.by_title.get(title, []) for title in dict.fromkeys(map(title_key, expected))]
+        else:
+            parts = [[self.by_id[key]] if key in self.by_id else [] for key in dict.fromkeys(expected)]
+        return [chunk for part in parts for chunk in part] if all(parts) else []
