@@ -124,7 +124,7 @@ def test_ci_runs_the_readmes_test_command() -> None:
     assert "grep -m1 -F 'python -m pytest' README.md" in (REPO / ".ci/run").read_text()
 
 
-@pytest.mark.parametrize("line", re.findall(r"(?m)^`(evaltrack golden (?:lint|stats) [^`]+)`", README))
+@pytest.mark.parametrize("line", re.findall(r"(?m)^`(evaltrack golden (?:lint|stats|power) [^`]+)`", README))
 def test_the_golden_commands_of_the_readme_work(line: str) -> None:
     """They are run as they stand, from the project's folder."""
     ended = subprocess.run(

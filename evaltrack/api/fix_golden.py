@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from evaltrack.api.lint_golden import all_entries, check_codes, fixable_findings, libraries
@@ -50,8 +50,8 @@ def fix_golden(
         except GoldenError:
             break
         shelves = [library for library, _ in libraries(checked, corpus, target)]
-        found = [each for each in fixable_findings(all_entries(checked), shelves) if each.code not in ignore]
-        fixable = _one_a_place(found)
+        findings = fixable_findings(all_entries(checked), shelves)
+        fixable = _one_a_place(finding for finding in findings if finding.code not in ignore)
         if not fixable:
             break
         _rewrite(checked.path, [finding.edit for finding in fixable if finding.edit])
@@ -59,7 +59,7 @@ def fix_golden(
     return cured
 
 
-def _one_a_place(findings: Sequence[Finding]) -> list[Finding]:
+def _one_a_place(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each text that can be corrected: the last, which says which id is meant."""
     places: dict[tuple[int, str, int | None], Finding] = {}
     for finding in findings:

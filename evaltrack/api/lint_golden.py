@@ -49,9 +49,9 @@ def lint_golden(
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:
-        findings = [*_findings(checked, libraries(checked, corpus, target))]
-    kept = [finding for finding in findings if finding.code not in ignore]
-    return sorted(kept, key=lambda finding: (finding.line is None, finding.line or 0))
+        findings = list(_findings(checked, libraries(checked, corpus, target)))
+    reported = (finding for finding in findings if finding.code not in ignore)
+    return sorted(reported, key=lambda finding: (finding.line is None, finding.line or 0))
 
 
 def check_codes(codes: Collection[str]) -> None:
@@ -138,13 +138,13 @@ def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm
         raise UsageError(f"target {shown_text(target)} does not say what is in its index; {cure}")
     index = open_target(target)
     if isinstance(index, Bm25Target):
-        yield Library(target, tuple(index.chunks), domains), index
+        yield Library(shown_text(target), tuple(index.chunks), domains), index
     elif isinstance(index, Bm25ByDomain):
         if missing := sorted(domains - index.indexes.keys()):
             raise UsageError(f"target {shown_text(target)} has no folder for the domain {missing[0]}; add it")
         for domain in sorted(domains):
             part = index.indexes[domain]
-            yield Library(f"{target} ({domain})", tuple(part.chunks), frozenset({domain})), part
+            yield Library(f"{shown_text(target)} ({domain})", tuple(part.chunks), frozenset({domain})), part
 
 
 def _index(library: Library) -> Bm25Target | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from zlib import crc32
 
 from evaltrack.golden.corpus import Chunk
@@ -22,6 +22,9 @@ MIN_RUNS, MIN_LIKE_RUNS = 3, 20
 
 MIN_NEGATIVE_WORDS = 4
 """Content words of a negative, below which some chunk holds them all by chance."""
+
+WINDOW = 50
+"""Content words of a passage in which those of a negative must be: in a long chunk they may be far from each other."""
 
 
 def check_copies(entries: Sequence[Entry], library: Library) -> Iterator[Finding]:
@@ -63,7 +66,7 @@ def _runs(words: Sequence[str]) -> frozenset[int]:
 
 
 def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> Iterator[Finding]:
-    """Negatives whose best chunk holds every content word that is asked for.
+    """Negatives whose best chunk holds every content word that is asked for, in its title or close to each other.
 
     Args:
         best: negatives, each with the chunk that a lexical search ranks first, where its score is above the floor.
@@ -73,5 +76,18 @@ def check_negatives(best: Iterable[tuple[Entry, Chunk]], library: Library) -> It
     for entry, chunk in best:
         words = set(split(entry.question.question))
         if len(words) >= MIN_NEGATIVE_WORDS and words <= library.words[chunk.id]:
-            message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
-            yield entry.finding("answered-negative", message, "read the chunk: where it answers, expect it")
+            rest = words.difference(split(f"{chunk.title} {chunk.heading}"))
+            if _are_near(rest, split(chunk.text)):
+                message = f"is a negative, and `{chunk.id}` holds all {len(words)} content words of the question"
+                yield entry.finding("answered-negative", message, "read the chunk: where it answers, expect it")
+
+
+def _are_near(words: Set[str], text: Sequence[str]) -> bool:
+    """Whether some passage of `WINDOW` words holds all of these."""
+    last: dict[str, int] = {}
+    for place, word in enumerate(text):
+        if word in words:
+            last[word] = place
+            if len(last) == len(words) and place - min(last.values()) < WINDOW:
+                return True
+    return not words

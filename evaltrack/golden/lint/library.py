@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.finding import Entry
@@ -51,15 +51,15 @@ class Library:
         return {chunk.id: SourceText(f"{chunk.heading}\n\n{chunk.text}") for chunk in self.chunks}
 
     def expected_chunks(self, question: Question) -> list[Chunk]:
-        """The chunks here that a question expects: those that hold a passage, or by id or title."""
-        if question.expected_passages is not None:
-            return [chunk for chunk in self.chunks if any(map(partial(self._holds, chunk), question.expected_passages))]
-        expected = question.expected_names or ()
-        if question.by_title:
-            return [
-                chunk for title in dict.fromkeys(map(title_key, expected)) for chunk in self.by_title.get(title, ())
-            ]
-        return [self.by_id[key] for key in dict.fromkeys(expected) if key in self.by_id]
+        """The chunks that a question expects, by passage, by id or by title; none where any of them is missing."""
+        parts = [self._holders(passage) for passage in question.expected_passages or ()]
+        if question.expected_passages is None:
+            expected = question.expected_names or ()
+            if question.by_title:
+                parts = [self.by_title.get(title, []) for title in dict.fromkeys(map(title_key, expected))]
+            else:
+                parts = [[self.by_id[key]] if key in self.by_id else [] for key in dict.fromkeys(expected)]
+        return [chunk for part in parts for chunk in part] if all(parts) else []
 
-    def _holds(self, chunk: Chunk, passage: Passage) -> bool:
-        return chunk.id in passage.any_of or self.texts[chunk.id].holds(passage)
+    def _holders(self, passage: Passage) -> list[Chunk]:
+        return [each for each in self.chunks if each.id in passage.any_of or self.texts[each.id].holds(passage)]

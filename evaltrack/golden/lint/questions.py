@@ -124,7 +124,7 @@ def _difference(one: Question, other: Question) -> str:
     if one.negative != other.negative:
         return "one of them is a negative"
     first, second = _expectation(one), _expectation(other)
-    if first is not None and second is not None and first != second:
+    if first is not None and second is not None and first != second and not one.negative:
         return "expects other sources"
     if set(one.expected_tools) != set(other.expected_tools):
         return "expects other tools"
@@ -132,7 +132,7 @@ def _difference(one: Question, other: Question) -> str:
 
 
 def check_same_answers(entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Questions with one answer and one expectation: of information for who wants each to test something else."""
+    """Questions with one answer and one expectation; of interest where each should test something else."""
     groups: dict[tuple[object, ...], list[Entry]] = defaultdict(list)
     for entry in entries:
         question = entry.question

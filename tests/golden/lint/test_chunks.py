@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.chunks import check_copies, check_negatives
+from evaltrack.golden.lint.library import Library
 
 from .library import brief, entries, library
 
@@ -50,3 +52,14 @@ def test_a_negative_whose_words_are_all_in_its_best_chunk() -> None:
     (finding,) = check_negatives([(entry, shelf.chunks[0]) for entry in asked], shelf)
     assert (finding.code, finding.line) == ("answered-negative", 1)
     assert "`oils` holds all 4 content words" in finding.message
+
+
+def test_words_that_are_far_from_each_other_answer_nothing() -> None:
+    """Those of the title are near to all; others must be in one passage."""
+    asked = entries({"question": "What is the smoke point of avocado oil?", "expected_chunks": []})
+    for text, number in (("point {} avocado smoke", 1), (f"point {LONG} avocado smoke", 0), (f"{LONG} {LONG}", 0)):
+        shelf = library(oil=f"{text.format(LONG[:100])}")
+        assert len(list(check_negatives([(asked[0], shelf.chunks[0])], shelf))) == number
+    whole = Chunk("a", "Smoke point of avocado oil", "", "", "270 degrees.")
+    shelf = Library("docs", (whole,), frozenset({"set"}))
+    assert brief(check_negatives([(asked[0], whole)], shelf)) == [("answered-negative", 1)]

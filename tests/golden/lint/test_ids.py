@@ -102,6 +102,6 @@ def test_a_domain_that_is_the_files_name_is_not_in_the_file() -> None:
 def test_a_title_of_several_pages_is_a_note() -> None:
     """It says which pages count; two chunks of one page are one page."""
     chunks = tuple(Chunk(key, "Fares", "", "", "x") for key in ("a", "a#b", "c"))
-    asked = entries({"expected_sources": ["fares"]}, {"expected_chunks": ["a"]})
+    asked = entries({"expected_sources": ["fares", "other"]}, {"expected_chunks": ["a"]})
     (finding,) = check_titles(asked, Library("c", chunks, frozenset({"set"})))
     assert (finding.severity, finding.message) == ("note", "`fares` is the title of 2 pages: a, c")

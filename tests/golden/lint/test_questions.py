@@ -95,6 +95,7 @@ def test_expectations_in_another_order_or_left_out_do_not_contradict() -> None:
     assert codes(text, text, {"expected_chunks": ["a", "b"]}, {"expected_chunks": ["b", "a"]}) == ["near-duplicate"]
     assert codes(text, text, {"expected_sources": ["A_b"]}, {"expected_sources": ["a b"]}) == ["near-duplicate"]
     assert codes(text, text, A, {}) == ["near-duplicate"]
+    assert codes(text, text, {"expected_sources": []}, {"expected_chunks": []}) == ["near-duplicate"]
 
 
 def test_each_domain_has_its_own_questions() -> None:
