@@ -15,6 +15,7 @@ from typing import Any
 
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
+from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal, Reuse
@@ -65,8 +66,12 @@ def evaluate_golden(
     if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
         where = "the run was opened by `mlflow run`, in its experiment"
         raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
-    with planned(os.fspath(golden_path), settings, target) as plan:
+    store, selection = None, settings.selection
+    if settings.only_failed:
         store = connect(tracking_uri, ui_url)
+        settings, selection = select_questions(os.fspath(golden_path), settings, store)
+    with planned(os.fspath(golden_path), settings, target, selection) as plan:
+        store = store or connect(tracking_uri, ui_url)
         identity = kept_of(plan, store)
         choice = choose_run(resume, identity, store, retry_errors=retry_errors)
         progress, stop = progress or Silent(), Stop()
@@ -80,8 +85,10 @@ def evaluate_golden(
 
 
 def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
-    """Register the golden set among MLflow's datasets; a note where that fails."""
+    """Register a whole golden set among MLflow's datasets; a note where that fails."""
     golden = plan.golden
+    if golden.part:
+        return None
     return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
@@ -95,7 +102,9 @@ def _names(
         yield "a --target-option", f"{key}={value}"
     for judge in settings.judge:
         yield "`judge=`", judge
-    for name in ("run_name", "experiment", "model", "require", "evaluation_json"):
+    for condition in settings.filter:
+        yield "`filter=`", condition
+    for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json"):
         yield f"`{name}=`", getattr(settings, name)
 
 

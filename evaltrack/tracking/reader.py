@@ -158,7 +158,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
         TrackingError: the store does not answer.
     """
     runs = _ended_runs(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
-    same = {"golden_digest": run.signature.golden_digest}
+    same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:
         with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours
