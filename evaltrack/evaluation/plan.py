@@ -157,6 +157,20 @@ def planned(
         yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
 
 
+def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+    """Check what one of several golden sets may have wrong of its own: its lines, its default target, its judge.
+
+    Raises:
+        UsageError: any of these is wrong.
+    """
+    golden = open_golden(golden_path, settings.selection)
+    name = target if isinstance(target, str) else "python:function"
+    if not target:
+        opened, name = _named_target(None, golden, settings)
+        opened.close()
+    _check_measurable(golden, settings, _judges_of(settings, name))
+
+
 def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
     """Refuse an evaluation that could measure nothing."""
     if settings.rubric == "reasoning" and not judges:
