@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import list_baselines as list_baselines
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
+    from evaltrack.api.compare_sets import compare_sets as compare_sets
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.golden_power import estimate_power as estimate_power
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
+    from evaltrack.api.run_sets import run_sets as run_sets
     from evaltrack.compare.comparison import Comparison as Comparison
+    from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
+    from evaltrack.evaluation.set_results import SetResults as SetResults
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
     from evaltrack.records import Question as Question
@@ -52,6 +56,8 @@ _HOMES = {
     "Source": "evaltrack.records",
     "ToolCall": "evaltrack.records",
     "Usage": "evaltrack.records",
+    "SetComparisons": "evaltrack.compare.set_comparisons",
+    "SetResults": "evaltrack.evaluation.set_results",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "anchor_golden": "evaltrack.api.anchor_golden",
@@ -61,6 +67,7 @@ _HOMES = {
     "compare_runs": "evaltrack.api.compare_runs",
     "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",
+    "compare_sets": "evaltrack.api.compare_sets",
     "get_baseline": "evaltrack.api.baselines",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
@@ -72,6 +79,7 @@ _HOMES = {
     "report_html": "evaltrack.api.report_html",
     "resume_run": "evaltrack.api.run_eval",
     "run_eval": "evaltrack.api.run_eval",
+    "run_sets": "evaltrack.api.run_sets",
     "set_baseline": "evaltrack.api.baselines",
 }
 

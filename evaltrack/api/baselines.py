@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from evaltrack.errors import UsageError
@@ -21,6 +22,7 @@ def set_baseline(
     force: bool = False,
     experiment: str | None = None,
     tracking_uri: str | None = None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> Baseline:
     """Make a run the baseline of its golden set in its experiment.
 
@@ -30,6 +32,7 @@ def set_baseline(
         force: Also a run that is not FINISHED or not fully measured.
         experiment: MLflow experiment by name; None follows MLflow's own settings.
         tracking_uri: MLflow store; None follows MLflow's own settings.
+        say: Receives a warning where the run was asked a part of its golden set.
 
     Raises:
         UsageError: there is no such run, or it is not FINISHED or not fully measured.
@@ -41,7 +44,11 @@ def set_baseline(
         raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
     if not force:
         check_rows(store, run_to_set)
-    return baselines.set_baseline(store, run_to_set, reason, force=force)
+    baseline = baselines.set_baseline(store, run_to_set, reason, force=force)
+    if part := run_to_set.signature.selection:
+        others = "runs are compared on these alone; evaluate the whole set for a baseline of all"
+        say(f"run {baseline.run_id} was asked {part.words}: {others}")
+    return baseline
 
 
 def get_baseline(golden: str, *, experiment: str | None = None, tracking_uri: str | None = None) -> Baseline:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.api.select_questions import select_questions
+from evaltrack.errors import TrackingError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.logged_metrics import left_out_words
@@ -28,7 +30,6 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.names import check_names
 from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
@@ -61,45 +62,53 @@ def evaluate_golden(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    check_names(_names(golden_path, settings, target))
-    if (experiment := settings.experiment) and os.environ.get("MLFLOW_RUN_ID"):
-        where = "the run was opened by `mlflow run`, in its experiment"
-        raise UsageError(f"experiment `{experiment}`: {where}; use: mlflow run . --experiment-name {experiment}")
-    with planned(os.fspath(golden_path), settings, target) as plan:
+    check_evaluation(golden_path, settings, target)
+    store, selection = None, settings.selection
+    if settings.only_failed:
         store = connect(tracking_uri, ui_url)
-        identity = kept_of(plan, store)
-        choice = choose_run(resume, identity, store, retry_errors=retry_errors)
-        progress, stop = progress or Silent(), Stop()
-        journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
-        try:
-            with stop.handled():
-                run = _open(plan, store, choice, journal)
-                return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
-        finally:
-            journal.close()
+        settings, selection = select_questions(os.fspath(golden_path), settings, store)
+    with planned(os.fspath(golden_path), settings, target, selection) as plan:
+        store = store or connect(tracking_uri, ui_url)
+        return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
+
+
+def evaluate_plan(
+    plan: Plan,
+    store: Store,
+    resume: str | None = None,
+    *,
+    retry_errors: bool = False,
+    progress: Progress | None = None,
+    parent: OpenRun | None = None,
+) -> RunResult:
+    """Evaluate what is planned, as one MLflow run, below a `parent` where several golden sets are evaluated.
+
+    Raises:
+        UsageError: the run to resume is none that can be resumed; nothing was run.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+        KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
+    """
+    identity = kept_of(plan, store)
+    choice = choose_run(resume, identity, store, retry_errors=retry_errors)
+    progress, stop = progress or Silent(), Stop()
+    journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
+    try:
+        with stop.handled():
+            run = _open(plan, store, choice, journal, parent)
+            return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
+    finally:
+        journal.close()
 
 
 def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
-    """Register the golden set among MLflow's datasets; a note where that fails."""
+    """Register a whole golden set among MLflow's datasets; a note where that fails."""
     golden = plan.golden
+    if golden.part:
+        return None
     return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
-def _names(
-    golden_path: str | os.PathLike[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None
-) -> Iterator[tuple[str, str]]:
-    """Every text that is logged with a run, or shown, with what it is."""
-    yield "the path of the golden set", os.fspath(golden_path)
-    yield "the target", target if isinstance(target, str) else ""
-    for key, value in settings.target_options.items():
-        yield "a --target-option", f"{key}={value}"
-    for judge in settings.judge:
-        yield "`judge=`", judge
-    for name in ("run_name", "experiment", "model", "require", "evaluation_json"):
-        yield f"`{name}=`", getattr(settings, name)
-
-
-def _open(plan: Plan, store: Store, choice: Choice, journal: Journal) -> OpenRun:
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: OpenRun | None) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
@@ -107,6 +116,7 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal) -> OpenRun
         params=plan.params(),
         tags={**plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
+        parent=parent,
     )
     if choice.run_id:
         return reopen_run(store, choice.run_id, description)

@@ -18,8 +18,8 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.plan import Command
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, check_folder, private_folder
 from evaltrack.records import Signature

@@ -14,7 +14,8 @@ from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.scatter import Again, Record
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.plan import Command, Plan, planned
+from evaltrack.evaluation.command import Command
+from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.records import Row
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.tracking.reader import EvaluationRun

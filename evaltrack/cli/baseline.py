@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evaltrack.cli.output import output_option, print_json
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from evaltrack.tracking.baselines import Baseline
@@ -35,8 +36,12 @@ def set_(run: str, reason: str, force: bool, experiment: str) -> None:
     """Make RUN (default: the newest finished) the baseline of its golden set in its experiment."""
     from evaltrack.api.baselines import set_baseline
 
-    baseline = set_baseline(run or None, reason=reason, force=force, experiment=experiment)
+    baseline = set_baseline(run or None, reason=reason, force=force, experiment=experiment, say=_warn)
     click.echo(f"run {baseline.run_id} is the baseline of {baseline.golden}")
+
+
+def _warn(text: str) -> None:
+    click.secho(f"Warning: {shown_text(text)}", err=True, fg="yellow")
 
 
 @baseline.command()

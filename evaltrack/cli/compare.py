@@ -17,6 +17,7 @@ EXAMPLES = """\b
 Examples:
   evaltrack compare                                  newest run against the baseline of its golden set
   evaltrack compare golden/travel.jsonl              newest run of this golden set
+  evaltrack compare golden/*.jsonl                   newest run of each of these, in one table
   evaltrack compare --baseline-run 4488541a          against a certain run
   evaltrack compare --baseline baseline.json         against a saved `evaltrack run --output json`
   evaltrack compare --max-drop recall_at_k=2% --max-drop travel:mrr=5% --allow-flips 1
@@ -36,7 +37,7 @@ def _say(text: str) -> None:
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", default="", metavar="[RUN|GOLDEN]")
+@click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]")
 @click.option("--baseline-run", default="", help=BASELINE_HELP)
 @click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
 @config_options(ComparisonConfig)
@@ -49,9 +50,18 @@ def _say(text: str) -> None:
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.")
 @output_option("markdown")
 def compare(
-    run: str, baseline_run: str, baseline: str, files: tuple[str, ...], github: bool, output: str, **options: Any
+    runs: tuple[str, ...],
+    baseline_run: str,
+    baseline: str,
+    files: tuple[str, ...],
+    github: bool,
+    output: str,
+    **options: Any,
 ) -> int:
     """Compare RUN, or the newest run of GOLDEN (.jsonl or .json), with a baseline, question by question.
+
+    Of several golden sets the newest run of each is compared with its baseline: one table, and one exit code, in which
+    1 beats 3, and 3 beats 0.
 
     Exits 0 if nothing got worse, 1 on a regression, 3 if that could not be told. By default a regression is: recall
     drops by more than 5 %, MRR, the judge's score or the share of negatives passed by more than 10 %, ten in a hundred
@@ -65,10 +75,16 @@ def compare(
 
     for name in files:
         form_of(name)
-    if golden_name(run) != run:
-        run, options["golden"] = "", options["golden"] or run
     options["experiment"] = options["experiment"] or None
     options["target_options"] = settings_of_target(options["target_options"])
+    if len(runs) > 1:
+        from evaltrack.cli.compare_sets import compare_several
+
+        options |= {"baseline_run": baseline_run, "baseline": baseline, "files": files}
+        return compare_several(runs, _say, github=github, output=output, options=options)
+    run = "".join(runs)
+    if golden_name(run) != run:
+        run, options["golden"] = "", options["golden"] or run
     with redirect_stdout(sys.stderr):  # a target that is asked again may print
         comparison = compare_runs(
             run or None, baseline_run or None, baseline_file=baseline or None, say=_say, **options

@@ -33,6 +33,7 @@ class PlainProgress:
 
     def start(self, total: int) -> None:
         """Start the clock."""
+        self._done = self._errors = 0
         self._total, self._started = total, time.monotonic()
         self._told = self._started
 
@@ -94,7 +95,10 @@ class BarProgress:
         self._rich.stop()
 
     def start(self, total: int) -> None:
-        """Show the bar."""
+        """Show the bar, in place of that of an earlier evaluation."""
+        for task in self._rich.task_ids:
+            self._rich.remove_task(task)
+        self._other, self._errors, self._done = None, 0, 0
         self._started = time.monotonic()
         self._asking = self._rich.add_task("asking", total=total, rate="", errors="")
 

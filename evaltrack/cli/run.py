@@ -23,6 +23,7 @@ Examples:
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
   evaltrack run golden/travel.jsonl -t recorded:answers.jsonl  responses gathered earlier
   evaltrack run golden/travel.jsonl --judge openai:gpt-4o-mini --require minimum
+  evaltrack run golden/*.jsonl --sample 20                     several sets, and of each a part
   evaltrack run golden/travel.jsonl > baseline.json            saved as JSON, for compare --baseline and for machines
 """
 
@@ -40,7 +41,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 
 
 @click.command(epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")})
-@click.argument("path", default="", metavar="[GOLDEN]")
+@click.argument("paths", nargs=-1, metavar="[GOLDEN]...")
 @click.option("--golden", default="", help=GOLDEN_HELP)
 @click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
 @config_options(EvaluationConfig)
@@ -51,14 +52,22 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @ui_option
 @output_option(default="auto")
 def run(
-    path: str, golden: str, target: str, min_coverage: float, replay_check: float, output: str, **options: Any
+    paths: tuple[str, ...],
+    golden: str,
+    target: str,
+    min_coverage: float,
+    replay_check: float,
+    output: str,
+    **options: Any,
 ) -> int:
     """Evaluate a target on the golden set GOLDEN (.jsonl or .json), as one MLflow run.
+
+    Of several sets each is a run below a parent run; all are checked before anything is asked.
 
     Where stdout is a file the result is written as JSON, so that `evaltrack run > baseline.json` saves a baseline.
 
     Exits 0 when the evaluation is complete, whatever its scores, unless --require asks for more; `evaltrack compare` is
-    the gate against a baseline.
+    the gate against a baseline. Of several sets 1 beats 3, and 3 beats 0.
     """
     from evaltrack.api.run_eval import run_eval
     from evaltrack.cli.progress import make_progress
@@ -68,31 +77,54 @@ def run(
     options["target_options"] = settings_of_target(options["target_options"])
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
-    golden_path = _chosen_golden(path, golden)
+    named = None if target in ("", "auto") else target
+    if len(paths) > 1:
+        return _run_several(paths, golden, named, options, (min_coverage, replay_check, output))
+    golden_path = _chosen_golden("".join(paths), golden)
     if options["retry_errors"] and not options["resume"]:
         raise click.UsageError("--retry-errors is of a run that is resumed: name it with --resume, or --resume auto")
     with redirect_stdout(sys.stderr), make_progress() as progress:  # stdout is for the result, whatever a target prints
-        result = run_eval(
-            golden_path,
-            target=None if target in ("", "auto") else target,
-            progress=progress,
-            **options,
-        )
+        result = run_eval(golden_path, target=named, progress=progress, **options)
     print_result(result, output)
-    if replay_check and result.success and result.signature.judge == "none":
-        click.echo("--replay-check: nothing was judged, so nothing is judged again", err=True)
-    elif replay_check and result.success:
-        for line in _replayed(result, replay_check, options["judge"]):
-            click.echo(line, err=wants_json(output))
+    _check_replay(result, replay_check, options["judge"], output)
     return end_of(result, min_coverage)
+
+
+def _run_several(
+    paths: tuple[str, ...], golden: str, target: str | None, options: dict[str, Any], rest: tuple[float, float, str]
+) -> int:
+    """Evaluate several golden sets and print them; `rest` is coverage, replay check and output."""
+    from evaltrack.cli.run_sets import end_of_sets, print_sets_result, run_several
+
+    min_coverage, replay_check, output = rest
+    if _is_typed("golden"):
+        raise click.UsageError(f"golden sets {', '.join(paths[:3])} and --golden {golden}: name them in one way")
+    sets = run_several(list(map(from_caller, paths)), target, options)
+    print_sets_result(sets, output)
+    for result in sets.results:
+        _check_replay(result, replay_check, options["judge"], output)
+    return end_of_sets(sets, min_coverage)
+
+
+def _check_replay(result: RunResult, percent: float, judges: tuple[str, ...], output: str) -> None:
+    """Judge a part of the responses again, and tell how far the scores scatter, where that is asked for."""
+    if percent and result.success and result.signature.judge == "none":
+        click.echo("--replay-check: nothing was judged, so nothing is judged again", err=True)
+    elif percent and result.success:
+        for line in _replayed(result, percent, judges):
+            click.echo(line, err=wants_json(output))
+
+
+def _is_typed(option: str) -> bool:
+    """Whether an option was given, rather than set elsewhere."""
+    from click.core import ParameterSource
+
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def _chosen_golden(path: str, option: str) -> str:
     """The golden set that the argument, else the option or a setting names; else the only one in `golden/`."""
-    from click.core import ParameterSource
-
-    typed = click.get_current_context().get_parameter_source("golden") is ParameterSource.COMMANDLINE
-    if path and typed and path != option:
+    if path and _is_typed("golden") and path != option:
         raise click.UsageError(f"golden set {path} and --golden {option}: name one")
     return from_caller(path or option or default_golden())
 
@@ -105,8 +137,8 @@ def _replayed(result: RunResult, percent: float, judges: tuple[str, ...]) -> lis
     return replay_lines(replay_judge(result.run_id, times=1, share=percent / 100, judge=judges))
 
 
-def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
-    """The exit code: what the run's success, its criteria and its coverage come to.
+def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int:
+    """The exit code: what the run's success, its criteria and its coverage come to; `whose` begins what is said of it.
 
     Raises:
         NothingMeasuredError: there is no number.
@@ -114,14 +146,14 @@ def end_of(result: RunResult, min_coverage: float = 0.0) -> int:
     if not result.success:
         raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}")
     if any(checked.met is False for checked in result.criteria):
-        click.echo("A required criterion was missed.", err=True)
+        click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED
     for state, message in UNDECIDED.items():
         if any(checked.state == state for checked in result.criteria):
-            click.echo(message, err=True)
+            click.echo(f"{whose}{message}", err=True)
             return EXIT_INCONCLUSIVE
     if result.coverage < min_coverage:
-        click.echo(f"coverage {result.coverage:.3f} is below --min-coverage {min_coverage:g}", err=True)
+        click.echo(f"{whose}coverage {result.coverage:.3f} is below --min-coverage {min_coverage:g}", err=True)
         return EXIT_INCONCLUSIVE
     return 0
 

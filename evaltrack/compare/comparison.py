@@ -234,6 +234,7 @@ class Comparison:
     `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
     ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
     and outcome, where they are not too many. `history` is the last runs of the set, newest first; `gate` the rules.
+    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
     """
 
     baseline: RunInfo
@@ -268,6 +269,7 @@ class Comparison:
     history: tuple[PastRun, ...] = ()
     asking: Asking = Asking()
     gate: Gate | None = None
+    not_selected: tuple[str, ...] = ()
 
     @property
     def by_fate(self) -> dict[Fate, tuple[Change, ...]]:

@@ -104,6 +104,7 @@ def compare(
     gate = gate if known.trusted else gate.without(_JUDGED)
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
+    gate = gate.without_domains(paired.unselected_domains)
     measure = Measure(gate, left_out, candidate.info.signature.k, resamples)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
     metrics = tuple(replace(metric, noise=known.noise.get(metric.name)) for metric in deltas)
@@ -150,6 +151,7 @@ def _comparison(
         added=paired.added,
         removed=paired.removed,
         edited=paired.edited,
+        not_selected=paired.not_selected,
         ignored=(),
         left_out=tuple(sorted(name for name in left_out if _measured(name, paired.baseline, paired.candidate))),
         causes=dict(num_by_cause.most_common()),

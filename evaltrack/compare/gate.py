@@ -63,6 +63,11 @@ class Gate:
         }
         return replace(self, drops=drops, domain_drops=domains, asked=self.asked - set(metrics))
 
+    def without_domains(self, domains: Collection[str]) -> Gate:
+        """The same rules, but for those of these domains."""
+        kept = {domain: rules for domain, rules in self.domain_drops.items() if domain not in domains}
+        return replace(self, domain_drops=kept)
+
     @property
     def wants_evidence(self) -> bool:
         """Whether a loss must be shown whatever the target is."""

@@ -55,7 +55,8 @@ class NotComparableError(InconclusiveError):
 class Paired:
     """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`.
 
-    `judged` holds the edited ones too of which only the expected sources were edited, for what judges alone say.
+    `judged` holds the edited ones too of which only the expected sources were edited, for what judges alone say. What
+    one side lacks because it was asked a selection of its golden set is `not_selected`, else added or removed.
     """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
@@ -64,8 +65,11 @@ class Paired:
         both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
         old, new = baseline.columns[both_have], candidate.columns[both_have]
         merged = old.merge(new, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
-        self.removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])
-        self.added = tuple(merged.loc[merged["_merge"] == "right_only", "id"])
+        removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])
+        added = tuple(merged.loc[merged["_merge"] == "right_only", "id"])
+        parts = baseline.info.signature.selection, candidate.info.signature.selection
+        self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
+        self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())
         both = merged[merged["_merge"] == "both"]
         same = both["digest_b"] == both["digest_c"]
         self.edited = tuple(both.loc[~same, "id"])
@@ -76,6 +80,14 @@ class Paired:
             self.judged = both[alike].sort_values("position_c", kind="stable")
         if self.judged.empty:
             raise NotComparableError("the runs have no question in common; compare runs of the same golden set")
+
+    @property
+    def unselected_domains(self) -> frozenset[str]:
+        """The domains of which a selection took no question, so that no rule for them can be applied."""
+        if not self.not_selected:
+            return frozenset()
+        sides = self.baseline.columns["domain"], self.candidate.columns["domain"]
+        return frozenset(sides[0]).union(sides[1]) - frozenset(self.frame["domain_c"])
 
 
 def flipped(frame: pd.DataFrame, *, was: bool) -> Any:

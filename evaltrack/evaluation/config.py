@@ -17,6 +17,7 @@ from pydantic import model_validator
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.loop import CONCURRENCY
+from evaltrack.golden.selection import Selection, filter_words, parse_filters
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
@@ -43,6 +44,29 @@ class EvaluationConfig(Config):
     target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")
     model: str = setting("", "Name of the target's model, where the target cannot say it itself.", logged="never")
     k: int = setting(5, "How many retrieved sources are scored.", strict=True, ge=1, le=MAX_K)
+    filter: Texts = setting(
+        (),
+        "Ask only questions such as domain=travel,difficulty!=hard: the comma is `and`, several are `or`; by domain,"
+        " difficulty, category, id or metadata.KEY.",
+        logged="never",
+    )
+    only_failed: OptionalText = setting(
+        "", "Ask only the questions that did not pass in this run: its id or name.", logged="chosen"
+    )
+    sample: int = setting(
+        0,
+        "Ask only so many of these questions, drawn by the hash of seed and id; 0 asks all.",
+        logged="chosen",
+        strict=True,
+        ge=0,
+    )
+    sample_seed: int = setting(
+        0,
+        "Draws the same questions for the same seed, whatever their order in the file.",
+        logged="chosen",
+        strict=True,
+        ge=0,
+    )
     judge: Texts = setting(
         ("auto",),
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
@@ -119,12 +143,18 @@ class EvaluationConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
-        """Weights of a rubric add up, and a price list has both of its prices."""
+        """Weights of a rubric add up, filters can be read, and a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
+        parse_filters(self.filter)
         for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
             if pair.count(None) == 1:
                 raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
         return self
+
+    @property
+    def selection(self) -> Selection:
+        """The questions to ask; the run of `only_failed` is not looked up here."""
+        return Selection(parse_filters(self.filter), None, self.sample, self.sample_seed)
 
     @property
     def weights(self) -> Weights:
@@ -192,6 +222,7 @@ class EvaluationConfig(Config):
         if self.rubric == "reasoning":
             params["rubric_weights"] = self.weights_text
         params |= {"redact": self.redact_digest} if self.redact else {}
+        params |= {"filter": filter_words(parse_filters(self.filter))} if self.filter else {}
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
@@ -203,6 +234,10 @@ class EvaluationOptions(TypedDict, total=False):
 
     target_options: Mapping[str, str] | None
     model: str
+    filter: str | Sequence[str]
+    only_failed: str | None
+    sample: int
+    sample_seed: int
     judge: str | Sequence[str]
     rubric: RubricName
     rubric_weights: str

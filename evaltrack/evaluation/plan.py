@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
+from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
@@ -30,40 +30,6 @@ from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.targets import default_target, open_target
-
-
-@dataclass(frozen=True)
-class Command:
-    """What the user asked for, in a form that can be kept and done again: no secret is in it, no file's content."""
-
-    golden: str
-    target: str
-    settings: EvaluationConfig
-    folder: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The command as JSON."""
-        dumped: dict[str, Any] = TypeAdapter(Command).dump_python(self, mode="json")
-        return dumped
-
-    @classmethod
-    def of_json(cls, stored: Mapping[str, Any]) -> Command:
-        """The command that was kept.
-
-        Raises:
-            UsageError: it is of another version, or was given in another folder.
-        """
-        earlier = (
-            {"evaluation_json": stored["evaluation_json"]} if stored.get("evaluation_json") else {}
-        )  # of version 0.1
-        try:
-            settings = {**stored.get("settings", {}), **earlier}
-            command = TypeAdapter(cls).validate_python({**stored, "settings": settings})
-        except (ValidationError, TypeError) as error:
-            raise UsageError(f"the run was started by another version of evaltrack: {error}; evaluate again") from None
-        if Path(command.folder) != Path.cwd():
-            raise UsageError(f"the run was started in {command.folder}; go there first")
-        return command
 
 
 @dataclass(frozen=True)
@@ -154,16 +120,23 @@ class Plan:
 
 @contextmanager
 def planned(
-    golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, *, repeats: bool = False
+    golden_path: str,
+    settings: EvaluationConfig,
+    target: str | Callable[..., Any] | None,
+    selection: Selection | None = None,
+    *,
+    repeats: bool = False,
 ) -> Iterator[Plan]:
     """Check everything, and open target and judges; what only `repeats` questions writes no file.
+
+    The golden set is that of a `selection`, or whole.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
     criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
-    golden = open_golden(golden_path)
+    golden = open_golden(golden_path, selection)
     if settings.evaluation_json and not repeats:
         _check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
@@ -182,6 +155,20 @@ def planned(
         redactor = Redactor(settings.redact, secrets_of(os.environ) | set(opened_target.secrets))
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
         yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
+
+
+def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+    """Check what one of several golden sets may have wrong of its own: its lines, its default target, its judge.
+
+    Raises:
+        UsageError: any of these is wrong.
+    """
+    golden = open_golden(golden_path, settings.selection)
+    name = target if isinstance(target, str) else "python:function"
+    if not target:
+        opened, name = _named_target(None, golden, settings)
+        opened.close()
+    _check_measurable(golden, settings, _judges_of(settings, name))
 
 
 def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
@@ -281,6 +268,7 @@ def _signature(
         pass_threshold=settings.pass_threshold,
         rubric=settings.rubric,
         model=model,
+        selection=golden.part,
     )
 
 

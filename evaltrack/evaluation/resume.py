@@ -13,10 +13,11 @@ from typing import Any
 from uuid import uuid4
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, state_folder
 from evaltrack.evaluation.journal_errors import JournalBusyError
-from evaltrack.evaluation.plan import Command, Plan
+from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE
 from evaltrack.privacy.own_files import NotPrivateError, check_folder
@@ -129,7 +130,8 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _shaping(stored: Mapping[str, Any]) -> dict[str, Any]:
-    signature = {name: value for name, value in stored["signature"].items() if name != "golden_digest"}
+    of_questions = ("golden_digest", "selection")  # the settings say which are selected
+    signature = {name: value for name, value in stored["signature"].items() if name not in of_questions}
     if not signature.get("model"):  # versions of before have none
         signature.pop("model", None)
     command = stored["command"]  # its target is whole, that of the signature as it may be shown

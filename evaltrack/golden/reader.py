@@ -13,7 +13,7 @@ import stat
 from array import array
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +22,10 @@ from pydantic_core import ErrorDetails
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.entries import array_entries, kind_of, line_entries
+from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.records import Question
 from evaltrack.records.base import Key
+from evaltrack.records.signature import SelectedPart
 
 MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
@@ -61,12 +63,19 @@ class GoldenStats:
 
 @dataclass(frozen=True)
 class GoldenSet:
-    """A checked golden set. Iterating reads the file again and yields its `Question` records in order."""
+    """A checked golden set. Iterating reads the file again and yields its `Question` records in order.
+
+    Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
+    says which, and `sampled` holds the ids of a sample.
+    """
 
     path: Path
     name: str
     digest: str
     stats: GoldenStats
+    selection: Selection = ALL
+    sampled: frozenset[str] | None = None
+    part: SelectedPart | None = None
 
     def __len__(self) -> int:
         return self.stats.questions
@@ -89,9 +98,13 @@ class GoldenSet:
         _check_file(self.path)
         for number, (line, question) in enumerate(_questions(self.path, [])):
             digest.update(_digest_line(question))
-            yield NumberedQuestion(number, line, question)
-        if digest.hexdigest() != self.digest:
+            if self._takes(question):
+                yield NumberedQuestion(number, line, question)
+        if digest.hexdigest() != (self.part.whole_digest if self.part else self.digest):
             raise GoldenError([f"{self.path}: changed while it was read; run again with a file that stays as it is"])
+
+    def _takes(self, question: Question) -> bool:
+        return self.selection.admits(question) if self.sampled is None else question.id in self.sampled
 
 
 def golden_name(golden: str) -> str:
@@ -99,19 +112,26 @@ def golden_name(golden: str) -> str:
     return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
 
 
-def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
+def open_golden(path: str | os.PathLike[str], selection: Selection | None = None) -> GoldenSet:
     """Check a golden set (`.jsonl`: one object a line; `.json`: one array of objects) from end to end.
 
+    Args:
+        path: Its file.
+        selection: The questions that it is to give; None takes all. Every line is checked all the same.
+
     Raises:
-        GoldenError: the file cannot be read or has bad lines; all of them are listed.
+        GoldenError: the file cannot be read or has bad lines, all of which are listed; or nothing is selected.
     """
-    path = Path(path)
+    path, selection = Path(path), selection or ALL
     _check_file(path)
     problems: list[Problem] = []
     digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
+    sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for _, question in _questions(path, problems, id_hashes):
         digest.update(_digest_line(question))
         tally.add(question)
+        if sample is not None and selection.admits(question):
+            sample.offer(question.id)
     if _repeats(id_hashes):
         problems.extend(_duplicate_ids(path))
     if problems:
@@ -119,7 +139,29 @@ def open_golden(path: str | os.PathLike[str]) -> GoldenSet:
         raise GoldenError([f"{path}:{line}: {what}" for line, what in problems], [line for line, _ in problems])
     if not tally.questions:
         raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
-    return GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())
+    return whole if selection.takes_all else _part_of(whole, selection, sample)
+
+
+def _part_of(whole: GoldenSet, selection: Selection, sample: Sample | None) -> GoldenSet:
+    """The selected questions of a set; the whole of it where that is all of them.
+
+    Raises:
+        GoldenError: there are none, or the file no longer holds what was checked.
+    """
+    everything = SelectedPart(questions=len(whole), total=len(whole), by=selection.words(), whole_digest=whole.digest)
+    sampled = None if sample is None else sample.ids
+    selected = replace(whole, selection=selection, sampled=sampled, part=everything)
+    digest, tally = hashlib.sha256(), _Tally()
+    for question in selected:
+        digest.update(_digest_line(question))
+        tally.add(question)
+    if not tally.questions:
+        raise GoldenError([f"{whole.path}: {empty_words(selection, whole, len(whole))}"])
+    if tally.questions == len(whole):
+        return whole
+    part = everything.model_copy(update={"questions": tally.questions})
+    return replace(selected, digest=digest.hexdigest(), stats=tally.stats(), part=part)
 
 
 def _check_file(path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
 
-from evaltrack.records.base import Record
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from evaltrack.records.base import Count, Record, Text
 
 METRICS_VERSION = 1
 """Raised by one whenever the definition of a score changes; two runs compare only within one version."""
@@ -14,8 +16,28 @@ MAX_K = 1000
 """The largest cut-off; a retriever that returns more is asked for another purpose."""
 
 
+class SelectedPart(Record):
+    """Which part of a golden set was asked: so many `questions` of its `total`, chosen `by` filter, run or sample.
+
+    `whole_digest` is that of the whole set, from which they were chosen.
+    """
+
+    questions: Count
+    total: Count
+    by: Text = Field(max_length=1000)
+    whole_digest: str
+
+    @property
+    def words(self) -> str:
+        """``50 of 1,000 questions (sample 50, seed 0)``."""
+        return f"{self.questions:,} of {self.total:,} questions ({self.by})"
+
+
 class Signature(Record):
-    """What must agree before two runs may be compared (target and model may differ: they are compared)."""
+    """What must agree before two runs may be compared (target and model may differ: they are compared).
+
+    `golden_digest` is of the questions that were asked; where these are not the whole set `selection` says which.
+    """
 
     golden: str
     golden_digest: str
@@ -28,6 +50,15 @@ class Signature(Record):
     pass_threshold: float = Field(default=0.75, ge=0, le=1)
     rubric: str = "answer"
     model: str = ""
+    selection: SelectedPart | None = None
+
+    @model_serializer(mode="wrap")
+    def _whole_sets_say_nothing(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run of a whole set has no `selection` in JSON."""
+        dumped: dict[str, Any] = dump(self)
+        if self.selection is None:
+            dumped.pop("selection", None)
+        return dumped
 
     def unjudged(self) -> Signature:
         """The same where there was nothing to judge: any judge would have said as much."""

@@ -27,6 +27,18 @@ def model_words(signature: Signature) -> str:
     return "" if signature.model in plain else f", model {one_line(signature.model)}"
 
 
+def selection_words(signature: Signature) -> str:
+    """``50 of 1,000 questions (sample 50, seed 0)`` where a part of the golden set was asked; else empty."""
+    return one_line(signature.selection.words, 400) if signature.selection else ""
+
+
+def questions_words(result: RunResult) -> str:
+    """``63 questions (3 negatives)``, and of which part of the golden set these are."""
+    words = f"{result.totals['num_questions']} questions ({result.totals['num_negatives']} negatives)"
+    part = selection_words(result.signature)
+    return f"{words}, selected: {part}" if part else words
+
+
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
     return METRIC_TITLES.get(name, name).format(k=k)

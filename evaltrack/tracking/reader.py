@@ -16,7 +16,8 @@ from evaltrack.rows.reader import check_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.metric_names import means_of
-from evaltrack.tracking.naming import resolve_run
+from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
+from evaltrack.tracking.parents import CHILDREN_TAG
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, ROWS_TAG, TRIALS, RowsFile, check_logged
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
@@ -94,6 +95,9 @@ def evaluation_of(run: Run) -> EvaluationRun:
     """
     run_id = run.info.run_id
     text = run.data.tags.get("evaltrack.signature")
+    if children := run.data.tags.get(CHILDREN_TAG):
+        names = ", ".join(RUN_ID.findall(children)[:LISTED])
+        raise UsageError(f"MLflow run {run_id} is the parent of several evaluations; name one of them: {names}")
     if text is None:
         raise UsageError(f"MLflow run {run_id} is not an evaluation of evaltrack; see `evaltrack baseline list`")
     signature = read_tag(Signature, text)
@@ -158,7 +162,7 @@ def earlier_evaluations(store: Store, run: EvaluationRun, most: int) -> list[Eva
         TrackingError: the store does not answer.
     """
     runs = _ended_runs(store, run.experiment_id, run.signature.golden, "FINISHED", 10 * most, until=run.ended_at)
-    same = {"golden_digest": run.signature.golden_digest}
+    same = {"golden_digest": run.signature.golden_digest, "selection": run.signature.selection}
     earlier = []
     for each in runs:
         with suppress(UsageError, TrackingError):  # a run whose tags cannot be read is none of ours

@@ -62,12 +62,16 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Description:
-    """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal."""
+    """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal.
+
+    One of several evaluations stands below the run of them all, its `parent`.
+    """
 
     name: str
     params: Mapping[str, str]
     tags: Mapping[str, str]
     data: Dataset
+    parent: OpenRun | None = None
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
@@ -76,31 +80,24 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
     Raises:
         TrackingError: the store refused.
     """
-    given_id = os.environ.get("MLFLOW_RUN_ID")
-    if given_id:
-        run = find_run(store, given_id)
-        if run.info.status != "RUNNING":
-            raise TrackingError(f"MLflow run {given_id} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
-    else:
-        experiment_id = choose_experiment(store, experiment)
-        with tracking_errors("creating a run"):
-            from mlflow.tracking.context.registry import resolve_tags
-
-            # in a container whose user has no name MLflow says nothing of who ran it; the journal's name is there
-            # from the first moment, should we be killed
-            own = {"mlflow.user": user_name(), **resolve_tags(), JOURNAL_TAG: description.tags[JOURNAL_TAG]}
-            run = _new_run(store, experiment_id.experiment_id, description.name, own)
+    parent = description.parent
+    run = None if parent else given_run(store)
+    if run is None:
+        experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
+        below = {"mlflow.parentRunId": parent.run_id} if parent else {}
+        own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
+        run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
     journal = description.tags[JOURNAL_TAG]
-    new_run = OpenRun(run.info.run_id, run.info.experiment_id, name=description.name, params=params, journal=journal)
+    opened = OpenRun(run.info.run_id, run.info.experiment_id, name=description.name, params=params, journal=journal)
     try:
         _describe(store, run, description)
         _log_settings(store, run.info.run_id, description)
     except BaseException:
         with suppress(TrackingError), impatient():  # what failed before says more
-            close_run(store, new_run, "FAILED")
+            close_run(store, opened, "FAILED")
         raise
-    return new_run
+    return opened
 
 
 def _log_settings(store: Store, run_id: str, description: Description) -> None:
@@ -113,10 +110,34 @@ def _log_settings(store: Store, run_id: str, description: Description) -> None:
         artifacts.check()
 
 
-def _new_run(store: Store, experiment_id: str, name: str, tags: dict[str, str]) -> Run:
-    """Create a run; where each reply was lost, none of those that may have come to be is left RUNNING."""
+def given_run(store: Store) -> Run | None:
+    """The run that `mlflow run` opened for us; None where it did not call.
+
+    Raises:
+        TrackingError: it is not there, or has ended.
+    """
+    given_id = os.environ.get("MLFLOW_RUN_ID")
+    if not given_id:
+        return None
+    run = find_run(store, given_id)
+    if run.info.status != "RUNNING":
+        raise TrackingError(f"MLflow run {given_id} (from MLFLOW_RUN_ID) is {run.info.status}; unset the variable")
+    return run
+
+
+def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]) -> Run:
+    """Create a run; where each reply was lost, none of those that may have come to be is left RUNNING.
+
+    Raises:
+        TrackingError: the store refused.
+    """
     try:
-        run = store.client.create_run(experiment_id, run_name=name, tags=tags)
+        with tracking_errors("creating a run"):
+            from mlflow.tracking.context.registry import resolve_tags
+
+            # in a container whose user has no name MLflow says nothing of who ran it
+            own = {"mlflow.user": user_name(), **resolve_tags(), **tags}
+            run = store.client.create_run(experiment_id, run_name=name, tags=own)
     except BaseException:
         with suppress(TrackingError), impatient():
             _end_strays(store, experiment_id, tags[JOURNAL_TAG])

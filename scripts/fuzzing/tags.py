@@ -17,8 +17,8 @@ from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.local_commands import save_command, saved_command
 from evaltrack.api.report_html import around_run, stored_result
 from evaltrack.errors import EvaltrackError
+from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.plan import Command
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
 from evaltrack.report.run.json_form import run_summary

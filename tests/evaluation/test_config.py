@@ -15,6 +15,7 @@ import yaml
 from evaltrack import run_eval
 from evaltrack.cli.run import run
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import (
     MAX_CONCURRENCY,
     MAX_K,
@@ -23,7 +24,6 @@ from evaltrack.evaluation.config import (
     EvaluationConfig,
     EvaluationOptions,
 )
-from evaltrack.evaluation.plan import Command
 from evaltrack.records import Usage, Weights
 from evaltrack.records.config import cure, traits
 from evaltrack.scoring.measure import Rules
@@ -92,6 +92,10 @@ def test_every_setting_is_logged() -> None:
         workers=4,
         target_memory="2GB",
         in_process=True,
+        filter=("domain=travel, difficulty!=hard", "id=7"),
+        only_failed="4488541a",
+        sample=50,
+        sample_seed=1,
     )
     default = EvaluationConfig()
     assert all(getattr(made, name) != getattr(default, name) for name in EvaluationConfig.model_fields)
@@ -121,6 +125,10 @@ def test_every_setting_is_logged() -> None:
         "workers": "4",
         "target_memory": "2GB",
         "in_process": "True",
+        "filter": "domain=travel,difficulty!=hard or id=7",
+        "only_failed": "4488541a",
+        "sample": "50",
+        "sample_seed": "1",
     }
 
 

@@ -29,6 +29,7 @@ from evaltrack.records import (
     Weights,
     together,
 )
+from evaltrack.records.signature import SelectedPart
 
 GRADES = (
     *("h_count", "oscillation", "crux", "epistemic_honesty"),
@@ -60,6 +61,7 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Row: {"position": 0, "question": {"id": "1", "question": "Why?", "domain": "d"}, "started_at": 0, "seconds": 0},
     Passage: {"quote": "some words"},
     Signature: {"golden": "travel", "golden_digest": "0f", "k": 5, "target": "bm25:docs"},
+    SelectedPart: {"questions": 50, "total": 1000, "by": "sample 50, seed 0", "whole_digest": "0f"},
 }
 
 FULL: list[Record] = [

@@ -43,8 +43,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     an `amount` that is a share where `relative` is true; `measured` is how many common questions each side measured.
     `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
     `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
-    very many the worst; the first 2,000 of all hold both sides. `added`, `removed` and `edited` hold ids. A number that
-    is not finite is null. `gate` holds the rules that were applied.
+    very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
+    `not_selected` hold ids. A number that is not finite is null. `gate` holds the rules that were applied.
     """
     storable: dict[str, Any] = _storable(_whole(comparison))
     return storable
@@ -73,6 +73,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "added": list(comparison.added),
         "removed": list(comparison.removed),
         "edited": list(comparison.edited),
+        "not_selected": list(comparison.not_selected),
         "domains": _groups(comparison, "domain"),
         "difficulties": _groups(comparison, "difficulty"),
         "categories": _groups(comparison, "category"),

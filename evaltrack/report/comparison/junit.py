@@ -24,8 +24,8 @@ from evaltrack.report.words import metric_title
 def comparison_junit(comparison: Comparison) -> str:
     """The XML document, one test case for each rule of the gate and for each question.
 
-    A flip that counts is a failure with its cause, another one is skipped; a lost question an error; an edited, added
-    or removed one is skipped, as it was not compared. A question that fails on both sides is skipped too: it is no
+    A flip that counts is a failure with its cause, another one is skipped; a lost question an error; an edited, added,
+    removed or not selected one is skipped, as it was not compared. So is one that fails on both sides: it is no
     regression. Names of cases are the questions' ids and their classes the domains, so that a test history follows a
     question from run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
     """
@@ -82,7 +82,8 @@ def _questions(comparison: Comparison) -> Iterator[ET.Element]:
         yield _changed_case(change, "")
     for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
         yield _changed_case(change, "" if change.now in ("pass", "not compared") else "skipped")
-    for ids, why in ((comparison.edited, "edited"), (comparison.added, "added"), (comparison.removed, "removed")):
+    apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
+    for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
             yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
     for each, domain, outcome in comparison.unchanged:

@@ -82,7 +82,7 @@ def marker(golden: str) -> str:
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
-    yield f"{inert(sides_words(comparison), 300)}{_links(comparison)}\n"
+    yield f"{inert(sides_words(comparison), 900)}{_links(comparison)}\n"
     for reason in reason_words(comparison):
         yield f"- {inert(reason, 300)}"
     if summary := cause_summary(comparison):

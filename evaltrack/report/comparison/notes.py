@@ -64,12 +64,26 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
         yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
     yield from comparison.notes
     yield from aim_words(comparison)
-    apart = {"added": comparison.added, "removed": comparison.removed, "edited": comparison.edited}
+    apart = {
+        "not selected": comparison.not_selected,
+        "added": comparison.added,
+        "removed": comparison.removed,
+        "edited": comparison.edited,
+    }
     if any(apart.values()):
         parts = (f"{len(ids):,} {what} ({first_ids(ids, 40)})" for what, ids in apart.items() if ids)
         yield f"questions not compared: {', '.join(parts)}"
+    yield from selection_notes(comparison)
     yield from error_words(comparison)
     yield from partial_words(comparison)
+
+
+def selection_notes(comparison: Comparison) -> Iterator[str]:
+    """That questions which were not selected may be removed ones, where the golden set was edited in between."""
+    signatures = comparison.baseline.signature, comparison.candidate.signature
+    wholes = {each.selection.whole_digest if each.selection else each.golden_digest for each in signatures}
+    if comparison.not_selected and len(wholes) > 1:
+        yield "the golden set was edited between the runs: of those not selected some may be added or removed"
 
 
 def partial_words(comparison: Comparison) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltrack.compare.comparison import Comparison
+from evaltrack.report.words import selection_words
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
 
@@ -18,17 +19,35 @@ PARTS = {
 
 
 def verdict_words(comparison: Comparison) -> str:
-    """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``."""
+    """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
+
+    Of runs that were asked a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``.
+    """
     verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
         other_rubric = "judge score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
+    part = _part_words(comparison)
     if not apart:
-        return verdict
+        return f"{verdict}{part}"
     measured = {metric.name for metric in comparison.metrics}
     within = [part for part, name in PARTS.items() if name in measured]
     where = f" in {_and(within)}" if within and comparison.verdict != "unknown" else ""
-    return f"{verdict}{where}; {_and(apart)} not compared"
+    return f"{verdict}{where}{part}; {_and(apart)} not compared"
+
+
+def _part_words(comparison: Comparison) -> str:
+    """How much of the golden set each side was asked; empty where it was all of it."""
+    was, now = comparison.baseline.signature.selection, comparison.candidate.signature.selection
+    words = f" in a selection of {now.questions:,} of {now.total:,} questions" if now else ""
+    return words + (f" against a baseline of {was.questions:,} of {was.total:,} questions" if was else "")
+
+
+def selections_words(comparison: Comparison) -> str:
+    """``, candidate: 50 of 1,000 questions (sample 50, seed 0)`` of each side that was asked a part of the set."""
+    sides = {"candidate": comparison.candidate, "baseline": comparison.baseline}
+    parts = {whose: selection_words(run.signature) for whose, run in sides.items()}
+    return "".join(f", {whose}: {words}" for whose, words in parts.items() if words)
 
 
 def _and(names: Sequence[str]) -> str:

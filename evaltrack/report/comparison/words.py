@@ -16,7 +16,7 @@ from evaltrack.compare.comparison import (
 )
 from evaltrack.compare.ranks import in_order
 from evaltrack.report.ci_commands import without_commands
-from evaltrack.report.comparison.verdict_words import reasons, verdict_words
+from evaltrack.report.comparison.verdict_words import reasons, selections_words, verdict_words
 from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
@@ -83,7 +83,7 @@ def sides_words(comparison: Comparison) -> str:
     apart = len(comparison.edited) + len(comparison.removed)
     common = comparison.num_common
     questions = f"compares {common:,} of {common + apart:,} questions" if apart else count(common, "common question")
-    return f"{sides}, {golden}, {questions}"
+    return f"{sides}, {golden}, {questions}{selections_words(comparison)}"
 
 
 def reason_words(comparison: Comparison) -> Iterator[str]:

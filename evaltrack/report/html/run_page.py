@@ -27,6 +27,7 @@ from evaltrack.report.words import (
     metric_title,
     model_words,
     number,
+    selection_words,
 )
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, is_share
@@ -81,6 +82,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             kind=_kind(result),
             name=clip(around.name, 120),
             asked=count(totals["num_questions"], "question"),
+            selection=selection_words(result.signature),
             judge=clip(judge_words(result), 400),
             cost=cost_words(result),
             errors=errors_words(result.totals["num_errors"]),

@@ -25,6 +25,7 @@ from evaltrack.report.words import (
     model_words,
     number,
     one_line,
+    questions_words,
 )
 from evaltrack.scoring.aggregate import LEVELS
 from evaltrack.scoring.worst_domains import worst_domains
@@ -90,9 +91,8 @@ def _head(result: RunResult) -> Iterator[str]:
     """Who was asked, who judged, and what is worth knowing."""
     totals, signature = result.totals, result.signature
     yield ""
-    questions = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
     model = _text(model_words(signature))
-    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {questions}."
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {_text(questions_words(result), 500)}."
     if totals["num_errors"]:
         yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""

@@ -28,6 +28,7 @@ from evaltrack.report.words import (
     model_words,
     number,
     one_line,
+    questions_words,
 )
 
 SHOWN = 10
@@ -35,10 +36,9 @@ SHOWN = 10
 
 def print_run(result: RunResult, console: Console) -> None:
     """The metrics with their counts, the groups, the first misses and errors, and where the run stands in MLflow."""
-    signature, totals = result.signature, result.totals
-    questions = f"{totals['num_questions']} questions ({totals['num_negatives']} negatives)"
-    head = f"{signature.golden}: {questions}, target {signature.target}{model_words(signature)}"
-    console.print(Text(_uncommanded(one_line(head, 300)), style="bold"), soft_wrap=True)
+    signature = result.signature
+    head = f"{signature.golden}: {questions_words(result)}, target {signature.target}{model_words(signature)}"
+    console.print(Text(_uncommanded(one_line(head, 700)), style="bold"), soft_wrap=True)
     for table in _tables(result):
         console.print(table)
     console.print(Text(one_line(judge_words(result), 300), style="dim"), soft_wrap=True)

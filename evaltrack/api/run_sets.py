@@ -1,0 +1,144 @@
+"""Several golden sets evaluated one after the other, each as one MLflow run, below one parent run."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from pathlib import Path
+from typing import Any, Unpack
+
+from evaltrack.api.check_evaluation import check_evaluation
+from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
+from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.plan import Plan, check_set, planned
+from evaltrack.evaluation.progress import Progress
+from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.set_results import SetResults
+from evaltrack.report.run.sets import sets_note
+from evaltrack.tracking.parents import end_parent, open_parent
+from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.runs import OpenRun, Status
+from evaltrack.tracking.store import Store, connect
+
+OF_ONE_SET = ("evaluation_json", "only_failed")
+"""Settings that are of one golden set."""
+
+
+def run_sets(
+    golden_paths: Sequence[str | os.PathLike[str]],
+    k: int = 5,
+    *,
+    target: str | Callable[..., Any] | None = None,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], object] = lambda _: None,
+    **settings: Unpack[EvaluationOptions],
+) -> SetResults:
+    """Evaluate a target on several golden sets, each as one MLflow run below a parent run that sums them up.
+
+    All sets are checked before anything is asked. A set of which nothing could be measured is FAILED, and the others
+    are evaluated all the same.
+
+    Args:
+        golden_paths: `.jsonl` or `.json` golden sets, each of another name.
+        k: How many of the retrieved sources are scored, from 1 to 1,000.
+        target: As for `run_eval`; None gives each set the default target of its own.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        progress: Receives the progress of each set.
+        say: Receives which set is evaluated.
+        **settings: As for `run_eval`, but for `only_failed` and `evaluation_json`, which are of one set. `run_name` is
+            the name of the parent, and the beginning of those of its children.
+
+    Raises:
+        UsageError: any golden set, the target, a judge or a setting is wrong; nothing was run.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+        KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
+            was done.
+    """
+    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, **settings)
+    _check(paths, config, target)
+    store = connect(tracking_uri, ui_url)
+    name = config.run_name or f"{len(paths)} golden sets"
+    with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
+        plan = opened.enter_context(_planned(paths[0], config, target))
+        parent = open_parent(store, config.experiment, name)
+        results: list[RunResult] = []
+        try:
+            for place, path in enumerate(paths, start=1):
+                say(f"{path} ({place} of {len(paths)})")
+                if place > 1:
+                    plan = opened.enter_context(_planned(path, config, target))
+                results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
+                opened.close()
+            sets = _results(store, parent, results)
+            end_parent(store, parent, sets.status, _children(results), sets_note(sets))
+        except BaseException as error:
+            _give_up(store, parent, results, error)
+            if (placed := _with_place(error, paths[len(results) :])) is not error:
+                raise placed from None
+            raise
+    return sets
+
+
+def _planned(
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None
+) -> AbstractContextManager[Plan]:
+    """The plan of one set, whose run has a name of its own."""
+    own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
+    return planned(path, settings.with_(run_name=own), target, settings.selection)
+
+
+def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
+    """Find everything that is wrong with any of the sets, in one error."""
+    if not paths:
+        raise UsageError("no golden set was named; name at least one .jsonl or .json file")
+    for name in OF_ONE_SET:
+        if getattr(settings, name):
+            raise UsageError(f"`{name}={getattr(settings, name)}`: is of one golden set; name that one alone")
+    names = Counter(Path(path).stem for path in paths)
+    problems = []
+    for name, times in names.items():
+        if times > 1:
+            same = ", ".join(path for path in paths if Path(path).stem == name)
+            problems.append(f"{same}: {times} golden sets are called `{name}`; rename one, or name it once")
+    for path in dict.fromkeys(paths):
+        check_evaluation(path, settings, target)
+        try:
+            check_set(path, settings, target)
+        except GoldenError as error:
+            problems.extend(error.problems)
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise GoldenError(list(dict.fromkeys(problems)))
+
+
+def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:
+    link = store.run_link(parent.experiment_id, parent.run_id)
+    return SetResults(parent.run_id, parent.experiment_id, tuple(results), link, store.serve_command)
+
+
+def _children(results: Sequence[RunResult]) -> list[str]:
+    return [result.run_id for result in results]
+
+
+def _give_up(store: Store, parent: OpenRun, results: Sequence[RunResult], error: BaseException) -> None:
+    """End the parent, with what was finished before, if the store still answers."""
+    status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+    with suppress(EvaltrackError), impatient():
+        end_parent(store, parent, status, _children(results), sets_note(_results(store, parent, results)))
+
+
+def _with_place(error: BaseException, left: Sequence[str]) -> BaseException:
+    """What ended the evaluation, with the set in which it did, and which sets were not begun."""
+    if not left or not isinstance(error, KeyboardInterrupt | TrackingError):
+        return error
+    first, *others = left
+    words = f"{first}: {str(error) or 'stopped'}"
+    words += f"; not evaluated: {', '.join(others)}" if others else ""
+    return KeyboardInterrupt(words) if isinstance(error, KeyboardInterrupt) else TrackingError(words)

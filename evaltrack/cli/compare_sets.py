@@ -1,0 +1,52 @@
+"""`evaltrack compare` of several golden sets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from typing import Any
+
+import click
+
+from evaltrack.cli.output import print_command, print_json_text, result_is_in
+
+OF_ONE = {
+    "baseline_run": "--baseline-run",
+    "baseline": "--baseline",
+    "files": "--output-file",
+}
+"""Options of one comparison alone."""
+
+
+def compare_several(
+    names: Sequence[str], say: Callable[[str], object], *, github: bool, output: str, options: dict[str, Any]
+) -> int:
+    """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
+    from evaltrack.api.compare_sets import compare_sets
+    from evaltrack.golden.reader import golden_name
+    from evaltrack.report.comparison.github_annotations import annotations
+    from evaltrack.report.comparison.sets import print_set_comparisons, sets_json_text, sets_markdown
+
+    for name, option in OF_ONE.items():
+        if options.pop(name):
+            raise click.UsageError(f"{option} is of one comparison; name one golden set or run")
+    for name in names:
+        if golden_name(name) == name:
+            raise click.UsageError(f"`{name}` is no golden set (.jsonl or .json); of several each must be one")
+    with redirect_stdout(sys.stderr):
+        made = compare_sets(names, say=say, **options)
+    result_is_in("the runs in MLflow" if options["log"] else "the exit code")
+    if output == "json":
+        print_json_text(sets_json_text(made))
+    elif output == "markdown":
+        click.echo(sets_markdown(made))
+    else:
+        from rich.console import Console
+
+        print_set_comparisons(made, Console(file=sys.stdout))
+    if github:
+        for each in made.sets:
+            for line in annotations(each.comparison) if each.comparison else ():
+                print_command(line, err=output != "table")
+    return made.exit_code

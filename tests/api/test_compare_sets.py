@@ -1,0 +1,181 @@
+"""The newest runs of several golden sets against their baselines: one table, one exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, SetComparisons, compare_runs, compare_sets, run_eval, set_baseline
+from evaltrack.cli import _run
+from evaltrack.compare.set_comparisons import ComparedSet
+from evaltrack.errors import UsageError
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.sets import sets_markdown
+
+NAMES = ("one", "two", "three")
+
+
+def write(folder: Path, name: str) -> Path:
+    """A golden set of three questions, each with one chunk of its own, in a domain of its name."""
+    path = folder / f"{name}.jsonl"
+    lines = [{"id": n, "question": f"{name} {n}", "expected_chunks": [f"{name}{n}"]} for n in range(3)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def evaluated(path: Path, *wrong: str, **settings: Any) -> RunResult:
+    """A run in which the questions named are not found."""
+
+    def target(question: str) -> list[str]:
+        if "down" in wrong:
+            raise ValueError("down")
+        return ["x"] if question in wrong else [question.replace(" ", "")]
+
+    return run_eval(path, target=target, traces="off", **settings)
+
+
+@pytest.fixture
+def paths(store_uri: str, tmp_path: Path) -> list[Path]:
+    """Three sets with a baseline each, and a newer run that is as good."""
+    files = [write(tmp_path, name) for name in NAMES]
+    for path in files:
+        set_baseline(evaluated(path).run_id)
+        evaluated(path)
+    return files
+
+
+def verdicts(made: SetComparisons) -> list[str]:
+    """The verdict of each set."""
+    return [each.verdict for each in made.sets]
+
+
+def test_each_set_is_compared_with_its_own_baseline(paths: list[Path]) -> None:
+    """Recorded on the candidate of each, as `compare_runs` does; golden sets are named by file or name."""
+    made = compare_sets([paths[0], "two"])
+    assert (made.verdict, made.exit_code, verdicts(made)) == ("ok", 0, ["ok", "ok"])
+    for each in made.sets:
+        assert each.comparison is not None
+        assert each.comparison.candidate.signature.golden == each.golden
+        assert mlflow.get_run(str(each.comparison.candidate.run_id)).data.tags["evaltrack.compare.verdict"] == "ok"
+
+
+def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 beats 3, and 3 beats 0; every set is compared all the same, and the reasons stand below the table."""
+    evaluated(paths[2], "down")
+    unknown = compare_sets(paths, log=False)
+    assert (unknown.exit_code, verdicts(unknown)) == (3, ["ok", "ok", "unknown"])
+    assert "is FAILED; evaluate again" in unknown.sets[2].problem
+    evaluated(paths[0], "one 1")
+    assert _run(["compare", *map(str, paths), "--output", "table", "--no-log"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == [
+        "golden",
+        "set",
+        "verdict",
+        "common",
+        "broke",
+        "fixed",
+        "lost",
+        "Recall@5",
+        "MRR",
+        "run",
+    ]
+    assert lines[1].split()[:6] == ["one", "Regression", "3", "1", "0", "0"]
+    assert "0.667 (-0.333)" in lines[1]
+    assert lines[2].split()[:4] == ["two", "No", "regression", "3"]
+    assert lines[3].split()[:6] == ["three", "Could", "not", "tell", "–", "–"]
+    assert any(line.startswith("one: 1 question went from pass to fail") for line in lines)
+    assert any(line.startswith("three: the newest run ") and "is FAILED" in line for line in lines)
+
+
+def test_json_holds_each_comparison_as_it_is_alone(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """`{"comparisons": [...]}`; of a set that could not be compared verdict, exit code and reason."""
+    evaluated(paths[2], "down")
+    assert _run(["compare", *map(str, paths), "--output", "json", "--no-log"]) == 3
+    made = json.loads(capsys.readouterr().out)
+    assert list(made) == ["comparisons"]
+    alone = json.loads(json.dumps(comparison_json(compare_runs(golden=paths[0], log=False))))
+    assert made["comparisons"][0] == alone
+    last = made["comparisons"][2]
+    assert (last["golden"], last["verdict"], last["exit_code"]) == ("three", "unknown", 3)
+    assert last["reasons"][0].startswith("the newest run ")
+
+
+def test_markdown_is_inert() -> None:
+    """A golden set's name and a reason are text, whatever stands in them."""
+    hostile = ComparedSet("a|b<img>", problem="run `x` <script> is gone\n# title")
+    page = sets_markdown(SetComparisons((hostile,)))
+    assert page.startswith("### evaltrack: Could not tell in 1 golden sets\n")
+    assert "<img>" not in page
+    assert "<script>" not in page
+    assert "\n#" not in page
+    assert all(line.count("|") - line.count("\\|") == 8 for line in page.splitlines() if line.startswith("|"))
+
+
+def test_a_run_of_a_part_is_named(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Its verdict is ok and not that of the whole set."""
+    evaluated(paths[1], sample=2)
+    assert _run(["compare", *map(str, paths[:2]), "--output", "table"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 of 3" in printed
+    assert "two: No regression in a selection of 2 of 3 questions" in printed
+    assert "one: No" not in printed
+
+
+def test_a_rule_for_a_domain_is_of_the_sets_that_have_it(paths: list[Path]) -> None:
+    """A domain that no set has is wrong usage."""
+    evaluated(paths[0], "one 0")
+    made = compare_sets(paths, log=False, max_drop=["two:mrr=1%", "mrr=off", "recall_at_k=off"], allow_flips=1)
+    assert verdicts(made) == ["unknown", "ok", "unknown"] or verdicts(made) == ["ok", "ok", "ok"]
+    rules = [each.comparison.gate.domain_drops for each in made.sets if each.comparison and each.comparison.gate]
+    assert [list(each) for each in rules] == [[], ["two"], []]
+    with pytest.raises(UsageError, match="no golden set has a question of domain `tow`"):
+        compare_sets(paths, max_drop=["tow:mrr=1%"])
+
+
+def test_sets_without_a_baseline_or_a_run_are_wrong_usage(
+    paths: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of them are listed in one error, and nothing is compared."""
+    evaluated(bare := write(tmp_path, "bare"))
+    with pytest.raises(UsageError) as caught:
+        compare_sets([bare, paths[0], "never"])
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(f"{bare}: golden set `bare` has no baseline in this experiment")
+    assert lines[1].startswith("never: no finished run of golden set `never` to compare")
+    newest = mlflow.MlflowClient().search_runs(["0"], "tags.`evaltrack.golden` = 'one'", max_results=1)[0]
+    assert "evaltrack.compare.verdict" not in newest.data.tags
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-o", "x.md"], "--output-file is of one comparison"),
+        (["--baseline-run", "4488541a"], "--baseline-run is of one comparison"),
+        (["--baseline", "x.json"], "--baseline is of one comparison"),
+        (["4488541a"], "`4488541a` is no golden set (.jsonl or .json); of several each must be one"),
+        (["one.jsonl"], "golden set `one` is named 2 times; name it once"),
+        (["--golden", "x.jsonl"], "--golden x.jsonl: the golden sets are named already; leave it out"),
+    ],
+)
+def test_options_of_one_comparison_are_refused(
+    store_uri: str, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """Exit code 2."""
+    assert _run(["compare", "one.jsonl", "two.jsonl", *words]) == 2
+    assert message in capsys.readouterr().err
+    with pytest.raises(UsageError, match="no golden set was named"):
+        compare_sets([])
+
+
+def test_github_annotations_are_of_all_sets(paths: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """An error for each regression, none for what is well."""
+    evaluated(paths[1], "two 1")
+    assert _run(["compare", *map(str, paths), "--github", "--output", "table", "--no-log"]) == 1
+    commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert commands
+    assert all(line.startswith("::error") for line in commands)

@@ -1,0 +1,314 @@
+"""Runs of a part of a golden set, on a real SQLite store: what they say of it, and how they compare and resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Comparison, RunResult, compare_runs, resume_run, run_eval, set_baseline
+from evaltrack.cli import _run
+from evaltrack.errors import UsageError
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.junit import comparison_junit
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.html.comparison_page import comparison_html
+
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": n, "question": f"q {n}", "expected_chunks": [f"c{n}"], "domain": "rail" if n < 8 else "air"}
+    for n in range(12)
+]
+"""Twelve questions, eight of domain rail and four of domain air."""
+
+
+def write(folder: Path, questions: list[dict[str, Any]] = QUESTIONS, name: str = "twelve.jsonl") -> Path:
+    """A golden set of these questions."""
+    path = folder / name
+    path.write_text("".join(json.dumps(line) + "\n" for line in questions))
+    return path
+
+
+class Target:
+    """Finds what a question expects, but for those it fails at; remembers what it was asked."""
+
+    def __init__(self, *wrong: int, broken: int = -1, stop_at: int = -1) -> None:
+        self.wrong, self.broken, self.stop_at = wrong, broken, stop_at
+        self.asked: list[int] = []
+
+    def __call__(self, question: str) -> list[str]:
+        number = int(question.removeprefix("q "))
+        self.asked.append(number)
+        if len(self.asked) == self.stop_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        if number == self.broken:
+            raise ValueError("down")
+        return ["x"] if number in self.wrong else [f"c{number}"]
+
+
+def evaluated(folder: Path, target: Target, **settings: Any) -> RunResult:
+    """A run of the twelve questions, or of those that the settings select."""
+    return run_eval(write(folder), target=target, traces="off", **settings)
+
+
+def tags(run: RunResult) -> dict[str, str]:
+    """The tags of the run in MLflow."""
+    return dict(mlflow.get_run(run.run_id).data.tags)
+
+
+@pytest.fixture
+def whole(store_uri: str, tmp_path: Path) -> RunResult:
+    """A run of all questions, of which 1 and 9 do not pass and 10 ends in an error."""
+    return evaluated(tmp_path, Target(1, 9, broken=10))
+
+
+# What a run of a part says
+
+
+def test_a_run_says_which_part_it_asked(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Params, signature, description and page hold it; digest and dataset are of the part, which is not registered."""
+    target = Target()
+    part = evaluated(tmp_path, target, filter="domain=rail", sample=3, sample_seed=5)
+    assert (len(target.asked), part.totals["num_questions"]) == (3, 3)
+    words = "3 of 12 questions (domain=rail; sample 3, seed 5)"
+    run = mlflow.get_run(part.run_id)
+    logged = {name: run.data.params[name] for name in ("filter", "sample", "sample_seed")}
+    assert logged == {"filter": "domain=rail", "sample": "3", "sample_seed": "5"}
+    assert part.signature.selection is not None
+    assert json.loads(run.data.tags["evaltrack.signature"])["selection"]["total"] == 12
+    assert part.signature.selection.words == words
+    assert "on 3 questions \\(0 negatives\\), selected: 3 of 12 questions" in run.data.tags["mlflow.note.content"]
+    assert (
+        words in Path(mlflow.artifacts.download_artifacts(run_id=part.run_id, artifact_path="report.html")).read_text()
+    )
+    assert run.inputs.dataset_inputs[0].dataset.digest == part.signature.golden_digest[:36]
+    assert not mlflow.MlflowClient().search_datasets(["0"])
+    capsys.readouterr()
+    assert _run(["report", part.run_id, "-o", "-"]) == 0
+    assert words in capsys.readouterr().out
+
+
+def test_a_run_of_the_whole_set_says_nothing_of_it(store_uri: str, tmp_path: Path) -> None:
+    """Not where a sample is as large as the set either: its signature is that of any run of the set."""
+    everything, sampled = (evaluated(tmp_path, Target(), **{"sample": size}) for size in (0, 12))
+    signatures = [json.loads(tags(run)["evaltrack.signature"]) for run in (everything, sampled)]
+    assert signatures[0] == signatures[1]
+    assert "selection" not in signatures[0]
+
+
+def test_the_command_line_selects(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table and JSON name the part; several filters are *or*, and a variable of the environment sets one too."""
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
+    words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output"]
+    assert _run([*words, "table", "--filter", "domain=air,id!=8", "--filter", "id=1"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "4 questions (0 negatives), selected: 4 of 12 questions (domain=air,id!=8 or id=1), target" in printed
+    monkeypatch.setenv("EVALTRACK_RUN_SAMPLE", "2")
+    assert _run([*words, "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert len(made["rows"]) == 2
+    assert {name: made["signature"]["selection"][name] for name in ("questions", "total", "by")} == {
+        "questions": 2,
+        "total": 12,
+        "by": "sample 2, seed 0",
+    }
+
+
+def test_an_empty_selection_is_exit_code_2_and_opens_no_run(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message is in the words of the command line and names the labels that there are."""
+    assert _run(["run", str(write(tmp_path)), "-t", "bm25:docs", "--filter", "domain=train"]) == 2
+    assert (
+        "--filter domain=train selects none of its 12 questions; there are: domain rail, air" in capsys.readouterr().err
+    )
+    assert _run(["run", str(write(tmp_path)), "-t", "bm25:docs", "--filter", "train"]) == 2
+    assert "--filter train: `train` is no condition; write FIELD=VALUE" in capsys.readouterr().err
+    assert not mlflow.MlflowClient().search_runs(["0"])
+
+
+# What failed
+
+
+def test_only_the_questions_that_did_not_pass_are_asked(whole: RunResult, tmp_path: Path) -> None:
+    """Those that ended in an error among them; the run is named by its whole id, however it was named."""
+    target = Target()
+    again = evaluated(tmp_path, target, only_failed=whole.run_id[:12])
+    assert sorted(target.asked) == [1, 9, 10]
+    assert mlflow.get_run(again.run_id).data.params["only_failed"] == whole.run_id
+    assert again.signature.selection is not None
+    assert again.signature.selection.words == f"3 of 12 questions (not passed in run {whole.run_id[:8]})"
+    with pytest.raises(UsageError, match="every question passed in that run"):
+        evaluated(tmp_path, Target(), only_failed=again.run_id)
+
+
+def test_filter_what_failed_and_sample_combine(whole: RunResult, tmp_path: Path) -> None:
+    """In this order."""
+    target = Target()
+    evaluated(tmp_path, target, filter="domain=air", only_failed=whole.run_id, sample=1)
+    assert len(target.asked) == 1
+    assert set(target.asked) < {9, 10}
+
+
+def test_a_run_that_cannot_say_what_failed_is_refused(whole: RunResult, tmp_path: Path) -> None:
+    """One of another golden set, whose ids mean other questions, and one that is still under way."""
+    with pytest.raises(UsageError, match="that run is of golden set `twelve`; name a run of `other`"):
+        run_eval(write(tmp_path, name="other.jsonl"), target=Target(), only_failed=whole.run_id)
+    mlflow.MlflowClient().update_run(whole.run_id, status="RUNNING")
+    with pytest.raises(UsageError, match=f"still RUNNING; wait until it ends.*evaltrack resume {whole.run_id}"):
+        evaluated(tmp_path, Target(), only_failed=whole.run_id)
+    with pytest.raises(UsageError, match="nosuchrun"):
+        evaluated(tmp_path, Target(), only_failed="nosuchrun")
+
+
+# Resuming
+
+
+def test_a_resumed_run_asks_the_same_questions(whole: RunResult, tmp_path: Path) -> None:
+    """What is left of the selection and nothing else; with another selection it is another evaluation."""
+    broken_off = Target(stop_at=2)
+    settings = {"filter": "id!=0", "sample": 6, "concurrency": 1}
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        evaluated(tmp_path, broken_off, **settings)
+    run_id = str(stopped.value).split()[-1]
+    with pytest.raises(UsageError, match="sample was 6 and is 7"):
+        evaluated(tmp_path, Target(), **(settings | {"sample": 7}), resume=run_id)
+    rest = Target()
+    result = evaluated(tmp_path, rest, **settings, resume=run_id)
+    in_one_go = Target()
+    evaluated(tmp_path, in_one_go, **settings)
+    assert sorted(broken_off.asked + rest.asked) == sorted(in_one_go.asked)
+    assert (result.run_id, result.totals["num_questions"]) == (run_id, 6)
+
+
+STOPPING = """
+import os, signal
+
+def ask(question):
+    with open("asked", "a+") as file:
+        file.write(f"{question}\\n")
+        file.seek(0)
+        if len(file.readlines()) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+    return ["c" + question[2:]]
+"""
+
+
+def test_resume_knows_the_selection(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`evaltrack resume RUN` asks the part that was asked for, also where the set has grown since."""
+    path = write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("stopping.py").write_text(STOPPING)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run_eval(path, target="python:stopping:ask", traces="off", filter="domain=air", concurrency=1, in_process=True)
+    with path.open("a") as file:
+        file.write(json.dumps(QUESTIONS[0] | {"id": 12}) + "\n")
+    result = resume_run(str(stopped.value).split()[-1])
+    assert Path("asked").read_text().split("\n") == ["q 8", "q 9", "q 10", "q 11", ""]
+    assert result.signature.selection is not None
+    assert result.signature.selection.words == "4 of 13 questions (domain=air)"
+
+
+# Comparing
+
+
+def compared(one: RunResult, other: RunResult, **options: Any) -> Comparison:
+    """The second run against the first."""
+    made: Comparison = compare_runs(other.run_id, one.run_id, log=False, **options)
+    return made
+
+
+def test_a_part_is_compared_with_the_whole_on_its_questions(store_uri: str, tmp_path: Path) -> None:
+    """The others are not selected, which costs no coverage; the verdict names the part in every rendering."""
+    before = evaluated(tmp_path, Target())
+    made = compared(before, evaluated(tmp_path, Target(), filter="domain=air"), min_coverage=0.95)
+    assert (made.verdict, made.num_common) == ("ok", 4)
+    assert (made.removed, made.added, made.not_selected) == ((), (), tuple(map(str, range(8))))
+    headline = "No regression in a selection of 4 of 12 questions"
+    assert made.reasons == ("no regression",)
+    whole_json = comparison_json(made)
+    assert (whole_json["headline"], whole_json["not_selected"]) == (headline, [str(n) for n in range(8)])
+    assert whole_json["reasons"] == [headline.replace("N", "n", 1)]
+    assert whole_json["candidate"]["signature"]["selection"]["questions"] == 4
+    for text in (comparison_text(made, 400), comparison_html(made)):
+        assert headline in text
+        assert "candidate: 4 of 12 questions (domain=air)" in text
+        assert "8 not selected (0, 1, 2" in text
+    assert headline in comparison_markdown(made)
+    assert 'name="0"' in comparison_junit(made)
+    assert "not selected: not compared" in comparison_junit(made)
+
+
+def test_a_part_that_got_worse_is_a_regression(store_uri: str, tmp_path: Path) -> None:
+    """Exit code 1, of the part alone."""
+    made = compared(evaluated(tmp_path, Target()), evaluated(tmp_path, Target(9), filter="domain=air"))
+    assert (made.verdict, [flip.id for flip in made.flips]) == ("regression", ["9"])
+    assert comparison_text(made).startswith("Regression in a selection of 4 of 12 questions")
+
+
+def test_a_whole_run_against_a_part_says_so(store_uri: str, tmp_path: Path) -> None:
+    """What the baseline was not asked is not added; both parts are named where both are."""
+    part = evaluated(tmp_path, Target(), filter="domain=air")
+    made = compared(part, evaluated(tmp_path, Target()))
+    assert (made.verdict, len(made.not_selected), made.added) == ("ok", 8, ())
+    assert comparison_text(made, 400).startswith("No regression against a baseline of 4 of 12 questions: ")
+    both = compared(part, evaluated(tmp_path, Target(), filter=["id=8", "id=1"]))
+    assert (both.num_common, set(both.not_selected)) == (1, {"1", "9", "10", "11"})
+    words = "No regression in a selection of 2 of 12 questions against a baseline of 4 of 12 questions"
+    assert comparison_json(both)["headline"] == words
+
+
+def test_what_was_removed_from_the_set_is_told_apart_only_where_that_is_known(store_uri: str, tmp_path: Path) -> None:
+    """A set edited between the runs: some that are not selected may be gone, and a note says so."""
+    before = evaluated(tmp_path, Target())
+    after = run_eval(write(tmp_path, QUESTIONS[1:]), target=Target(), traces="off", filter="domain=air")
+    edited = "the golden set was edited between the runs: of those not selected some may be added or removed"
+    assert edited in comparison_text(compared(before, after), 400)
+    same = evaluated(tmp_path, Target(), filter="domain=air")
+    assert edited not in comparison_text(compared(before, same), 400)
+
+
+def test_a_rule_for_a_domain_that_was_not_selected_is_not_applied(store_uri: str, tmp_path: Path) -> None:
+    """It stands in the settings for the whole set; one for a domain that is nowhere is still an error."""
+    before = evaluated(tmp_path, Target())
+    part = evaluated(tmp_path, Target(), filter="domain=air")
+    rules = ["rail:mrr=5%", "air:mrr=1%"]
+    made = compared(before, part, max_drop=rules)
+    assert made.gate is not None
+    assert (made.verdict, set(made.gate.domain_drops)) == ("ok", {"air"})
+    with pytest.raises(UsageError, match="no common question is of domain `road`"):
+        compared(before, part, max_drop=["road:mrr=5%"])
+
+
+def test_a_baseline_of_a_part_warns(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is set, and the user is told what runs are compared on from then on; of a whole run nothing is said."""
+    part = evaluated(tmp_path, Target(), sample=5)
+    assert _run(["baseline", "set", part.run_id]) == 0
+    warning = f"Warning: run {part.run_id} was asked 5 of 12 questions (sample 5, seed 0): runs are compared on these"
+    assert warning in capsys.readouterr().err
+    said: list[str] = []
+    set_baseline(evaluated(tmp_path, Target()).run_id, say=said.append)
+    assert said == []
+
+
+def test_a_saved_part_is_a_baseline_too(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of `run --output json` holds its selection."""
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps({"id": n, "sources": [{"chunk_id": f"c{n}"}]}) + "\n" for n in range(12)))
+    words = ["run", str(write(tmp_path)), "-t", f"recorded:{answers}", "--traces", "off", "--output", "json"]
+    assert _run([*words, "--sample", "5"]) == 0
+    saved = tmp_path / "saved.json"
+    saved.write_text(capsys.readouterr().out)
+    made = compare_runs(evaluated(tmp_path, Target()).run_id, baseline_file=saved, log=False)
+    assert (made.num_common, len(made.not_selected)) == (5, 7)

@@ -1,0 +1,239 @@
+"""Selections of questions: filters, failed questions and samples, applied as a golden set streams by."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.golden.selection import FailedQuestions, Sample, Selection, filter_words, parse_filters
+
+SIX: list[dict[str, Any]] = [
+    {"id": "1", "domain": "travel", "difficulty": "easy", "category": "usage", "metadata": {"year": 2024}},
+    {"id": "2", "domain": "travel", "difficulty": "hard", "category": "a, b", "metadata": {"tags": ["x", "y"]}},
+    {"id": "3", "domain": "travel", "difficulty": "hard", "metadata": {"year": 2025, "ok": True}},
+    {"id": "4", "domain": "food", "difficulty": "hard", "metadata": {"tags": []}},
+    {"id": "5", "domain": "food", "metadata": {"year": None, "deep": {"a": 1}}},
+    {"id": "6", "domain": "food", "difficulty": "easy", "expected_chunks": []},
+]
+
+
+def write(folder: Path, questions: list[dict[str, Any]] = SIX, name: str = "six.jsonl") -> Path:
+    """A golden set of these questions."""
+    path = folder / name
+    lines = [{"question": "Why?", "expected_chunks": ["a"], **each} for each in questions]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def selected(folder: Path, *filters: str, **others: Any) -> GoldenSet:
+    """The set with what these filters take."""
+    return open_golden(write(folder), Selection(parse_filters(filters), **others))
+
+
+def ids(golden: GoldenSet) -> str:
+    """The ids of its questions, in one text."""
+    return "".join(question.id for question in golden)
+
+
+# Filters
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (["domain=travel"], "123"),
+        (["domain=travel,difficulty=hard"], "23"),
+        ([" domain = travel , difficulty = hard "], "23"),
+        (["domain=travel,difficulty!=hard"], "1"),
+        (["difficulty!=hard"], "156"),  # without a difficulty it is not hard
+        (["domain=travel,difficulty=hard", "id=6"], "236"),
+        (["category=a\\, b"], "2"),
+        (["metadata.year=2024", "metadata.ok=true"], "13"),
+        (["metadata.tags=y"], "2"),
+        (["metadata.tags!=y"], "13456"),
+        (["metadata.year!=2024,metadata.year!=2025"], "2456"),
+        (['metadata.deep={"a": 1}'], "5"),
+        (["id!=1,id!=2"], "3456"),
+    ],
+)
+def test_a_filter_takes_the_questions_that_meet_it(tmp_path: Path, filters: list[str], expected: str) -> None:
+    """The comma is *and*, several filters are *or*; labels are compared as text, of a list any one counts."""
+    assert ids(selected(tmp_path, *filters)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("travel", "`travel` is no condition; write FIELD=VALUE or FIELD!=VALUE"),
+        ("", "a condition is missing"),
+        ("domain=travel,", "a condition is missing"),
+        ("domain=", "`domain=` is no condition"),
+        ("=travel", "`=travel` is no condition"),
+        ("dificulty=hard", "a question has no label `dificulty`; did you mean `difficulty`?"),
+        ("question=Why?", "a question has no label `question`; write one of domain, difficulty, category, id, or"),
+        ("metadata.=1", "a question has no label `metadata.`"),
+        ("domain=a, b", "`b` is no condition"),
+    ],
+)
+def test_a_filter_that_cannot_be_read_is_refused(text: str, message: str) -> None:
+    """The message says which condition is wrong, and what to write."""
+    with pytest.raises(UsageError) as caught:
+        parse_filters([text])
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"`filter={text}`: ")
+
+
+def test_a_filter_is_shown_as_it_is_written() -> None:
+    """Spaces around conditions are gone, and the same filter twice is one."""
+    texts = ["domain = travel,difficulty!=hard", "id=a=b", "id=a=b"]
+    assert filter_words(parse_filters(texts)) == "domain=travel,difficulty!=hard or id=a=b"
+    words = Selection(parse_filters(["id=" + "x" * 5000])).words()
+    assert (len(words), words[-1]) == (300, "…")
+
+
+# Failed questions and samples
+
+
+def test_filter_failed_questions_and_sample_combine(tmp_path: Path) -> None:
+    """First the filter, then what failed, and of these the sample; words say all three."""
+    failed = FailedQuestions("0123456789abcdef", frozenset("246") | {"gone"})
+    assert ids(selected(tmp_path, failed=failed)) == "246"
+    assert ids(selected(tmp_path, "difficulty=hard", failed=failed)) == "24"
+    one = selected(tmp_path, "difficulty=hard", failed=failed, sample=1, seed=7)
+    assert ids(one) in "24"
+    assert one.part is not None
+    by = "difficulty=hard; not passed in run 01234567; sample 1, seed 7"
+    assert one.part.words == f"1 of 6 questions ({by})"
+
+
+def test_a_sample_does_not_depend_on_the_order_of_the_lines(tmp_path: Path) -> None:
+    """The same seed draws the same questions out of a shuffled file, another seed others; all are about as frequent."""
+    many = [{"id": f"q{n}"} for n in range(200)]
+    shuffled = random.Random(1).sample(many, len(many))
+    first, again = (
+        {q.id for q in open_golden(write(tmp_path, lines, f"{place}.jsonl"), Selection(sample=20))}
+        for place, lines in enumerate((many, shuffled))
+    )
+    assert len(first) == 20
+    assert first == again
+    times = dict.fromkeys((each["id"] for each in many), 0)
+    for seed in range(200):
+        drawn = Sample(20, seed)
+        for each in many:
+            drawn.offer(each["id"])
+        for key in drawn.ids:
+            times[key] += 1
+    assert sum(times.values()) == 4000
+    assert min(times.values()) >= 3
+    assert max(times.values()) <= 45  # 20 expected, 4.2 standard deviation
+
+
+def test_a_sample_grows_by_questions_and_loses_none() -> None:
+    """What a smaller sample holds is in a larger one of the same seed, so that more can be asked later."""
+    small, large = Sample(5, 3), Sample(50, 3)
+    for n in range(100):
+        small.offer(str(n))
+        large.offer(str(n))
+    assert small.ids < large.ids
+
+
+# The set of the selected questions
+
+
+def test_length_stats_and_digest_are_of_the_selected_questions(tmp_path: Path) -> None:
+    """As if a file held these alone; the whole set's digest is kept beside them."""
+    whole, part = open_golden(write(tmp_path)), selected(tmp_path, "domain=food")
+    alone = open_golden(write(tmp_path, SIX[3:], "food.jsonl"))
+    assert (len(part), part.stats, part.digest) == (3, alone.stats, alone.digest)
+    assert part.stats.negatives == 1
+    assert part.part is not None
+    assert (part.part.total, part.part.whole_digest) == (6, whole.digest)
+
+
+@pytest.mark.parametrize(
+    "others", [{"sample": 6}, {"sample": 1000}, {"failed": FailedQuestions("r", frozenset("123456"))}]
+)
+def test_a_selection_that_takes_everything_is_the_whole_set(tmp_path: Path, others: dict[str, Any]) -> None:
+    """A sample as large as the set leaves nothing out, and its run is a run of the whole set."""
+    golden = selected(tmp_path, **others)
+    assert (golden.part, golden, ids(golden)) == (None, open_golden(golden.path), "123456")
+
+
+def test_a_file_that_changed_is_noticed_in_what_was_not_selected(tmp_path: Path) -> None:
+    """The whole file is checked while its part is read."""
+    golden = selected(tmp_path, "domain=travel")
+    write(tmp_path, [*SIX[:5], {"id": "other", "domain": "food"}])
+    with pytest.raises(GoldenError, match="changed while it was read"):
+        list(golden)
+
+
+def test_bad_lines_are_errors_though_they_are_not_selected(tmp_path: Path) -> None:
+    """All of them are listed, as for a whole set."""
+    path = write(tmp_path, [*SIX, {"id": "7", "difficulty": "x"}, {"id": "1"}])
+    with pytest.raises(GoldenError) as caught:
+        open_golden(path, Selection(parse_filters(["id=2"])))
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("filters", "others", "message"),
+    [
+        (["domain=trvel"], {}, "`filter=domain=trvel` selects none of its 6 questions; there are: domain travel, food"),
+        (
+            ["domain=food,category=usage"],
+            {},
+            "`filter=domain=food,category=usage` selects none of its 6 questions; there are: domain travel, food; "
+            "category usage, a, b",
+        ),
+        (["metadata.year=1999", "metadata.none=1"], {}, "there are: metadata.year 2024, 2025; no metadata.none"),
+        ([], {"failed": FailedQuestions("r1", frozenset())}, "`only_failed=r1`: every question passed in that run"),
+        (
+            [],
+            {"failed": FailedQuestions("r1", frozenset({"gone"}))},
+            "`only_failed=r1`: 1 did not pass in that run, of which none is in the set any more",
+        ),
+        (
+            ["domain=food"],
+            {"failed": FailedQuestions("r1", frozenset("1"))},
+            "`filter=domain=food` selects none of the 1 that did not pass in run r1; there are: domain travel, food",
+        ),
+    ],
+)
+def test_an_empty_selection_names_the_labels_that_there_are(
+    tmp_path: Path, filters: list[str], others: dict[str, Any], message: str
+) -> None:
+    """It is an error that says what could be written instead."""
+    with pytest.raises(GoldenError) as caught:
+        selected(tmp_path, *filters, **others)
+    assert message in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_labels_in_a_message_are_bounded(tmp_path: Path) -> None:
+    """Hundreds of long labels, or ones that would reach the terminal as a command, do not."""
+    lines = [{"id": str(n), "domain": f"{n}\x1b[2J" + "x" * 500} for n in range(200)]
+    with pytest.raises(GoldenError) as caught:
+        open_golden(write(tmp_path, lines), Selection(parse_filters(["domain=y"])))
+    assert len(str(caught.value)) < 1000
+    assert str(caught.value).endswith("…")
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_large_set_needs_no_more_memory_than_a_small_one(tmp_path: Path) -> None:
+    """Of 4,000 questions a sample of 10 holds 10 ids."""
+    path = tmp_path / "large.jsonl"
+    path.write_text("".join(f'{{"id": {n}, "question": "{"x" * 2500}"}}\n' for n in range(4_000)))
+    selection = Selection(parse_filters(["id!=3"]), sample=10)
+    tracemalloc.start()
+    golden = open_golden(path, selection)
+    assert sum(1 for _ in golden) == len(golden) == 10
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3_000_000  # the file has 10 MB; ids take 8 bytes each
