@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import list_baselines as list_baselines
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
+    from evaltrack.api.import_golden import GoldenExport as GoldenExport
+    from evaltrack.api.import_golden import GoldenImport as GoldenImport
+    from evaltrack.api.import_golden import export_golden as export_golden
+    from evaltrack.api.import_golden import import_golden as import_golden
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
+    "GoldenExport": "evaltrack.api.import_golden",
+    "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -52,7 +58,9 @@ _HOMES = {
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
+    "import_golden": "evaltrack.api.import_golden",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",

@@ -29,7 +29,7 @@ COMMANDS = {
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
     "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
-    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and count what they hold."),
+    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and exchange them with other tools."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),

@@ -1,4 +1,4 @@
-"""`evaltrack golden`: check golden sets, and count what they hold."""
+"""`evaltrack golden`: check golden sets, count what they hold, and exchange them with other tools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import GoldenError
 
@@ -21,7 +22,11 @@ Examples:
 
 @click.group()
 def golden() -> None:
-    """Check golden sets, and count what they hold."""
+    """Check golden sets, count what they hold, and exchange them with other tools."""
+
+
+golden.add_command(import_command)
+golden.add_command(export_command)
 
 
 @golden.command(epilog=LINT_EXAMPLES)
