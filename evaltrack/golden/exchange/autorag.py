@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
 
 def _flat(rows: Rows, notes: Notes) -> Rows:
     for place, row in rows:
-        groups = row.get("retrieval_gt") if isinstance(row, dict) else None
-        groups = parsed(groups) if isinstance(groups, str) and groups.startswith("[") else groups
+        groups = _groups(row.get("retrieval_gt")) if isinstance(row, dict) else None
         if isinstance(row, ValueError) or not isinstance(groups, list):
             yield place, row
             continue
@@ -48,6 +48,14 @@ def _flat(rows: Rows, notes: Notes) -> Rows:
             notes.add(text, place)
             more = {"metadata": {"retrieval_gt": lists}}
         yield place, {**row, "retrieval_gt": ids, **more}
+
+
+def _groups(value: Any) -> Any:
+    """The groups that a cell of text holds; what is no list stays as it is, and is refused with its column."""
+    if isinstance(value, str) and value.startswith("["):
+        with suppress(ValueError):
+            return parsed(value)
+    return value
 
 
 def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:

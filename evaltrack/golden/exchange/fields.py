@@ -180,7 +180,10 @@ class _Line:
         """Texts of passages: their ids, where a corpus holds each of them."""
         if isinstance(value, str) and not value.startswith("["):
             value = value.split(self.form.joint) if self.form.joint else [value]
-        texts = [text for text in (parsed(value) if isinstance(value, str) else plain(value)) if isinstance(text, str)]
+        items = parsed(value) if isinstance(value, str) else plain(value)
+        if not isinstance(items, list):
+            raise ValueError(f"holds `{shown(items)}`; write a list of texts")  # noqa: TRY004 - it is data
+        texts = [text for text in items if isinstance(text, str)]
         if not texts:
             return
         corpus = self.settings.corpus

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange.records import ImportSettings
 
 FORMATS = {
@@ -79,8 +79,10 @@ def _by_content(path: Path, settings: ImportSettings) -> str:
         return "llamaindex"
     if isinstance(value, dict) and "tests" in value:
         return "promptfoo"
-    for _, row in read_rows(path, settings):
-        return _by_columns(row) if isinstance(row, dict) else ""
+    for place, row in read_rows(path, settings):
+        if isinstance(row, ValueError):
+            raise GoldenError([f"{place}: {row}"])
+        return _by_columns(row)
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from evaltrack.errors import GoldenError
 from evaltrack.golden.exchange.corpus_ids import loose, loose_ids
 from evaltrack.golden.exchange.records import Draft, Drafts, ImportSettings, Notes, graded, shown
-from evaltrack.golden.exchange.row_files import encoding_problem, open_text
+from evaltrack.golden.exchange.row_files import bad_encoding, open_text
 
 Judgements: TypeAlias = dict[str, dict[str, int]]
 """Query, document, grade."""
@@ -47,7 +47,7 @@ def read_judgements(files: Iterable[Path], settings: ImportSettings, notes: Note
 
 def judgement_lines(path: Path, settings: ImportSettings) -> Iterator[tuple[str, list[str] | ValueError]]:
     """The lines of a file of qrels, each with its columns; none for comments, blank lines and BEIR's header."""
-    number, by_tabs = 0, False
+    by_tabs = False
     with open_text(path, settings) as file:
         try:
             for number, line in enumerate(file, start=1):
@@ -59,7 +59,7 @@ def judgement_lines(path: Path, settings: ImportSettings) -> Iterator[tuple[str,
                 if text.strip() and not (text.startswith("#") and isinstance(_judgement(columns), ValueError)):
                     yield f"{path}:{number}", columns
         except UnicodeError as error:
-            yield f"{path}:{number + 1}", encoding_problem(error)
+            yield bad_encoding(path, error)
 
 
 def _judgement(columns: list[str]) -> tuple[str, str, int] | ValueError:

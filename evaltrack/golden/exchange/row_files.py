@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from io import TextIOWrapper
 from pathlib import Path
@@ -40,11 +41,13 @@ def check_file(path: Path) -> None:
     """Raise where there is no such file.
 
     Raises:
-        GoldenError: it is missing, a folder, or may not be read.
+        GoldenError: it is missing, a folder or a device, or may not be read.
     """
     if path.is_dir():
         raise GoldenError([f"{path}: is a folder; name the files in it"])
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise GoldenError([f"{path}: is not a regular file (a pipe?); save it to a file, it is read twice"])
         with path.open("rb"):
             pass
     except FileNotFoundError:
@@ -84,11 +87,25 @@ def open_text(path: Path, settings: ImportSettings) -> TextIOWrapper:
         raise GoldenError([f"encoding: there is no `{shown(settings.encoding)}`; write e.g. utf-8 or cp1252"]) from None
 
 
-def encoding_problem(error: UnicodeError) -> ValueError:
-    """What is wrong with a file in another encoding, and the cure."""
-    at = f" at byte {error.start + 1} of what was read" if isinstance(error, UnicodeDecodeError) else ""
+def bad_encoding(path: Path, error: UnicodeError) -> tuple[str, ValueError]:
+    """The line of a file that is in another encoding, and the cure."""
     name = error.encoding if isinstance(error, UnicodeDecodeError) else "the named encoding"
-    return ValueError(f"cannot be read as {name}{at}; name its encoding with `encoding=`, e.g. cp1252")
+    place = f"{path}:{_first_bad_line(path, name)}" if name.startswith("utf-8") else str(path)
+    return place, ValueError(f"cannot be read as {name}; name its encoding with `encoding=`, e.g. cp1252")
+
+
+def _first_bad_line(path: Path, encoding: str) -> int:
+    """The first line that cannot be decoded; a text is read in blocks, whose errors do not tell."""
+    with path.open("rb") as file:
+        return next((number for number, line in enumerate(file, start=1) if not _is_text(line, encoding)), 1)
+
+
+def _is_text(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _json_lines(path: Path, _: ImportSettings) -> Rows:
@@ -151,7 +168,7 @@ def _separated(path: Path, settings: ImportSettings) -> Rows:
                 ValueError(f"is no CSV: {error}; put cells with separators, quotes or breaks in quotes"),
             )
         except UnicodeError as error:
-            yield f"{path}:{line + 1}", encoding_problem(error)
+            yield bad_encoding(path, error)
 
 
 def _delimiter(path: Path, header: str) -> str:

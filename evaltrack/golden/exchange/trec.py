@@ -12,7 +12,7 @@ from evaltrack.golden.exchange.fields import RowForm, drafts, note_left_out
 from evaltrack.golden.exchange.judgements import HEADER, judged, read_judgements
 from evaltrack.golden.exchange.new_files import NewFiles
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
-from evaltrack.golden.exchange.row_files import Rows, encoding_problem, open_text, read_rows
+from evaltrack.golden.exchange.row_files import Rows, bad_encoding, open_text, read_rows
 from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm(
@@ -96,7 +96,6 @@ def _has_blocks(path: Path, settings: ImportSettings) -> bool:
 
 
 def _lines(path: Path, settings: ImportSettings) -> Rows:
-    number = 0
     with open_text(path, settings) as file:
         try:
             for number, line in enumerate(file, start=1):
@@ -106,7 +105,7 @@ def _lines(path: Path, settings: ImportSettings) -> Rows:
                 elif line.strip():
                     yield f"{path}:{number}", ValueError("is no topic; write the id, a tab, and the text")
         except UnicodeError as error:
-            yield f"{path}:{number + 1}", encoding_problem(error)
+            yield bad_encoding(path, error)
 
 
 def _blocks(path: Path, settings: ImportSettings) -> Rows:
@@ -116,7 +115,8 @@ def _blocks(path: Path, settings: ImportSettings) -> Rows:
         try:
             text = file.read()
         except UnicodeError as error:
-            raise GoldenError([f"{path}: {encoding_problem(error)}"]) from None
+            place, problem = bad_encoding(path, error)
+            raise GoldenError([f"{place}: {problem}"]) from None
     line, at = 1, 0
     for block in _TOP.finditer(text):
         line, at = line + text.count("\n", at, block.start()), block.start()
