@@ -46,7 +46,8 @@ def _flat(rows: Rows, notes: Notes) -> Rows:
         if any(len(group) > 1 for group in lists):
             text = "one passage of each group is enough for AutoRAG; here all are expected, groups are in `metadata`"
             notes.add(text, place)
-            more = {"metadata": {"retrieval_gt": lists}}
+            held = row.get("metadata")
+            more = {"metadata": {**(held if isinstance(held, dict) else {}), "retrieval_gt": lists}}
         yield place, {**row, "retrieval_gt": ids, **more}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -63,17 +64,21 @@ def check_columns(columns: Mapping[str, str]) -> None:
 
 
 def drafts(rows: Rows, form: RowForm, settings: ImportSettings, notes: Notes) -> Drafts:
-    """Each row as a golden line."""
-    names, seen = form.named(settings.columns), set[str]()
+    """Each row as a golden line; a column that was named and that no row has is a mistake."""
+    seen, place = set[str](), ""
     for place, row in rows:
         if isinstance(row, ValueError):
             yield place, row
             continue
         seen.update(row)
         yield draft(place, row, form, settings, notes)
-    for column in settings.columns.values():
-        if seen and column not in seen and names.get(column) != "question":
-            notes.add(f"no row has a column `{shown(column)}`; columns: {', '.join(map(shown, sorted(seen)[:20]))}")
+    for name, column in settings.columns.items():
+        if seen and column not in seen and name not in TEXTS:  # texts may be named by their key in an object
+            near = get_close_matches(column, seen, n=1)
+            cure = (
+                f"did you mean `{shown(near[0])}`?" if near else f"there are {', '.join(map(shown, sorted(seen)[:20]))}"
+            )
+            yield place, ValueError(f"neither this row nor one before has `{shown(column)}`; {cure}")
 
 
 def draft(place: str, row: Mapping[str, Any], form: RowForm, settings: ImportSettings, notes: Notes) -> Draft:
@@ -101,7 +106,7 @@ def _without_question(row: Mapping[str, Any], names: Mapping[str, str]) -> Value
 
 @dataclass
 class _Line:
-    """A golden line in the making."""
+    """A golden line in the making; a field is what its own column says, else what was told `by_the_way`."""
 
     place: str
     form: RowForm
@@ -109,6 +114,7 @@ class _Line:
     notes: Notes
     fields: Line = field(default_factory=dict)
     metadata: Line = field(default_factory=dict)
+    by_the_way: Line = field(default_factory=dict)
 
     def take(self, column: str, value: Any, name: str | None) -> None:
         """Put the value of a column where it belongs."""
@@ -116,7 +122,7 @@ class _Line:
             self.fields[name] = []
         elif is_empty(value) or value in EMPTY or (name in TEXTS and _has_no_text(value)):
             self._note_empty(column, name)
-        elif name is not None:
+        elif name is not None and name not in self.fields:
             self._put(name, column, value)
         elif column in self.form.ignored:
             self.notes.add(f"`{shown(column)}` is no part of a golden set: left out", self.place)
@@ -150,7 +156,7 @@ class _Line:
                 self.fields[name] = value if isinstance(value, str) else str(plain(value))
 
     def _take_question(self, value: Any) -> None:
-        self.fields["question"], rest = text_in(_read(value), self.settings.columns.get("question", ""))
+        self.fields["question"], rest = text_in(self._read(value), self.settings.columns.get("question", ""))
         if rest:
             self.notes.add("what stands beside the question in its object: kept in `metadata`", self.place)
             self.metadata["input"] = plain(rest)
@@ -160,7 +166,9 @@ class _Line:
             self.notes.add("several right answers: the first is expected, all are kept in `metadata`", self.place)
             self.metadata["expected_answers"] = list(value)
             value = value[0]
-        self.fields["expected_answer"], rest = text_in(_read(value), self.settings.columns.get("expected_answer", ""))
+        self.fields["expected_answer"], rest = text_in(
+            self._read(value), self.settings.columns.get("expected_answer", "")
+        )
         if rest:
             self.notes.add("what stands beside the answer in its object: kept in `metadata`", self.place)
             self.metadata["output"] = plain(rest)
@@ -188,9 +196,9 @@ class _Line:
             return
         corpus = self.settings.corpus
         ids = [corpus.of_text(text) for text in texts] if corpus else []
-        if ids and None not in ids and "expected_chunks" not in self.fields:
+        if ids and None not in ids:
             self.notes.add(f"`{shown(column)}` found in the corpus by its texts: `expected_chunks`", self.place)
-            self.fields["expected_chunks"] = list(dict.fromkeys(ids))
+            self.by_the_way["expected_chunks"] = list(dict.fromkeys(ids))
             return
         why = "not all of them are in the corpus" if corpus else "name a corpus to find their ids"
         self.notes.add(f"`{shown(column)}` holds texts without ids: kept in `metadata` ({why})", self.place)
@@ -214,26 +222,26 @@ class _Line:
         for key, item in value.items():
             if key in LISTS and isinstance(item, str):
                 item = identifiers(item, self.settings.separator)  # noqa: PLW2901 - a list in a cell of a table
-            if key in FIELDS and key not in ("metadata", "question") and key not in self.fields and fits(key, item):
-                self.fields[key] = item
+            if key in FIELDS and key not in ("metadata", "question") and fits(key, item):
+                self.by_the_way[key] = item
             else:
                 self.metadata[key] = item
 
     def finished(self) -> Line:
         """The golden line, in the order of its fields."""
+        for name, value in self.by_the_way.items():
+            if self.fields.setdefault(name, value) != value:
+                self.metadata[name] = value
         if self.metadata:
             self.fields["metadata"] = self.metadata
         return {name: self.fields[name] for name in FIELDS if name in self.fields}
 
-
-def _read(value: Any) -> Any:
-    """A cell that holds a JSON object or a list of chat messages as text."""
-    if isinstance(value, str) and value.lstrip().startswith(('{"', "[{")):
-        try:
-            return parsed(value)
-        except ValueError:
-            return value
-    return value
+    def _read(self, value: Any) -> Any:
+        """A cell that holds a JSON object or a list of chat messages as text, where a tool writes such cells."""
+        if self.form.promotes and isinstance(value, str) and value.lstrip().startswith(('{"', "[{")):
+            with suppress(ValueError):
+                return parsed(value)
+        return value
 
 
 def _has_no_text(value: object) -> bool:

@@ -19,7 +19,7 @@ import pytest
 
 from evaltrack import export_golden, import_golden
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange import columnar
+from evaltrack.golden.exchange import columnar, lines
 from evaltrack.golden.exchange.values import identifiers, is_empty, parsed, plain, text_in
 from evaltrack.golden.exchange.yaml_files import read_yaml, write_yaml
 
@@ -64,8 +64,8 @@ def test_what_excel_saves_as_csv(tmp_path: Path, content: bytes, encoding: str) 
 
 def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
     """Cells that are too many, lists that are none, questions that are missing or twice; multi-line cells count."""
-    lines = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
-    text = "\n".join([*lines, '5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"])
+    head = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
+    text = "\n".join([*head, '5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"])
     assert problems(tmp_path, put(tmp_path / "mine.csv", text)) == [
         "mine.csv:4: id `1` is already at mine.csv:2; ids must be unique (`id_prefix=` tells files apart)",
         "mine.csv:5: has no question; write one, or remove the row",
@@ -113,9 +113,9 @@ def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str | bytes,
 
 def test_aliases_that_repeat_without_end(tmp_path: Path) -> None:
     """A short YAML that unfolds to billions of values is refused before it does."""
-    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+    anchors = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
     with pytest.raises(GoldenError, match="holds more than 200,000 values"):
-        read_yaml(put(tmp_path / "bomb.yaml", "\n".join(lines)))
+        read_yaml(put(tmp_path / "bomb.yaml", "\n".join(anchors)))
 
 
 def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
@@ -293,3 +293,47 @@ def test_csv_of_an_export_is_one_that_python_reads(tmp_path: Path) -> None:
     export_golden(golden, tmp_path / "g.csv", "table")
     (row,) = csv.DictReader(io.StringIO((tmp_path / "g.csv").read_text()))
     assert (row["question"], row["expected_chunks"]) == ('a "b",\nc', '["x;y", "z"]')
+
+
+def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
+    """A set without its expectations would be worse than none."""
+    path = put(tmp_path / "mine.csv", "question,doc_ids\na?,x\nb?,y\n")
+    assert problems(tmp_path, path, columns={"expected_chunks": "doc_idz"}) == [
+        "mine.csv:3: neither this row nor one before has `doc_idz`; did you mean `doc_ids`?"
+    ]
+    assert "there are doc_ids, question" in problems(tmp_path, path, columns={"expected_chunks": "zzz"})[0]
+
+
+def test_two_columns_for_one_field(tmp_path: Path) -> None:
+    """The first one is the field, the other stays in the metadata; a column counts more than metadata."""
+    rows = [{"user_input": "q", "question": "other", "reference": "a"}]
+    ((question,), _) = imported(tmp_path, put(tmp_path / "a.json", rows))
+    assert (question.question, question.metadata) == ("q", {"question": "other"})
+    tools = {"input": "q", "additional_metadata": {"expected_tools": ["b"], "id": 7}, "expected_tools": [{"name": "a"}]}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "b.json", [tools]))
+    assert (question.id, question.expected_tools, question.metadata) == ("7", ("a",), {"expected_tools": ["b"]})
+
+
+def test_a_question_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
+    """In a table of one's own."""
+    text = '{"text": "what does this mean?"}'
+    ((question,), _) = imported(tmp_path, put(tmp_path / "a.jsonl", [{"question": text, "expected_answer": "[{}]"}]))
+    assert (question.question, question.expected_answer) == (text, "[{}]")
+
+
+def test_grades_in_a_cell(tmp_path: Path) -> None:
+    """An object of ids and grades, as JSON or in a cell: relevant from 1."""
+    ((first, second), _) = imported(
+        tmp_path,
+        put(tmp_path / "a.csv", 'question,expected_chunks\na,"{""x"": 2, ""y"": 0, ""z"": 1}"\nb,"{""x"": 0}"\n'),
+    )
+    assert (first.expected_chunks, second.expected_chunks) == (("x", "z"), ())
+
+
+def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused at their place, as `lint` would."""
+    monkeypatch.setattr(lines, "MAX_QUESTION_BYTES", 100)
+    path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
+    assert problems(tmp_path, path) == [
+        "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
+    ]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evaltrack import export_golden
 from evaltrack.golden.exchange.records import graded
 
 from .imports import imported, noted, problems, put
@@ -137,3 +138,42 @@ def test_a_folder_of_beir(tmp_path: Path) -> None:
 def test_grades(grades: dict[str, int], mode: str, expected: object) -> None:
     """Binary expects what was judged 1 or higher; grades are kept where they say more than that."""
     assert graded(grades, mode) == expected  # type: ignore[arg-type]
+
+
+ODD = [
+    {"id": "a b", "question": "an id with a space", "expected_chunks": ["c"]},
+    {"id": "t\tab", "question": "an id\nwith a tab", "expected_chunks": ["c"]},
+    {"id": "n", "question": "spaces\nin\ta chunk", "expected_chunks": ["c d", "e"]},
+    {"id": "j", "question": "for the judge alone"},
+]
+
+
+def test_ids_that_trec_cannot_hold(tmp_path: Path) -> None:
+    """They are left out and noted; texts are one line each."""
+    golden = put(tmp_path / "odd.jsonl", ODD)
+    made = export_golden(golden, tmp_path / "trec", "trec")
+    assert (tmp_path / "trec/topics.tsv").read_text() == "n\tspaces in a chunk\nj\tfor the judge alone\n"
+    assert (tmp_path / "trec/qrels.txt").read_text() == "n 0 e 1\n"
+    assert "the id holds a space, which TREC cannot: left out: 2" in made.notes[0]
+
+
+def test_ids_that_qrels_of_beir_cannot_hold(tmp_path: Path) -> None:
+    """They stay in the query's metadata, and come back."""
+    golden = put(tmp_path / "odd.jsonl", ODD)
+    made = export_golden(golden, tmp_path / "beir", "beir")
+    assert "expect nothing of retrieval, which an import leaves out: 1 (question j)" in made.notes[0]
+    questions, _ = imported(tmp_path, tmp_path / "beir")
+    assert [(each.id, each.expected_chunks) for each in questions] == [
+        ("a b", ("c",)),
+        ("t\tab", ("c",)),
+        ("n", ("c d", "e")),
+    ]
+
+
+def test_topics_in_another_encoding(tmp_path: Path) -> None:
+    """The line is named, also within blocks."""
+    content = b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n"
+    files = put(tmp_path / "topics", content), put(tmp_path / "qrels", "1 0 a 1\n")
+    assert "topics:3: cannot be read as utf-8" in problems(tmp_path, *files, form="trec")[0]
+    ((only,), _) = imported(tmp_path, *files, encoding="cp1252")
+    assert only.question == "café"
