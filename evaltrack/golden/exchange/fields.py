@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -72,13 +72,19 @@ def drafts(rows: Rows, form: RowForm, settings: ImportSettings, notes: Notes) ->
             continue
         seen.update(row)
         yield draft(place, row, form, settings, notes)
-    for name, column in settings.columns.items():
-        if seen and column not in seen and name not in TEXTS:  # texts may be named by their key in an object
+    # the text of an input or output may be named by its key in an object
+    columns = [column for name, column in settings.columns.items() if name not in TEXTS]
+    yield from ((place, problem) for problem in unseen_columns(columns, seen))
+
+
+def unseen_columns(columns: Iterable[str], seen: Collection[str]) -> Iterator[ValueError]:
+    """A problem for each column that the user named and that no row has, if there are rows."""
+    for column in columns:
+        if seen and column not in seen:
             near = get_close_matches(column, seen, n=1)
-            cure = (
-                f"did you mean `{shown(near[0])}`?" if near else f"there are {', '.join(map(shown, sorted(seen)[:20]))}"
-            )
-            yield place, ValueError(f"neither this row nor one before has `{shown(column)}`; {cure}")
+            there = ", ".join(map(shown, sorted(seen)[:20]))
+            cure = f"did you mean `{shown(near[0])}`?" if near else f"there are {there}"
+            yield ValueError(f"neither this row nor one before has `{shown(column)}`; {cure}")
 
 
 def draft(place: str, row: Mapping[str, Any], form: RowForm, settings: ImportSettings, notes: Notes) -> Draft:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.exchange.fields import FIELDS, RowForm, as_metadata, drafts
+from evaltrack.golden.exchange.fields import FIELDS, RowForm, as_metadata, drafts, unseen_columns
 from evaltrack.golden.exchange.new_files import NewFiles
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes, shown
 from evaltrack.golden.exchange.row_files import FORMS, Row, Rows, read_json, read_rows
@@ -31,8 +31,16 @@ _TYPED = re.compile(r"^([a-z][a-z-]*)(?:\([\d.]+\))?:\s*(.*)$", re.DOTALL)
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     """Each test case as a golden line."""
     for path in files:
-        rows = (row for case in _cases(path, settings, notes) for row in _golden_rows(case, settings, notes))
-        yield from drafts(rows, FORM, replace(settings, columns={}), notes)
+        yield from drafts(_rows(path, settings, notes), FORM, replace(settings, columns={}), notes)
+
+
+def _rows(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
+    seen, place = set[str](), str(path)
+    for place, case in _cases(path, settings, notes):
+        seen.update({} if isinstance(case, ValueError) else _object(case, "vars"))
+        yield from _golden_rows((place, case), settings, notes)
+    columns = [column for name, column in settings.columns.items() if name != "question"]
+    yield from ((place, problem) for problem in unseen_columns(columns, seen))
 
 
 def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
@@ -146,7 +154,8 @@ def _expectations(
     place: str, case: Mapping[str, Any], variables: dict[str, Any], settings: ImportSettings, notes: Notes
 ) -> dict[str, Any]:
     row: dict[str, Any] = {field: variables.pop(name) for field, name in settings.columns.items() if name in variables}
-    row |= {name: variables.pop(name) for name in FIELDS if name in variables and name not in row}
+    own = [name for name in FIELDS if name in variables and name not in (*row, "metadata")]
+    row |= {name: variables.pop(name) for name in own}
     asserts = [_filled(each, {**variables, **row}) for each in _list(case, "assert") if isinstance(each, dict)]
     right = sorted((each for each in asserts if each.get("type") in ANSWER_TYPES), key=_weight)
     if right and "expected_answer" not in row and isinstance(right[0].get("value"), str | int | float):

@@ -291,6 +291,17 @@ def test_a_variable_may_be_named_as_the_question(tmp_path: Path) -> None:
     path = put(tmp_path / "c.json", {"tests": [{"vars": {"a": "q", "b": "x;y"}}]})
     ((question,), _) = imported(tmp_path, path, columns={"question": "a", "expected_chunks": "b"})
     assert (question.question, question.expected_chunks) == ("q", ("x", "y"))
+    columns = {"question": "a", "expected_chunks": "bb"}
+    assert problems(tmp_path, path, columns=columns) == [
+        "c.json: tests[1]: neither this row nor one before has `bb`; did you mean `b`?"
+    ]
+
+
+def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
+    """Beside the metadata of the test case."""
+    case = {"vars": {"question": "q", "metadata": {"a": 1}}, "metadata": {"b": 2}}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "c.json", {"tests": [case]}))
+    assert question.metadata == {"b": 2, "vars": {"metadata": {"a": 1}}}
 
 
 @pytest.mark.parametrize(
