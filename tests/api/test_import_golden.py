@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from evaltrack import export_golden, import_golden, lint_golden, open_golden, run_eval
+from evaltrack import export_golden, import_golden, open_golden, run_eval
+from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import new_files
 from tests.golden.exchange.imports import put
@@ -30,9 +31,9 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
-    """`lint` finds neither problems nor anything to warn of; folders that are missing are made."""
+    """`lint --strict` finds nothing to mend; folders that are missing are made."""
     made = import_golden(table, tmp_path / "new/mine.jsonl")
-    assert lint_golden(made.path) == []
+    assert _run(["golden", "lint", "--strict", str(made.path)]) == 0
     assert (made.questions, made.negatives, made.notes) == (12, 2, ())
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine.jsonl"]
 
