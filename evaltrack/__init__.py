@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from evaltrack.api.compare_sets import compare_sets as compare_sets
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.golden_power import estimate_power as estimate_power
+    from evaltrack.api.import_golden import GoldenExport as GoldenExport
+    from evaltrack.api.import_golden import GoldenImport as GoldenImport
+    from evaltrack.api.import_golden import export_golden as export_golden
+    from evaltrack.api.import_golden import import_golden as import_golden
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
+    "GoldenExport": "evaltrack.api.import_golden",
+    "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -68,7 +74,9 @@ _HOMES = {
     "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",
+    "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
+    "import_golden": "evaltrack.api.import_golden",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",

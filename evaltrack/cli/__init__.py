@@ -30,7 +30,7 @@ COMMANDS = {
     "judge": ("evaltrack.cli.judge:judge", "Replay a judge, hold it against people, accept what it did not pass."),
     "rubric": ("evaltrack.cli.rubric:rubric", "Show the reasoning rubric: anchors, coupling, tiers, gates and aims."),
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
-    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, count what they hold, and say what they can show."),
+    "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and bring them along to other chunks and tools."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),

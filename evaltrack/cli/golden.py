@@ -1,4 +1,4 @@
-"""`evaltrack golden`: check golden sets, count what they hold, and say what they can show."""
+"""`evaltrack golden`: check golden sets, say what they can show, and bring them along to other chunks and tools."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, printable
@@ -31,11 +32,11 @@ FINDINGS_SHOWN = 20
 
 @click.group()
 def golden() -> None:
-    """Check golden sets, count what they hold, and say what they can show."""
+    """Check golden sets, say what they can show, and bring them along to other chunks and tools."""
 
 
-golden.add_command(anchor)
-golden.add_command(migrate)
+for _command in (anchor, migrate, import_command, export_command):
+    golden.add_command(_command)
 
 
 @golden.command(epilog=LINT_EXAMPLES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-ALIASES = {"baseline_file": "baseline"}
+ALIASES = {"baseline_file": "baseline", "columns": "column", "form": "from"}
 """Settings whose option has another name."""
 
 
@@ -40,6 +40,8 @@ def _settings() -> set[str]:
         "corpus",
         "ui_url",
         "baseline_run",
+        "encoding",
+        "id_prefix",
         *ALIASES,
     }
     return own | EvaluationConfig.model_fields.keys() | ComparisonConfig.model_fields.keys()

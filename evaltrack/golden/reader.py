@@ -196,15 +196,22 @@ def _questions(
     for line, value in _objects(path, problems):
         if id_hashes is not None and (key := _id(value)) is not None:
             id_hashes.append(hash(key))
-        try:
-            question = Question.model_validate(value)
-        except ValidationError as error:
-            problems.extend((line, _explain(detail)) for detail in error.errors(include_url=False))
+        question = checked_question(value)
+        if isinstance(question, list):
+            problems.extend((line, problem) for problem in question)
         else:
-            if _too_deep(question.metadata):
-                problems.append((line, f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"))
-            else:
-                yield line, question
+            yield line, question
+
+
+def checked_question(value: dict[str, object]) -> Question | list[str]:
+    """The question that a JSON object is, or all that is wrong with it; it needs a `domain`."""
+    try:
+        question = Question.model_validate(value)
+    except ValidationError as error:
+        return [_explain(detail) for detail in error.errors(include_url=False)]
+    if _too_deep(question.metadata):
+        return [f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"]
+    return question
 
 
 def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, object]]]:

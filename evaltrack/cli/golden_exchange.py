@@ -1,0 +1,112 @@
+"""`evaltrack golden import` and `evaltrack golden export`: golden sets of other tools."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from evaltrack.cli.output import output_option, print_json, result_is_in
+from evaltrack.errors import UsageError
+
+FORMAT_NAMES = (
+    *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
+    *("llamaindex", "autorag", "phoenix", "langfuse", "inspect"),
+)
+
+IMPORT_EXAMPLES = """\b
+Examples:
+  evaltrack golden import topics.txt qrels.txt -o mine.jsonl            TREC: topics and judgements
+  evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
+  evaltrack golden import promptfooconfig.yaml -o mine.jsonl
+  evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
+  evaltrack golden import questions.xlsx -o mine.jsonl --column question=Query --column expected_chunks=doc_ids
+"""
+
+EXPORT_EXAMPLES = """\b
+Examples:
+  evaltrack golden export golden/travel.jsonl --to trec -o travel-trec
+  evaltrack golden export golden/travel.jsonl --to table -o travel.csv
+  evaltrack golden export golden/travel.jsonl --to promptfoo -o tests.yaml
+"""
+
+
+@click.command(name="import", epilog=IMPORT_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--from",
+    "form",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", *FORMAT_NAMES]),
+    help="Format of the files; auto looks at their content.",
+)
+@click.option("-o", "--output-file", required=True, type=click.Path(), help="The golden set to write, a .jsonl.")
+@click.option("--column", "columns", multiple=True, help="Column that holds a field: FIELD=COLUMN; repeatable.")
+@click.option("--separator", default=";", show_default=True, help="What stands between the ids in one cell.")
+@click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or as their first bytes say]")
+@click.option("--corpus", default="", help="Folder of pages, or .jsonl of passages, that holds what is expected.")
+@click.option("--domain", default="", help="Domain of the questions that have none.")
+@click.option("--id-prefix", default="", help="Text to put before each id.")
+@click.option(
+    "--grades",
+    default="keep",
+    show_default=True,
+    type=click.Choice(["binary", "keep"]),
+    help="Graded judgements: binary expects what was judged 1 or higher; keep writes ids with their grades.",
+)
+@click.option("--force", is_flag=True, help="Replace the golden set if it is there.")
+@output_option()
+def import_command(
+    files: tuple[str, ...], form: str, output_file: str, corpus: str, force: bool, output: str, **options: Any
+) -> None:
+    """Write a golden set out of FILES of another tool; what has no field is kept in `metadata`.
+
+    Exits 2 if any line is no question; all of them are listed, and nothing is written.
+    """
+    from evaltrack.api.import_golden import import_golden
+
+    options["columns"] = _columns(options["columns"])
+    made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
+    result_is_in(output_file)
+    if output == "json":
+        print_json({**asdict(made), "path": str(made.path)})
+        return
+    click.echo(
+        f"{made.path} ({made.form}): {made.questions:,} questions, {made.negatives:,} negatives, "
+        f"{made.judged_only:,} that expect nothing of retrieval"
+    )
+    for note in made.notes:
+        click.echo(f"  {note}", err=True)
+
+
+@click.command(name="export", epilog=EXPORT_EXAMPLES)
+@click.argument("golden", type=click.Path())
+@click.option("--to", "form", required=True, type=click.Choice(FORMAT_NAMES), help="Format to write.")
+@click.option("-o", "--output-file", required=True, type=click.Path(), help="File to write, or folder (trec and beir).")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@output_option()
+def export_command(golden: str, form: str, output_file: str, force: bool, output: str) -> None:
+    """Write the golden set GOLDEN in the form of another tool, and say what that has no place for."""
+    from evaltrack.api.import_golden import export_golden
+
+    made = export_golden(golden, output_file, form, force=force)
+    result_is_in(output_file)
+    if output == "json":
+        print_json({**asdict(made), "paths": [str(path) for path in made.paths]})
+        return
+    click.echo(f"{', '.join(map(str, made.paths))}: {made.questions:,} questions")
+    for note in made.notes:
+        click.echo(f"  {note}", err=True)
+
+
+def _columns(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`FIELD=COLUMN` each; a column's name may hold further signs."""
+    columns: dict[str, str] = {}
+    for pair in pairs:
+        field, sign, column = pair.partition("=")
+        if not sign or not field.strip() or not column.strip():
+            raise UsageError(f"--column {pair}: write FIELD=COLUMN, e.g. question=Query")
+        columns[field.strip().replace("-", "_")] = column.strip()
+    return columns

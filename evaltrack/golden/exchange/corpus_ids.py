@@ -1,0 +1,106 @@
+"""The ids and texts of a corpus, to look up what a foreign set expects."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from evaltrack.errors import GoldenError
+from evaltrack.golden.corpus import read_corpus
+
+MAX_LINE_BYTES = 8 << 20
+"""Of one passage of a corpus."""
+
+ID_KEYS = ("_id", "id", "doc_id", "docno", "chunk_id")
+TEXT_KEYS = ("text", "contents", "content")
+
+
+class CorpusIds:
+    """The ids of all passages, and which passage has a given text; texts are held as digests of 8 bytes."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a folder of Markdown pages, or a `.jsonl` or `.jsonl.gz` of one passage a line (`_id`, `text`).
+
+        Raises:
+            GoldenError: lines are no passages.
+            UsageError: the folder holds no pages.
+        """
+        self.path = path
+        self.ids: set[str] = set()
+        self._by_text: dict[bytes, str] = {}
+        for key, text in _pages(path) if path.is_dir() else _lines(path):
+            self.ids.add(key)
+            self._by_text.setdefault(_digest(text), key)
+        if not self.ids:
+            raise GoldenError([f"{path}: holds no passages; write one JSON object a line, with `_id` and `text`"])
+        self._loose: dict[str, str] | None = None
+
+    def of_text(self, text: str) -> str | None:
+        """The id of the passage with this text, whatever its spaces; None where there is none."""
+        return self._by_text.get(_digest(text))
+
+    def nearest(self, key: str) -> str | None:
+        """An id that differs from `key` in zeros before numbers, or in case, only."""
+        if self._loose is None:
+            self._loose = loose_ids(self.ids)
+        return self._loose.get(loose(key))
+
+
+def loose(key: str) -> str:
+    """An id without what people write differently: zeros before a number, and case."""
+    return re.sub(r"\d+", lambda number: number[0].lstrip("0") or "0", key.casefold())
+
+
+def loose_ids(ids: Iterable[str]) -> dict[str, str]:
+    """The ids by their loose form."""
+    return {loose(key): key for key in ids}
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(" ".join(text.split()).encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _pages(folder: Path) -> Iterator[tuple[str, str]]:
+    for chunk in read_corpus(folder):
+        yield chunk.id, chunk.text
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    number, problems = 0, list[str]()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            while raw := file.readline(MAX_LINE_BYTES + 1):
+                number += 1
+                passage = _passage(raw)
+                if isinstance(passage, str):
+                    problems.append(f"{path}:{number}: {passage}")
+                elif passage is not None:
+                    yield passage
+                if len(raw) > MAX_LINE_BYTES:
+                    break
+    except (OSError, EOFError) as error:
+        raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+    if problems:
+        raise GoldenError(problems)
+
+
+def _passage(raw: bytes) -> tuple[str, str] | str | None:
+    """Id and text of a passage; what is wrong with the line; None for a blank one."""
+    if len(raw) > MAX_LINE_BYTES:
+        return f"is longer than {MAX_LINE_BYTES:,} bytes; write one passage a line"
+    if not raw.strip():
+        return None
+    try:
+        value: Any = from_json(raw.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+    except ValueError as error:
+        return f"is not JSON: {error}"
+    keys = [name for name in ID_KEYS if isinstance(value, dict) and isinstance(value.get(name), str | int)]
+    if not keys:
+        return f"has no id; write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"
+    return str(value[keys[0]]), next((str(value[name]) for name in TEXT_KEYS if isinstance(value.get(name), str)), "")

@@ -1,0 +1,63 @@
+"""DeepEval: the goldens that `EvaluationDataset.save_as` writes as JSON, JSON Lines or CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
+from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
+from evaltrack.golden.exchange.row_files import Rows, read_rows
+from evaltrack.golden.exchange.row_writers import write_rows
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.records import Question
+
+FORM = RowForm(
+    names={
+        "input": "question",
+        "expected_output": "expected_answer",
+        "expected_tools": "expected_tools",
+        "comments": "notes",
+        "additional_metadata": "metadata",
+    },
+    ignored=frozenset(
+        {
+            *("actual_output", "retrieval_context", "tools_called"),
+            *("token_cost", "input_token_count", "output_token_count", "completion_time"),
+        }
+    ),
+    texts=("context",),
+    joint="|",
+)
+COLUMNS = ("input", "expected_output", "comments", "expected_tools", "additional_metadata")
+OWN = ("question", "expected_answer", "notes", "expected_tools")
+
+
+def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
+    """Each golden as a golden line; conversations of several turns are left out."""
+    for path in files:
+        yield from drafts(_single(read_rows(path, settings), notes), FORM, settings, notes)
+
+
+def _single(rows: Rows, notes: Notes) -> Rows:
+    for place, row in rows:
+        if isinstance(row, dict) and "scenario" in row and "input" not in row:
+            notes.add("conversations, which are no single question: left out", place)
+        else:
+            yield place, row
+
+
+def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
+    """A golden for each question; what DeepEval has no field for is in `additional_metadata`."""
+    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
+
+
+def _row(question: Question, notes: Notes) -> dict[str, Any]:
+    return {
+        "input": question.question,
+        "expected_output": question.expected_answer,
+        "comments": question.notes,
+        "expected_tools": [{"name": name} for name in question.expected_tools] or None,
+        "additional_metadata": as_metadata(question, OWN, notes),
+    }

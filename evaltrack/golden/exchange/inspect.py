@@ -1,0 +1,54 @@
+"""Inspect: samples as `json_dataset` and `csv_dataset` read them (`input`, `target`, `choices`, `id`, `metadata`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
+from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
+from evaltrack.golden.exchange.row_files import Rows, read_rows
+from evaltrack.golden.exchange.row_writers import write_rows
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.records import Question
+
+FORM = RowForm({"id": "id", "input": "question", "target": "expected_answer", "metadata": "metadata"})
+COLUMNS = ("id", "input", "target", "metadata")
+
+
+def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
+    """Each sample as a golden line; the letter of a right choice becomes its text."""
+    for path in files:
+        yield from drafts(_with_texts(read_rows(path, settings)), FORM, settings, notes)
+
+
+def _with_texts(rows: Rows) -> Rows:
+    for place, row in rows:
+        choices = row.get("choices") if isinstance(row, dict) else None
+        if isinstance(row, ValueError) or not isinstance(choices, list):
+            yield place, row
+            continue
+        target = row.get("target")
+        targets = target if isinstance(target, list) else [target]
+        texts = [_choice(each, choices) for each in targets]
+        yield place, {**row, "target": texts[0] if len(texts) == 1 else texts}
+
+
+def _choice(target: Any, choices: list[Any]) -> Any:
+    at = ord(target) - ord("A") if isinstance(target, str) and len(target) == 1 else -1
+    return choices[at] if 0 <= at < len(choices) else target
+
+
+def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
+    """A sample for each question; what Inspect has no field for is in `metadata`."""
+    write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
+
+
+def _row(question: Question, notes: Notes) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "input": question.question,
+        "target": question.expected_answer or "",
+        "metadata": as_metadata(question, ("id", "question", "expected_answer"), notes),
+    }

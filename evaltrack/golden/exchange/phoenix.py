@@ -1,0 +1,73 @@
+"""Arize Phoenix: a dataset as CSV (`input_*`, `output_*`, `metadata_*`), as its API answers, or as JSON Lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evaltrack.golden.exchange.fields import RowForm, as_metadata, drafts
+from evaltrack.golden.exchange.new_files import NewFiles
+from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
+from evaltrack.golden.exchange.row_files import Rows, read_rows
+from evaltrack.golden.exchange.row_writers import write_rows
+from evaltrack.golden.exchange.values import is_empty
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.records import Question
+
+FORM = RowForm(
+    names={
+        **dict.fromkeys(("example_id", "id"), "id"),
+        **dict.fromkeys(("input", "messages"), "question"),
+        **dict.fromkeys(("output", "ideal"), "expected_answer"),
+        "metadata": "metadata",
+    },
+    ignored=frozenset({"updated_at"}),
+)
+PARTS = ("input", "output", "metadata")
+
+
+def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
+    """Each example as a golden line."""
+    for path in files:
+        yield from drafts(_in_parts(read_rows(path, settings)), FORM, settings, notes)
+
+
+def _in_parts(rows: Rows) -> Rows:
+    """The columns of a CSV as the objects that they were made of."""
+    for place, row in rows:
+        if isinstance(row, ValueError):
+            yield place, row
+            continue
+        whole: dict[str, Any] = {}
+        for name, value in row.items():
+            part, _, key = name.partition("_")
+            if part in PARTS and key:
+                whole.setdefault(part, {}).update({} if is_empty(value) else {key: value})
+            else:
+                whole[name] = value
+        yield place, whole
+
+
+def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
+    """An example for each question: in JSON as the API has it, in a table with columns `input_*` and so on.
+
+    What Phoenix has no place for is in the metadata.
+    """
+    examples = [_example(question, notes) for question in golden]
+    if output.suffix.lower() in (".json", ".jsonl"):
+        write_rows(examples, (), output, files)
+        return
+    rows = [
+        {"example_id": each["id"], **{f"{part}_{key}": value for part in PARTS for key, value in each[part].items()}}
+        for each in examples
+    ]
+    write_rows(rows, list(dict.fromkeys(name for row in rows for name in row)), output, files)
+
+
+def _example(question: Question, notes: Notes) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "input": {"question": question.question},
+        "output": {"answer": question.expected_answer},
+        "metadata": as_metadata(question, ("id", "question", "expected_answer"), notes),
+    }

@@ -1,0 +1,211 @@
+"""Imports and exports as calls: what is refused, what is written, and real collections evaluated at once."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import export_golden, import_golden, open_golden, run_eval
+from evaltrack.cli import _run
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.exchange import new_files
+from tests.golden.exchange.imports import put
+from tests.scoring.test_collections import DATA, text_of
+
+with_data = pytest.mark.skipif(
+    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Ten questions and two negatives in a CSV."""
+    rows = [f"question {n},{'[]' if n > 10 else f'c{n}'}\n" for n in range(1, 13)]
+    return put(tmp_path / "mine.csv", "question,expected_chunks\n" + "".join(rows))
+
+
+def test_the_written_set_is_clean(table: Path, tmp_path: Path) -> None:
+    """`lint --strict` finds nothing to mend; folders that are missing are made."""
+    made = import_golden(table, tmp_path / "new/mine.jsonl")
+    assert _run(["golden", "lint", "--strict", str(made.path)]) == 0
+    assert (made.questions, made.negatives, made.notes) == (12, 2, ())
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["mine.jsonl"]
+
+
+@pytest.mark.parametrize("how", ["import", "export"])
+def test_nothing_is_replaced_unless_that_is_asked_for(table: Path, tmp_path: Path, how: str) -> None:
+    """A file that is there stays as it is, and so does one that another process makes meanwhile."""
+    there = put(tmp_path / "there.jsonl", "precious\n")
+    golden = import_golden(table, tmp_path / "golden.jsonl").path
+
+    def again(**options: Any) -> None:
+        if how == "import":
+            import_golden(table, there, **options)
+        else:
+            export_golden(golden, there, "table", **options)
+
+    with pytest.raises(UsageError, match=r"is there already; name another file, or replace it with `force=True`"):
+        again()
+    assert there.read_text() == "precious\n"
+    again(force=True)
+    assert len(open_golden(there)) == 12
+
+
+def overtaken(path: Path) -> None:
+    """Write a file that another process makes before it is whole."""
+    with new_files.new_files(force=False) as files, files.open(path) as file:
+        file.write("new\n")
+        put(path, "other\n")
+
+
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
+    """What was written beside it is removed."""
+    with pytest.raises(UsageError, match="is there already"):
+        overtaken(tmp_path / "a.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+    assert (tmp_path / "a.jsonl").read_text() == "other\n"
+
+
+def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new file is renamed; one that is there is kept."""
+
+    def refused(*_: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    with new_files.new_files(force=False) as files, files.open(tmp_path / "a") as file:
+        file.write("new\n")
+    assert (tmp_path / "a").read_text() == "new\n"
+    with pytest.raises(UsageError, match="is there already"):
+        overtaken(tmp_path / "b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_bad_line_leaves_what_was_there(tmp_path: Path) -> None:
+    """Even where it may be replaced."""
+    there = put(tmp_path / "out.jsonl", "precious\n")
+    with pytest.raises(GoldenError, match=r"bad.csv:3: has no question"):
+        import_golden(put(tmp_path / "bad.csv", "question,notes\na,\n,b\n"), there, force=True)
+    assert there.read_text() == "precious\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output": "out.json"}, "is a .jsonl file"),
+        ({"files": []}, "there are none"),
+        ({"files": ["gone.csv"]}, "gone.csv: no such file"),
+        ({"files": ["folder"]}, "folder: is a folder"),
+        ({"form": "trek"}, "there is no format `trek`; formats are trec, beir"),
+        ({"columns": {"expected_chunk": "x"}}, "is no field of a golden set; did you mean `expected_chunks`?"),
+        ({"columns": {"zzz": "x"}}, "is no field of a golden set; fields are id, question"),
+        ({"grades": "graded"}, "is graded; write keep or binary"),
+        ({"encoding": "latin-99"}, "there is no `latin-99`"),
+        ({"corpus": "gone.jsonl"}, "gone.jsonl: cannot be read"),
+        ({"corpus": "bad.jsonl"}, "bad.jsonl:2: is not JSON"),
+        ({"corpus": "folder"}, "holds no pages"),
+        ({"corpus": "blank.jsonl"}, "holds no passages"),
+        ({"output": "folder.jsonl"}, "is a folder"),
+        ({"output": "mine.csv/out.jsonl"}, "cannot be written"),
+    ],
+)
+def test_what_is_refused(
+    table: Path, tmp_path: Path, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is written, with what, where and the cure."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.jsonl").mkdir()
+    put(tmp_path / "bad.jsonl", '{"_id": "a", "text": "t"}\nno\n{"text": "without id"}\n\n')
+    put(tmp_path / "blank.jsonl", "\n")
+    arguments = {"files": table, "output": "out.jsonl", "force": True, **options}
+    with pytest.raises(UsageError) as raised:
+        import_golden(**arguments)
+    assert message in str(raised.value)
+    assert not list(tmp_path.rglob(".*.jsonl"))
+
+
+def test_exports_that_are_refused(table: Path, tmp_path: Path) -> None:
+    """A file where a folder belongs, and endings of no form."""
+    golden = import_golden(table, tmp_path / "g.jsonl").path
+    with pytest.raises(UsageError, match="trec is a folder of several files"):
+        export_golden(golden, table, "trec")
+    with pytest.raises(UsageError, match=r"end the name in .jsonl, .json, .csv"):
+        export_golden(golden, tmp_path / "a.doc", "table")
+    with pytest.raises(UsageError, match=r"end the name in .yaml, .json or .jsonl"):
+        export_golden(golden, tmp_path / "a.csv", "promptfoo")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@with_data
+@pytest.mark.parametrize(("collection", "questions"), [("adi", 35), ("cranfield", 225), ("vaswani", 93)])
+def test_collections_evaluate_at_once(store_uri: str, tmp_path: Path, collection: str, questions: int) -> None:
+    """Queries, judgements and corpus in, and a run with the recall that was published for each query."""
+    folder = DATA / "collections" / collection
+    corpus = put(tmp_path / "corpus.jsonl.gz", (folder / "corpus.jsonl.gz").read_bytes())
+    files = [folder / "queries.jsonl", folder / "qrels.trec"]
+    made = import_golden(files, tmp_path / f"{collection}.jsonl", corpus=corpus)
+    assert (made.form, made.questions, made.negatives, made.judged_only) == ("trec", questions, 0, 0)
+    assert not [note for note in made.notes if "corpus" in note]
+    run = put(tmp_path / "bm25.run", text_of(folder / "bm25_porter.run"))
+    result = run_eval(made.path, k=5, target=f"recorded:{run}", traces="off", tracking_uri=store_uri)
+    published = csv.DictReader(
+        gzip.decompress((folder / "expected_bm25_porter.perquery.csv.gz").read_bytes()).decode().splitlines()
+    )
+    recalls = [float(line["recall_5"]) for line in published]
+    assert result.data["recall_at_k"] == pytest.approx(sum(recalls) / questions, abs=1e-6)
+
+
+@with_data
+def test_documentation_questions_evaluate_at_once(store_uri: str, tmp_path: Path) -> None:
+    """Columns of other names; recall and MRR are those that were published, at k 3, and precision with k below it."""
+    folder = DATA / "anthropic_docs"
+    made = import_golden(
+        folder / "golden.json",
+        tmp_path / "docs.jsonl",
+        columns={"expected_chunks": "correct_chunks", "expected_answer": "correct_answer"},
+    )
+    assert (made.form, made.questions, made.notes) == ("table", 100, ())
+    corpus = [chunk["chunk_link"] for chunk in json.loads((folder / "corpus.json").read_text())]
+    published = list(csv.DictReader((folder / "level_one_detailed.csv").read_text().splitlines()))
+    short = 0.0
+    with (tmp_path / "level_one.jsonl").open("w") as file:
+        for question, line in zip(open_golden(made.path), published, strict=True):
+            relevant = question.expected_chunks or ()
+            precision, recall, rr = (float(line[f"retrieval_{name}"]) for name in ("precision", "recall", "mrr"))
+            correct = round(recall * len(relevant))
+            returned = round(correct / precision) if correct else 3
+            others = [link for link in corpus if link not in relevant]
+            first = round(1 / rr) if correct else 4
+            ranked = [*others[: first - 1], *relevant[:correct], *others[first - 1 :]][:returned]
+            short += precision - correct / 3
+            file.write(json.dumps({"id": question.id, "sources": ranked}) + "\n")
+    target = f"recorded:{tmp_path / 'level_one.jsonl'}"
+    result = run_eval(made.path, k=3, target=target, traces="off", tracking_uri=store_uri)
+    means = json.loads((folder / "level_one.json").read_text())
+    assert result.data["recall_at_k"] == pytest.approx(means["average_recall"], abs=1e-9)
+    assert result.data["mrr"] == pytest.approx(means["average_mrr"], abs=1e-9)
+    assert result.data["precision_at_k"] == pytest.approx(means["average_precision"] - short / 100, abs=1e-9)
+    assert short / 100 < 0.012  # three questions had fewer than k sources
+
+
+@with_data
+def test_trec_evals_own_judgements(tmp_path: Path) -> None:
+    """With and without comments; documents that were judged as not relevant are not expected.
+
+    The commented file spells one document with a `#`.
+    """
+    topics = put(tmp_path / "topics.tsv", "".join(f"{n}\ttopic {n}\n" for n in range(301, 304)))
+    plain = import_golden([topics, DATA / "trec_eval/qrels.test"], tmp_path / "plain.jsonl")
+    commented = import_golden([topics, DATA / "trec_eval/qrels.test.with-comments"], tmp_path / "commented.jsonl")
+    lines = [line.split() for line in (DATA / "trec_eval/qrels.test").read_text().splitlines()]
+    relevant = [columns for columns in lines if int(columns[3]) > 0]
+    assert plain.questions == 3
+    assert sum(len(question.expected_chunks or ()) for question in open_golden(plain.path)) == len(relevant)
+    assert plain.path.read_text() == commented.path.read_text().replace("CR#93E-1860", "CR93E-1860")

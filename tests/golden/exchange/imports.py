@@ -1,0 +1,48 @@
+"""Files in the forms of other tools, imported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import GoldenImport, Question, import_golden, open_golden
+from evaltrack.errors import GoldenError
+
+DATA = Path(__file__).parent / "data"
+
+
+def put(path: Path, content: str | bytes | Any) -> Path:
+    """Write text, bytes, a JSON value, or JSON Lines where the name ends so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, str):
+        path.write_text(content, encoding="utf-8")
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(line) + "\n" for line in content), encoding="utf-8")
+    else:
+        path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def imported(folder: Path, *files: Path, form: str = "auto", **options: Any) -> tuple[list[Question], GoldenImport]:
+    """The questions of a set that was imported into `folder`, and what the import says."""
+    made = import_golden(list(files), folder / "out.jsonl", form, force=True, **options)
+    return list(open_golden(made.path)), made
+
+
+def problems(folder: Path, *files: Path, form: str = "auto", **options: Any) -> list[str]:
+    """What an import that is refused lists, with places as names of files; nothing was written."""
+    with pytest.raises(GoldenError) as raised:
+        import_golden(list(files), folder / "refused.jsonl", form, **options)
+    assert [path.name for path in folder.iterdir() if "refused.jsonl" in path.name] == []
+    return [problem.replace(f"{folder}/", "") for problem in raised.value.problems]
+
+
+def noted(made: GoldenImport, text: str) -> str:
+    """The one note that holds a text."""
+    (note,) = [note for note in made.notes if text in note]
+    return note

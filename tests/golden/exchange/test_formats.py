@@ -1,0 +1,372 @@
+"""Files of other tools: those that the tools wrote themselves, and what hand-written ones hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import export_golden, import_golden, open_golden
+from evaltrack.cli.golden_exchange import FORMAT_NAMES
+from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.fields import golden_row
+from evaltrack.golden.exchange.formats import FORMATS
+from tests.conftest import REPO
+
+from .imports import DATA, imported, noted, problems, put
+
+TRAVEL = REPO / "golden/travel.jsonl"
+FIRST_FIVE = ["1", "2", "3", "4", "23"]
+
+
+def test_the_command_line_has_every_format() -> None:
+    """In the same order."""
+    assert list(FORMATS) == list(FORMAT_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "with_ids"),
+    [
+        ("ragas.jsonl", "ragas", True),
+        ("ragas.csv", "ragas", True),
+        ("ragas_texts.jsonl", "ragas", False),
+        ("deepeval.json", "deepeval", False),
+        ("deepeval.jsonl", "deepeval", False),
+        ("deepeval.csv", "deepeval", False),
+        ("llamaindex_rag.json", "llamaindex", False),
+        ("llamaindex_retrieval.json", "llamaindex", True),
+    ],
+)
+def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_ids: bool) -> None:
+    """Their format shows in their content; questions, answers and ids are those that went in."""
+    travel = {question.id: question for question in open_golden(TRAVEL)}
+    expected = [travel[key] for key in FIRST_FIVE]
+    questions, made = imported(tmp_path, DATA / name)
+    assert made.form == form
+    assert [each.question for each in questions] == [each.question for each in expected]
+    if name != "llamaindex_retrieval.json":
+        assert [each.expected_answer for each in questions] == [each.expected_answer for each in expected]
+    if with_ids:
+        assert [each.expected_chunks for each in questions] == [each.expected_chunks for each in expected]
+
+
+def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) -> None:
+    """All texts of a question or none; whatever their spaces; else they stay in the metadata."""
+    ids = {"schengen-visa#overstay", "fares#refunds", "flight-delays#compensation"}
+    corpus = put(tmp_path / "c.jsonl", [{"_id": key, "text": f"Text  of\n{key}"} for key in sorted(ids)])
+    questions, made = imported(tmp_path, DATA / "ragas_texts.jsonl", corpus=corpus)
+    assert [each.expected_chunks for each in questions[:3]] == [
+        ("schengen-visa#overstay",),
+        ("fares#refunds",),
+        ("flight-delays#compensation",),
+    ]
+    assert (questions[3].expected_chunks, questions[3].metadata["reference_contexts"]) == (
+        None,
+        ["Text of baggage#batteries"],
+    )
+    assert noted(made, "found in the corpus").startswith("`reference_contexts` found in the corpus by its texts")
+    assert "not all of them are in the corpus" in noted(made, "not all")
+
+
+def test_what_deepeval_holds_besides(tmp_path: Path) -> None:
+    """Comments are notes, tools are names, metadata called as fields becomes them; conversations are left out."""
+    questions, _ = imported(tmp_path, DATA / "deepeval.json")
+    assert questions[0].notes == "wording of the chunk; length-of-stay is the close neighbour"
+    assert (questions[0].expected_tools, questions[0].expected_chunks) == (("search",), ("schengen-visa#overstay",))
+    assert (questions[0].category, questions[1].expected_chunks, questions[4].negative) == ("documents", None, True)
+    assert questions[2].metadata == {
+        "context": ["Text of flight-delays#compensation"],
+        "name": "g2",
+        "source_file": "travel.md",
+    }
+    assert "conversations" in problems(tmp_path, DATA / "deepeval_conversations.json")[1]
+
+
+ROWS: list[tuple[str, Any, dict[str, Any], str]] = [
+    (
+        "ragas",
+        [{"question": "q", "ground_truth": "a", "contexts": ["c"], "evolution_type": "simple"}],
+        {"expected_answer": "a", "metadata": {"reference_contexts": ["c"], "evolution_type": "simple"}},
+        "`evolution_type` is no field of a golden set",
+    ),
+    (
+        "ragas",
+        [{"question": "q", "ground_truth": "a", "contexts": ["c"], "answer": "x"}],
+        {"expected_answer": "a"},
+        "`contexts` is no part of a golden set",
+    ),
+    (
+        "ragas",
+        [{"user_input": [{"role": "user", "content": "p"}, {"role": "user", "content": "q"}], "reference": "a"}],
+        {"metadata": {"input": {"messages": [{"role": "user", "content": "p"}, {"role": "user", "content": "q"}]}}},
+        "what stands beside the question",
+    ),
+    (
+        "deepeval",
+        [{"input": "q", "additional_metadata": None, "expected_tools": [{"name": "t", "input_parameters": {"a": 1}}]}],
+        {
+            "expected_tools": ("t",),
+            "metadata": {"expected_tools": [{"name": "t", "input_parameters": {"a": 1}}]},
+        },
+        "beside the names in `expected_tools`",
+    ),
+    (
+        "langfuse",
+        [
+            {"id": "i", "input": {"question": "q", "user": "u"}, "expectedOutput": "a", "status": "ACTIVE"},
+            {"id": "j", "input": "old", "expectedOutput": None, "status": "ARCHIVED"},
+        ],
+        {"id": "i", "expected_answer": "a", "metadata": {"input": {"user": "u"}}},
+        "archived items: left out: 1",
+    ),
+    (
+        "langfuse",
+        {"data": [{"id": "i", "input": "q", "expectedOutput": {"answer": "a", "score": 1}}], "meta": {"page": 1}},
+        {"id": "i", "expected_answer": "a", "metadata": {"output": {"score": 1}}},
+        "beside the answer",
+    ),
+    (
+        "phoenix",
+        {
+            "data": {
+                "dataset_id": "d",
+                "examples": [
+                    {
+                        "id": "e",
+                        "input": {"query": "q"},
+                        "output": {"output": "a"},
+                        "metadata": {"expected_chunks": ["c"], "k": 1},
+                        "updated_at": "2026",
+                    }
+                ],
+            }
+        },
+        {"id": "e", "expected_answer": "a", "expected_chunks": ("c",), "metadata": {"k": 1}},
+        "`updated_at` is no part",
+    ),
+    (
+        "phoenix",
+        [{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": "a"}],
+        {"expected_answer": "a"},
+        "beside the question",
+    ),
+    (
+        "inspect",
+        [{"id": 7, "input": "q", "target": "B", "choices": ["no", "yes"], "metadata": {"difficulty": "L2"}}],
+        {"id": "7", "expected_answer": "yes", "metadata": {"choices": ["no", "yes"], "difficulty": "L2"}},
+        "`choices` is no field",
+    ),
+    (
+        "inspect",
+        [{"input": "q", "target": ["a", "b"]}],
+        {"expected_answer": "a", "metadata": {"expected_answers": ["a", "b"]}},
+        "several right answers",
+    ),
+    (
+        "autorag",
+        [{"qid": "x", "query": "q", "retrieval_gt": [["a", "b"], ["c"]], "generation_gt": ["a"]}],
+        {
+            "id": "x",
+            "expected_chunks": ("a", "b", "c"),
+            "expected_answer": "a",
+            "metadata": {"retrieval_gt": [["a", "b"], ["c"]]},
+        },
+        "one passage of each group is enough",
+    ),
+    (
+        "llamaindex",
+        {"queries": {"x": "q"}, "corpus": {"b": ""}, "relevant_docs": {"x": ["a"]}},
+        {"id": "x", "expected_chunks": ("a",)},
+        "not in the file's corpus",
+    ),
+    (
+        "llamaindex",
+        {"queries": {"x": "q"}, "corpus": {}, "relevant_docs": {}},
+        {"id": "x", "expected_chunks": None},
+        "queries without `relevant_docs`",
+    ),
+    (
+        "promptfoo",
+        {
+            "prompts": ["{{q}}"],
+            "defaultTest": {"assert": [{"type": "factuality", "value": "{{truth}}"}], "metadata": {"category": "c"}},
+            "tests": [{"vars": {"question": "q", "truth": "a", "tone": "dry"}, "assert": [{"type": "is-json"}]}],
+        },
+        {
+            "expected_answer": "a",
+            "category": "c",
+            "metadata": {"assert": [{"type": "is-json"}], "vars": {"tone": "dry"}},
+        },
+        "assertions that are no expected answer (is-json)",
+    ),
+    (
+        "promptfoo",
+        [{"vars": {"anything": "q"}, "assert": [{"type": "similar", "value": "a", "threshold": 0.8}]}],
+        {"expected_answer": "a"},
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "content", "fields", "note"), ROWS)
+@pytest.mark.parametrize("named", [True, False])
+def test_what_a_file_holds(
+    tmp_path: Path, form: str, content: Any, fields: dict[str, Any], note: str, named: bool
+) -> None:
+    """Fields, metadata and notes, whether the format is named or shows."""
+    path = put(tmp_path / "file.json", content)
+    ((question,), made) = imported(tmp_path, path, form=form if named else "auto")
+    assert (question.question, made.form) == ("q", form)
+    assert {name: getattr(question, name) for name in fields} == fields
+    assert note in " ".join(made.notes)
+
+
+def test_empty_cells_of_phoenix_expect_nothing(tmp_path: Path) -> None:
+    """A column that other rows need makes no negative and no empty note."""
+    text = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_notes\na,q,,"[""c""]",n\nb,r,,,\n'
+    (_, empty), made = imported(tmp_path, put(tmp_path / "p.csv", text))
+    assert (empty.expected_chunks, empty.notes, empty.expected_answer, empty.metadata) == (None, None, None, {})
+    assert (made.negatives, made.judged_only) == (0, 1)
+
+
+def test_phoenix_and_langfuse_in_tables(tmp_path: Path) -> None:
+    """Columns are put together to objects; cells of JSON are read."""
+    phoenix = 'example_id,input_question,output_answer,metadata_expected_chunks,metadata_k\nRGF,q,a,"[""c""]",1\n'
+    ((question,), made) = imported(tmp_path, put(tmp_path / "p.csv", phoenix))
+    assert (made.form, question.id, question.expected_chunks) == ("phoenix", "RGF", ("c",))
+    langfuse = 'id,input,expectedOutput,metadata\ni,"{""question"": ""q""}","""a""","{""k"": 1}"\n'
+    ((question,), made) = imported(tmp_path, put(tmp_path / "l.csv", langfuse))
+    assert (made.form, question.question, question.expected_answer) == ("langfuse", "q", "a")
+    assert question.metadata == {"k": 1}
+
+
+PROMPTFOO_CSV = """question,__expected1,__expected2,__metadata:category,__metadata:tags[],__description
+q,contains: x,equals: a,math,"one,t\\,wo",why
+r,plain,,,,
+"""
+PROMPTFOO_YAML = """
+tests:
+  - file://more/tests.csv
+  - path: file://make.py:tests
+  - vars: {question: [one, two]}
+    assert: [{type: equals, value: yes}]
+scenarios: [{config: [], tests: []}]
+"""
+
+
+def test_promptfoo_in_several_files(tmp_path: Path) -> None:
+    """Files that a configuration names are read, programs are not run, a list of questions is a test each."""
+    put(tmp_path / "more/tests.csv", PROMPTFOO_CSV)
+    questions, made = imported(tmp_path, put(tmp_path / "promptfooconfig.yaml", PROMPTFOO_YAML))
+    assert [(each.question, each.expected_answer) for each in questions] == [
+        ("q", "a"),
+        ("r", "plain"),
+        ("one", "yes"),
+        ("two", "yes"),
+    ]
+    assert (questions[0].category, questions[0].notes) == ("math", "why")
+    assert questions[0].metadata == {"tags": ["one", "t,wo"], "assert": [{"type": "contains", "value": "x"}]}
+    assert "tests that a program makes" in noted(made, "program")
+    assert "`scenarios`: left out" in noted(made, "scenarios")
+
+
+@pytest.mark.parametrize(
+    ("tests", "message"),
+    [
+        (["file://../other.csv"], "names tests outside of its folder"),
+        (["file://*.py"], "cannot be read; name files of tests"),
+        ([{"vars": {"a": "1", "b": "2"}}], "cannot tell the question among the variables (a, b)"),
+        ([{"vars": {"question": "file://q.txt"}}], "`question` is a file"),
+        ([7], "is no test case"),
+        ([{"vars": {}}], "(none)"),
+    ],
+)
+def test_promptfoo_that_cannot_be_read(tmp_path: Path, tests: list[Any], message: str) -> None:
+    """The place and the cure."""
+    assert message in problems(tmp_path, put(tmp_path / "config.json", {"tests": tests}))[0]
+
+
+def test_a_variable_may_be_named_as_the_question(tmp_path: Path) -> None:
+    """And others as other fields."""
+    path = put(tmp_path / "c.json", {"tests": [{"vars": {"a": "q", "b": "x;y"}}]})
+    ((question,), _) = imported(tmp_path, path, columns={"question": "a", "expected_chunks": "b"})
+    assert (question.question, question.expected_chunks) == ("q", ("x", "y"))
+    columns = {"question": "a", "expected_chunks": "bb"}
+    assert problems(tmp_path, path, columns=columns) == [
+        "c.json: tests[1]: neither this row nor one before has `bb`; did you mean `b`?"
+    ]
+
+
+def test_a_variable_called_metadata_stays_a_variable(tmp_path: Path) -> None:
+    """Beside the metadata of the test case."""
+    case = {"vars": {"question": "q", "metadata": {"a": 1}}, "metadata": {"b": 2}}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "c.json", {"tests": [case]}))
+    assert question.metadata == {"b": 2, "vars": {"metadata": {"a": 1}}}
+
+
+@pytest.mark.parametrize(
+    "content", [[{"a": 1}], [], {"a": 1}, [1], [{"input": "q", "target": "t", "user_input": "q", "expectedOutput": 1}]]
+)
+def test_content_that_shows_no_format(tmp_path: Path, content: Any) -> None:
+    """Or several: the message lists the formats."""
+    with pytest.raises(UsageError):
+        import_golden(put(tmp_path / "file.json", content), tmp_path / "out.jsonl")
+
+
+EXPORTS = [
+    ("beir", "folder"),
+    ("table", "a.csv"),
+    ("table", "a.tsv"),
+    ("table", "a.xlsx"),
+    ("table", "a.parquet"),
+    ("table", "a.json"),
+    ("table", "a.jsonl"),
+    ("promptfoo", "a.yaml"),
+    ("promptfoo", "a.jsonl"),
+    ("deepeval", "a.json"),
+    ("deepeval", "a.csv"),
+    ("phoenix", "a.csv"),
+    ("phoenix", "a.json"),
+    ("langfuse", "a.jsonl"),
+    ("langfuse", "a.csv"),
+    ("inspect", "a.jsonl"),
+    ("inspect", "a.csv"),
+]
+
+
+@pytest.mark.parametrize("name", ["travel.jsonl", "wikipedia.json"])
+@pytest.mark.parametrize(("form", "file"), EXPORTS)
+def test_a_set_comes_back_whole(tmp_path: Path, form: str, file: str, name: str) -> None:
+    """Our own sets, with negatives, tools, titles and notes, through each format that holds all fields."""
+    golden = open_golden(REPO / "golden" / name)
+    made = export_golden(golden.path, tmp_path / file, form)
+    assert (made.questions, made.notes) == (len(golden), ())
+    back, result = imported(tmp_path, tmp_path / file, domain=golden.name)
+    assert back == list(golden)
+    assert (result.form, result.notes) == (form, ())
+
+
+@pytest.mark.parametrize(
+    ("form", "file", "held"),
+    [
+        ("trec", "folder", {"id", "question", "expected_chunks"}),
+        ("ragas", "a.jsonl", {"question", "expected_chunks", "expected_answer"}),
+        ("ragas", "a.csv", {"question", "expected_chunks", "expected_answer"}),
+        ("llamaindex", "a.json", {"id", "question", "expected_chunks"}),
+        ("autorag", "a.parquet", {"id", "question", "expected_chunks", "expected_answer"}),
+    ],
+)
+def test_a_set_comes_back_as_far_as_the_other_form_holds_it(
+    tmp_path: Path, form: str, file: str, held: set[str]
+) -> None:
+    """Fields that the other form has no place for are noted, and nothing else is lost."""
+    golden = list(open_golden(TRAVEL))
+    made = export_golden(TRAVEL, tmp_path / file, form)
+    files = [tmp_path / file / "topics.tsv", tmp_path / file / "qrels.txt"] if form == "trec" else [tmp_path / file]
+    back, _ = imported(tmp_path, *files)
+    expected = [each for each in golden if not (form == "trec" and each.negative)]
+    assert [each.model_dump(include=held) for each in back] == [each.model_dump(include=held) for each in expected]
+    missing = {name for question in golden for name in golden_row(question)} - held - {"domain"}
+    assert "difficulty" in missing
+    assert {note.partition("`")[2].partition("`")[0] for note in made.notes if "no place" in note} == missing

@@ -1,0 +1,339 @@
+"""Tables with columns of any names, and the files that rows are read from."""
+
+from __future__ import annotations
+
+import builtins
+import csv
+import io
+import json
+import zipfile
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow
+import pyarrow.parquet as pq
+import pytest
+
+from evaltrack import export_golden, import_golden
+from evaltrack.errors import GoldenError, UsageError
+from evaltrack.golden.exchange import columnar, lines
+from evaltrack.golden.exchange.values import identifiers, is_empty, parsed, plain, text_in
+from evaltrack.golden.exchange.yaml_files import read_yaml, write_yaml
+
+from .imports import imported, noted, problems, put
+
+COLUMNS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": "Truth"}
+
+
+def test_columns_of_any_names(tmp_path: Path) -> None:
+    """Ids in one cell, with a separator or as a list; an empty cell expects nothing, `[]` is a negative."""
+    text = 'Query,doc ids,Truth,Owner\na?,x|y,A,me\nb?,"[""p;q""]",,\nc?,,,\nd?,[],,you\ne?,"[\'m\', 7]",,\n'
+    path = put(tmp_path / "mine.csv", text)
+    questions, made = imported(tmp_path, path, columns=COLUMNS, separator="|", id_prefix="m-", domain="d")
+    assert [each.expected_chunks for each in questions] == [("x", "y"), ("p;q",), None, (), ("m", "7")]
+    assert [each.id for each in questions] == ["m-1", "m-2", "m-3", "m-4", "m-5"]
+    assert (questions[0].expected_answer, questions[0].metadata, questions[0].domain) == ("A", {"Owner": "me"}, "d")
+    assert (made.form, made.questions, made.negatives, made.judged_only) == ("table", 5, 1, 1)
+    assert f"`Owner` is no field of a golden set: kept in `metadata`: 2 ({path}:2, {path}:5)" in made.notes
+    assert noted(made, "`doc ids` is empty").endswith(f"({path}:4)")
+
+
+def test_columns_called_as_fields_need_not_be_named(tmp_path: Path) -> None:
+    """Whatever their case and spaces."""
+    path = put(tmp_path / "mine.csv", "ID,Question,Expected-Chunks,expected answer\n007,q?,a;b,A\n")
+    ((question,), _) = imported(tmp_path, path)
+    assert (question.id, question.expected_chunks, question.expected_answer) == ("007", ("a", "b"), "A")
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        ('question;notes\r\nwie? ä;"a;b\r\nc"\r\n'.encode("utf-8-sig"), ""),
+        ('question\tnotes\nwie? ä\t"a;b\r\nc"\n'.encode("utf-16"), ""),
+        ('question,notes\nwie? ä,"a;b\r\nc"\n'.encode("cp1252"), "cp1252"),
+    ],
+)
+def test_what_excel_saves_as_csv(tmp_path: Path, content: bytes, encoding: str) -> None:
+    """Semicolons or tabs, a byte-order mark, UTF-16, breaks in cells; an old encoding has to be named."""
+    ((question,), _) = imported(tmp_path, put(tmp_path / "mine.csv", content), encoding=encoding)
+    assert (question.question, question.notes) == ("wie? ä", "a;b\r\nc")
+
+
+def test_every_bad_line_is_listed_at_its_place(tmp_path: Path) -> None:
+    """Cells that are too many, lists that are none, questions that are missing or twice; multi-line cells count."""
+    head = ["id,question,expected_chunks", '1,"a\nb",x', "1,again,y", "2,,z", "3,c,[broken", "4,d,e,f"]
+    text = "\n".join([*head, '5,g,"[{""x"": 1}]"', "6,h,[[1]]\n"])
+    assert problems(tmp_path, put(tmp_path / "mine.csv", text)) == [
+        "mine.csv:4: id `1` is already at mine.csv:2; ids must be unique (`id_prefix=` tells files apart)",
+        "mine.csv:5: has no question; write one, or remove the row",
+        "mine.csv:6: `expected_chunks` begins with `[` but is no list or object of JSON: [broken",
+        "mine.csv:7: has 4 cells, but the header has 3; put cells with separators in quotes",
+        "mine.csv:8: `expected_chunks` holds an object without `id` or `name` (keys: x)",
+        "mine.csv:9: `expected_chunks` `[1]` is no id; write a text or a whole number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "a.csv:1: holds no header"),
+        ("a.csv", "question\n", "holds no questions"),
+        ("a.csv", "question,question\n", "two columns are called `question`"),
+        ("a.csv", 'question\n"open\n', "is no CSV: unexpected end of data"),
+        ("a.csv", b"question\nok\n\xff\xfe\n", "cannot be read as utf-8"),
+        (
+            "a.csv",
+            "query\nq\n",
+            "has no `question`; say which holds the question: `columns=question=NAME` (there are `query`)",
+        ),
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[1]", "is a number; a row is a JSON object"),
+        ("a.json", '{"a": 1}', "holds an object without a list of objects"),
+        ("a.jsonl", '{"question": "a"}\nno\n', "a.jsonl:2: is not JSON"),
+        ("a.jsonl", '{"question": "\\u0000"}\n', "holds a NUL character"),
+        ("a.jsonl", '{"question": {"a": 1, "b": 2}}\n', "is an object with the keys a, b"),
+        ("a.jsonl", '{"question": true, "metadata": {"a": "x"}}\n{"question": []}', "has no question"),
+        ("a.yaml", "a: [", "a.yaml:1: is not YAML"),
+        ("a.yaml", "a: 1", "holds no list of objects"),
+        ("a.yaml", "- !!python/object:os.system {}", "could not determine a constructor"),
+        ("a.yaml", "- &a [*a]", "is nested deeper than 50"),
+        ("a.yaml", "[" * 2000, "nested too deep"),
+        ("a.xlsx", "no zip", "cannot be read as an Excel workbook"),
+        ("a.parquet", "no", "cannot be read as Parquet"),
+        ("a.doc", "x", "cannot tell what it holds; end its name in one of .jsonl"),
+    ],
+)
+def test_files_that_hold_no_set(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    """The message names the place, and no traceback escapes."""
+    assert message in " ".join(problems(tmp_path, put(tmp_path / name, content), form="table"))
+
+
+def test_aliases_that_repeat_without_end(tmp_path: Path) -> None:
+    """A short YAML that unfolds to billions of values is refused before it does."""
+    anchors = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+    with pytest.raises(GoldenError, match="holds more than 200,000 values"):
+        read_yaml(put(tmp_path / "bomb.yaml", "\n".join(anchors)))
+
+
+def test_plain_words_of_yaml_stay_words(tmp_path: Path) -> None:
+    """As in YAML 1.2, which JavaScript tools write: `yes`, dates, times and ids with zeros are text."""
+    path = put(tmp_path / "a.yaml", "[yes, 2024-01-01, 1:30, 007, 0x1F, 12, 1.5, true, null, ~]")
+    assert read_yaml(path) == ["yes", "2024-01-01", "1:30", "007", "0x1F", 12, 1.5, True, None, None]
+
+
+def test_words_are_written_so_that_every_reader_has_them(tmp_path: Path) -> None:
+    """Also those that one version of YAML reads as a number, and characters that break lines."""
+    words = [
+        "1e3",
+        "0o17",
+        "yes",
+        "null",
+        "007",
+        "a\x85b",
+        "\u2028",
+        "~",
+        "",
+        "- x",
+        "a: b",
+        "#c",
+        "2024-01-01",
+        "é\nz",
+    ]
+    write_yaml(tmp_path / "a.yaml", [{word: word} for word in words])
+    assert read_yaml(tmp_path / "a.yaml") == [{word: word} for word in words]
+    assert '"1e3": "1e3"' in (tmp_path / "a.yaml").read_text(encoding="utf-8")
+
+
+def test_excel(tmp_path: Path) -> None:
+    """Numbers are ids without a fraction, dates are text, blank rows are none; the line is that of the sheet."""
+    book = openpyxl.Workbook()
+    rows: list[list[Any]] = [
+        ["id", "question", "expected_chunks", "seen"],
+        [7, "q?", 5, date(2026, 1, 2)],
+        [],
+        [8, None],
+    ]
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "mine.xlsx")
+    assert problems(tmp_path, tmp_path / "mine.xlsx") == ["mine.xlsx:4: has no question; write one, or remove the row"]
+    book.active.delete_rows(4)
+    book.save(tmp_path / "mine.xlsx")
+    ((question,), _) = imported(tmp_path, tmp_path / "mine.xlsx")
+    assert (question.id, question.expected_chunks) == ("7", ("5",))
+    assert question.metadata == {"seen": "2026-01-02 00:00:00"}
+
+
+def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is missing the message says which."""
+    (tmp_path / "mine.xlsx").touch()
+    kept = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == "openpyxl":
+            raise ImportError(name)
+        return kept(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UsageError, match=r"install evaltrack\[excel\]"):
+        import_golden(tmp_path / "mine.xlsx", tmp_path / "out.jsonl", "table")
+
+
+def test_workbooks_and_tables_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused by the size that they claim."""
+    monkeypatch.setattr(columnar, "MAX_UNPACKED_BYTES", 1000)
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/sharedStrings.xml", "x" * 2000)
+    pq.write_table(pyarrow.table({"question": [f"{n}?" for n in range(2000)]}), tmp_path / "a.parquet")
+    for name in ("a.xlsx", "a.parquet"):
+        assert "unpacks to more than 1,000 bytes" in problems(tmp_path, tmp_path / name, form="table")[0]
+
+
+def test_no_cell_is_a_formula(tmp_path: Path) -> None:
+    """A question that begins with `=` stays text in a workbook."""
+    golden = put(tmp_path / "g.jsonl", [{"id": "1", "question": "=1+1", "notes": "+1"}])
+    export_golden(golden, tmp_path / "g.xlsx", "table")
+    sheet = openpyxl.load_workbook(tmp_path / "g.xlsx").active
+    assert [(cell.value, cell.data_type) for cell in sheet[2]][1] == ("=1+1", "s")
+    control = put(tmp_path / "h.jsonl", [{"id": "1", "question": "a\u0001"}])
+    with pytest.raises(UsageError, match="holds a control character"):
+        export_golden(control, tmp_path / "h.xlsx", "table")
+    assert not (tmp_path / "h.xlsx").exists()
+
+
+def test_parquet_keeps_lists_and_types(tmp_path: Path) -> None:
+    """Lists, structs, missing values and numbers that are none."""
+    rows = [
+        {"question": "a?", "expected_chunks": ["x", "y"], "more": {"k": 1}, "n": float("nan"), "d": Decimal("2")},
+        {"question": "b?", "expected_chunks": None, "more": None, "n": 1.5, "d": Decimal("2.5")},
+    ]
+    pq.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "mine.parquet")
+    (first, second), made = imported(tmp_path, tmp_path / "mine.parquet")
+    assert (first.expected_chunks, first.metadata) == (("x", "y"), {"more": {"k": 1}, "d": 2})
+    assert (second.expected_chunks, second.metadata) == (None, {"n": 1.5, "d": 2.5})
+    assert made.form == "table"
+
+
+def test_many_lines(tmp_path: Path) -> None:
+    """Columns that a hostile file invents for each line do not make as many notes."""
+    with (tmp_path / "big.jsonl").open("w") as file:
+        file.writelines(json.dumps({"question": f"{n}?", f"column {n}": n}) + "\n" for n in range(10_000))
+    made = import_golden(tmp_path / "big.jsonl", tmp_path / "out.jsonl")
+    assert (made.questions, len(made.notes)) == (10_000, 201)
+    assert "too many to name: 9,800" in made.notes[-1]
+
+
+def test_hostile_text_is_shown_harmless(tmp_path: Path) -> None:
+    """Names of columns reach a terminal without control characters, and short."""
+    path = put(tmp_path / "a.json", [{"question": "q", "\x1b[31m" + "x" * 999: 1, "a\nb": 2}])
+    _, made = imported(tmp_path, path)
+    assert all(note.isprintable() and len(note) < 300 for note in made.notes)
+    surrogate = put(tmp_path / "b.json", '[{"question": "q", "metadata": {"k": "\\ud800"}}]')
+    assert problems(tmp_path, surrogate)
+
+
+@pytest.mark.parametrize(
+    ("value", "ids"),
+    [
+        ("a; b;;a", ["a", "b"]),
+        (["a", 1, 2.0, None, ""], ["a", 1, 2]),
+        ('["a;b"]', ["a;b"]),
+        ("('a', 'b')", ["('a', 'b')"]),
+        ("['a']", ["a"]),
+        (5, [5]),
+        ([{"id": "a", "text": "t"}, {"doc_id": 2}], ["a", 2]),
+    ],
+)
+def test_ids_of_a_cell(value: Any, ids: list[Any]) -> None:
+    """Repeats and blanks are dropped."""
+    assert identifiers(value, ";") == ids
+
+
+@pytest.mark.parametrize("value", ["['a' 'b']", {"a": 1}, [True], [1.5], "[__import__('os')]", "[" * 500, "[" * 9_000])
+def test_cells_that_hold_no_ids(value: Any) -> None:
+    """A list as NumPy prints it is refused rather than joined; no code is run."""
+    with pytest.raises(ValueError, match=r"is no|holds|list"):
+        identifiers(value, ";")
+
+
+def test_texts_of_objects() -> None:
+    """What stands beside the text comes back too."""
+    assert text_in({"text": "t", "k": 1}) == ("t", {"k": 1})
+    assert text_in({"zz": "t"}) == ("t", {})
+    assert text_in({"a": "t", "b": 1}, "a") == ("t", {"b": 1})
+    assert text_in(["t"]) == ("t", {})
+    assert text_in(5) == ("5", {})
+    assert text_in([{"role": "assistant", "content": "t"}]) == ("t", {})
+    with pytest.raises(ValueError, match="write a text"):
+        text_in([1, 2])
+
+
+def test_values_of_json() -> None:
+    """Others become text, or are refused."""
+    assert plain({1: (float("inf"), Decimal("1.5"))}) == {"1": [None, 1.5]}
+    with pytest.raises(ValueError, match="bytes"):
+        plain(b"x")
+    assert [is_empty(value) for value in (None, " ", float("nan"), 0, "a", [])] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert parsed('{"a": 1}') == {"a": 1}
+
+
+def test_csv_of_an_export_is_one_that_python_reads(tmp_path: Path) -> None:
+    """Quotes, breaks and separators survive."""
+    golden = put(tmp_path / "g.jsonl", [{"id": "1", "question": 'a "b",\nc', "expected_chunks": ["x;y", "z"]}])
+    export_golden(golden, tmp_path / "g.csv", "table")
+    (row,) = csv.DictReader(io.StringIO((tmp_path / "g.csv").read_text()))
+    assert (row["question"], row["expected_chunks"]) == ('a "b",\nc', '["x;y", "z"]')
+
+
+def test_a_column_that_is_misspelt_is_an_error(tmp_path: Path) -> None:
+    """A set without its expectations would be worse than none."""
+    path = put(tmp_path / "mine.csv", "question,doc_ids\na?,x\nb?,y\n")
+    assert problems(tmp_path, path, columns={"expected_chunks": "doc_idz"}) == [
+        "mine.csv:3: neither this row nor one before has `doc_idz`; did you mean `doc_ids`?"
+    ]
+    assert "there are doc_ids, question" in problems(tmp_path, path, columns={"expected_chunks": "zzz"})[0]
+
+
+def test_two_columns_for_one_field(tmp_path: Path) -> None:
+    """The first one is the field, the other stays in the metadata; a column counts more than metadata."""
+    rows = [{"user_input": "q", "question": "other", "reference": "a"}]
+    ((question,), _) = imported(tmp_path, put(tmp_path / "a.json", rows))
+    assert (question.question, question.metadata) == ("q", {"question": "other"})
+    tools = {"input": "q", "additional_metadata": {"expected_tools": ["b"], "id": 7}, "expected_tools": [{"name": "a"}]}
+    ((question,), _) = imported(tmp_path, put(tmp_path / "b.json", [tools]))
+    assert (question.id, question.expected_tools, question.metadata) == ("7", ("a",), {"expected_tools": ["b"]})
+
+
+def test_a_question_that_is_json_stays_as_it_is(tmp_path: Path) -> None:
+    """In a table of one's own."""
+    text = '{"text": "what does this mean?"}'
+    ((question,), _) = imported(tmp_path, put(tmp_path / "a.jsonl", [{"question": text, "expected_answer": "[{}]"}]))
+    assert (question.question, question.expected_answer) == (text, "[{}]")
+
+
+def test_grades_in_a_cell(tmp_path: Path) -> None:
+    """An object of ids and grades, as JSON or in a cell: relevant from 1."""
+    ((first, second), _) = imported(
+        tmp_path,
+        put(tmp_path / "a.csv", 'question,expected_chunks\na,"{""x"": 2, ""y"": 0, ""z"": 1}"\nb,"{""x"": 0}"\n'),
+    )
+    assert (first.expected_chunks, second.expected_chunks) == (("x", "z"), ())
+
+
+def test_golden_lines_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused at their place, as `lint` would."""
+    monkeypatch.setattr(lines, "MAX_QUESTION_BYTES", 100)
+    path = put(tmp_path / "a.csv", f"question\n{'x' * 101}\n")
+    assert problems(tmp_path, path) == [
+        "a.csv:2: is longer than 100 bytes as a golden line; a question must be shorter"
+    ]

@@ -1,0 +1,195 @@
+"""TREC's topics and judgements, and BEIR's folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaltrack import export_golden, import_golden, open_golden
+from evaltrack.golden.exchange.records import graded
+
+from .imports import imported, noted, problems, put
+
+TOPS = """
+<top>
+<num> Number: 301
+<title> International
+Organized Crime
+<desc> Description:
+Which groups are there?
+<narr> Narrative: a < b counts.
+</top>
+<top>
+<num>302</num>
+<title>Poliomyelitis</title>
+</top>
+"""
+QRELS = "301 0 FR-1#a 1\n301 0 http://x/y:2 1\n301 0 FR-3 0\n302 0 FR-4 0\n"
+
+
+def test_topics_in_blocks(tmp_path: Path) -> None:
+    """Tags closed or not, labels and line breaks; ids with `#`, `:` and `/` stay; nothing relevant is a negative."""
+    (first, second), made = imported(tmp_path, put(tmp_path / "topics", TOPS), put(tmp_path / "qrels", QRELS))
+    assert (first.id, first.question) == ("301", "International Organized Crime")
+    assert first.expected_chunks == ("FR-1#a", "http://x/y:2")
+    assert first.metadata == {"desc": "Which groups are there?", "narr": "a < b counts."}
+    assert (second.question, second.negative) == ("Poliomyelitis", True)
+    assert (made.form, made.questions, made.negatives) == ("trec", 2, 1)
+    assert "queries judged with nothing relevant: negatives: 1" in noted(made, "nothing relevant")
+
+
+def test_another_tag_may_be_the_question(tmp_path: Path) -> None:
+    """A column that is named takes the place of the usual one, which stays as metadata."""
+    files = put(tmp_path / "topics", TOPS[: TOPS.index("</top>")]), put(tmp_path / "qrels", QRELS[:15])
+    ((first,), _) = imported(tmp_path, *files, columns={"question": "desc"})
+    assert (first.question, first.metadata["title"]) == ("Which groups are there?", "International Organized Crime")
+
+
+@pytest.mark.parametrize(
+    ("name", "topics"),
+    [
+        ("topics.tsv", "q1\twhat is a b 3\nq2\tlone\n"),
+        ("topics.jsonl", [{"_id": "q1", "text": "what is a b 3"}, {"qid": "q2", "query": "lone"}]),
+    ],
+)
+def test_topics_in_lines(tmp_path: Path, name: str, topics: object) -> None:
+    """Lines of an id and a text, which may look like a judgement; a query without judgements is left out, and noted."""
+    files = put(tmp_path / name, topics), put(tmp_path / "qrels", "q1 0 d1 2\nq9 0 d1 1\n")
+    (only,), made = imported(tmp_path, *files, grades="binary")
+    assert (only.id, only.question, only.expected_chunks, only.grades) == ("q1", "what is a b 3", ("d1",), {})
+    assert "queries without judgements: left out: 1" in noted(made, "without judgements")
+    assert "query `q9`" in noted(made, "text is missing")
+    assert "judgements above 1" in noted(made, "above 1")
+
+
+def test_ids_that_differ_by_zero_padding_are_named(tmp_path: Path) -> None:
+    """Queries and documents that match but for zeros: each note holds both spellings."""
+    files = put(tmp_path / "t.tsv", "1\tone\n7\tseven\n"), put(tmp_path / "qrels", "1 0 CACM-46 1\n007 0 CACM-1 1\n")
+    corpus = put(tmp_path / "corpus.jsonl", [{"_id": "CACM-0046", "text": "x"}])
+    (one,), made = imported(tmp_path, *files, corpus=corpus)
+    assert one.expected_chunks == ("CACM-46",)
+    assert "`CACM-46`, did you mean `CACM-0046`?" in noted(made, "not in the corpus")
+    assert "query `7`, judged `007`" in noted(made, "another spelling")
+
+
+def test_judgements_that_are_none(tmp_path: Path) -> None:
+    """All bad lines in one error; comments are none, the same judgement again is one, two grades contradict."""
+    lines = "# a comment\n\n1 0 a 1\n1 0 a 1\n1 0 b\n1 0 c x\n1 0 a 0\n# 0 d 1\n"
+    found = problems(tmp_path, put(tmp_path / "t.tsv", "1\tone\n"), put(tmp_path / "qrels", "1 0 z 1\n" * 20 + lines))
+    assert found == [
+        "qrels:25: grade `b` is no whole number",
+        "qrels:26: grade `x` is no whole number",
+        "qrels:27: judges `a` for query 1 as 0, but before as 1",
+    ]
+
+
+def test_both_kinds_of_files_are_needed(tmp_path: Path) -> None:
+    """The message says which one is missing."""
+    qrels, topics = put(tmp_path / "qrels", "1 0 a 1\n"), put(tmp_path / "t.tsv", "1\tone\n")
+    assert "none of these files holds topics" in problems(tmp_path, qrels, form="trec")[0]
+    assert "none of these files holds judgements" in problems(tmp_path, topics, form="trec")[0]
+    assert problems(tmp_path, qrels, put(tmp_path / "t.tsv", "1 one\n"))[0].startswith("t.tsv:1: is no topic")
+
+
+def test_one_id_for_two_topics_is_refused(tmp_path: Path) -> None:
+    """Both places are named."""
+    found = problems(tmp_path, put(tmp_path / "t.tsv", "1\tone\n1\ttwo\n"), put(tmp_path / "qrels", "1 0 a 1\n"))
+    assert found == ["t.tsv:2: id `1` is already at t.tsv:1; ids must be unique (`id_prefix=` tells files apart)"]
+
+
+def test_latin_1_is_refused_until_it_is_named(tmp_path: Path) -> None:
+    """The message names the setting."""
+    files = put(tmp_path / "t.tsv", "1\tcafé\n".encode("latin-1")), put(tmp_path / "qrels", "1 0 a 1\n")
+    assert "t.tsv:1: cannot be read as utf-8" in problems(tmp_path, *files)[0]
+    ((only,), _) = imported(tmp_path, *files, encoding="latin-1")
+    assert only.question == "café"
+
+
+def test_a_folder_of_beir(tmp_path: Path) -> None:
+    """Queries of other splits are left out; the corpus beside them is looked at; metadata stays."""
+    folder = tmp_path / "scifact"
+    put(
+        folder / "queries.jsonl",
+        [{"_id": "1", "text": "one", "metadata": {"url": "u"}}, {"_id": "2", "text": "of the training split"}],
+    )
+    put(folder / "qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tdoc 5\t1\n1\td6\t0\n1\tgone\t1\n")
+    put(folder / "qrels/train.tsv", "query-id\tcorpus-id\tscore\n2\td6\t1\n")
+    put(folder / "corpus.jsonl", [{"_id": "doc 5", "title": "", "text": "t"}, {"_id": "d6", "title": "", "text": ""}])
+    (only,), made = imported(tmp_path, folder)
+    assert (made.form, only.expected_chunks, only.metadata) == ("beir", ("doc 5", "gone"), {"url": "u"})
+    assert "`gone`" in noted(made, "not in the corpus")
+    (folder / "qrels/test.tsv").rename(folder / "qrels/dev.tsv")
+    assert "several splits (dev.tsv, train.tsv)" in problems(tmp_path, folder)[0]
+    ((two,), made) = imported(tmp_path, folder / "queries.jsonl", folder / "qrels/train.tsv")
+    assert (made.form, two.id) == ("beir", "2")
+    assert "name queries.jsonl and qrels/test.tsv" in problems(tmp_path, folder / "queries.jsonl", form="beir")[0]
+
+
+@pytest.mark.parametrize(
+    ("grades", "mode", "expected"),
+    [
+        ({"a": 1, "b": 0, "c": -1, "d": 3}, "binary", ["a", "d"]),
+        ({"a": 1, "b": 0, "c": -1, "d": 3}, "keep", {"a": 1, "b": 0, "d": 3}),
+        ({"a": 1, "b": -2}, "keep", ["a"]),
+        ({"a": 0}, "binary", []),
+        ({}, "keep", []),
+    ],
+)
+def test_grades(grades: dict[str, int], mode: str, expected: object) -> None:
+    """Binary expects what was judged 1 or higher; grades are kept where they say more than that."""
+    assert graded(grades, mode) == expected  # type: ignore[arg-type]
+
+
+ODD = [
+    {"id": "a b", "question": "an id with a space", "expected_chunks": ["c"]},
+    {"id": "t\tab", "question": "an id\nwith a tab", "expected_chunks": ["c"]},
+    {"id": "n", "question": "spaces\nin\ta chunk", "expected_chunks": ["c d", "e"]},
+    {"id": "j", "question": "for the judge alone"},
+]
+
+
+def test_ids_that_trec_cannot_hold(tmp_path: Path) -> None:
+    """They are left out and noted; texts are one line each."""
+    golden = put(tmp_path / "odd.jsonl", ODD)
+    made = export_golden(golden, tmp_path / "trec", "trec")
+    assert (tmp_path / "trec/topics.tsv").read_text() == "n\tspaces in a chunk\nj\tfor the judge alone\n"
+    assert (tmp_path / "trec/qrels.txt").read_text() == "n 0 e 1\n"
+    assert "the id holds a space, which TREC cannot: left out: 2" in made.notes[0]
+
+
+def test_ids_that_qrels_of_beir_cannot_hold(tmp_path: Path) -> None:
+    """They stay in the query's metadata, and come back."""
+    golden = put(tmp_path / "odd.jsonl", ODD)
+    made = export_golden(golden, tmp_path / "beir", "beir")
+    assert "expect nothing of retrieval, which an import leaves out: 1 (question j)" in made.notes[0]
+    questions, _ = imported(tmp_path, tmp_path / "beir")
+    assert [(each.id, each.expected_chunks) for each in questions] == [
+        ("a b", ("c",)),
+        ("t\tab", ("c",)),
+        ("n", ("c d", "e")),
+    ]
+
+
+def test_topics_in_another_encoding(tmp_path: Path) -> None:
+    """The line is named, also within blocks."""
+    content = b"<top>\n<num> 1\n<title> caf\xe9\n</top>\n"
+    files = put(tmp_path / "topics", content), put(tmp_path / "qrels", "1 0 a 1\n")
+    assert "topics:3: cannot be read as utf-8" in problems(tmp_path, *files, form="trec")[0]
+    ((only,), _) = imported(tmp_path, *files, encoding="cp1252")
+    assert only.question == "café"
+
+
+def test_grades_go_there_and_back(tmp_path: Path) -> None:
+    """Each chunk keeps its grade, 0 too; a query of which nothing is relevant is a negative."""
+    topics = put(tmp_path / "t.tsv", "1\tone\n2\ttwo\n3\tthree\n")
+    qrels = put(tmp_path / "qrels", "1 0 a 3\n1 0 b 1\n1 0 c 0\n2 0 a 1\n3 0 a 0\n3 0 b -1\n")
+    (one, two, three), _ = imported(tmp_path, topics, qrels)
+    assert (one.grades, one.expected_chunks) == ({"a": 3, "b": 1, "c": 0}, ("a", "b"))
+    assert (two.grades, two.expected_chunks, three.negative) == ({}, ("a",), True)
+    for form in ("trec", "beir"):
+        export_golden(tmp_path / "out.jsonl", tmp_path / form, form)
+        files = [tmp_path / form] if form == "beir" else sorted((tmp_path / form).iterdir())
+        import_golden(files, tmp_path / f"{form}.jsonl")
+        again = {question.id: question for question in open_golden(tmp_path / f"{form}.jsonl")}
+        assert (again["1"].grades, again["2"].expected) == (one.grades, two.expected)
