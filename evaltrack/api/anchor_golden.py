@@ -64,7 +64,7 @@ def anchor_golden(
         GoldenError: lines are bad, or the file cannot be written.
         UsageError: the corpus or the target cannot be read.
     """
-    checked = open_golden(path)
+    checked = open_golden(path, drafts=True)
     entries = all_entries(checked)
     anchors: list[Anchor] = []
     left: dict[str, str] = {each.question.id: "there is no corpus with its chunks" for each in entries if _lacks(each)}

@@ -45,7 +45,7 @@ def lint_golden(
     """
     check_codes(ignore)
     try:
-        checked = open_golden(path)
+        checked = open_golden(path, drafts=True)
     except GoldenError as error:
         findings = list(_bad_lines(str(Path(path)), error))
     else:

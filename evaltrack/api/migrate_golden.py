@@ -64,7 +64,7 @@ def migrate_golden(
     """
     if (new_corpus is None) == (new_target is None):
         raise UsageError("name the new chunks with one of `new_corpus=` and `new_target=`")
-    checked = open_golden(path)
+    checked = open_golden(path, drafts=True)
     moves: list[Move] = []
     doubts: list[Move] = []
     fields: dict[int, dict[str, object]] = {}

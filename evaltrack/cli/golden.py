@@ -125,7 +125,9 @@ def stats(files: tuple[str, ...], output: str) -> None:
         counts = (
             f"{totals.questions} questions, {totals.negatives} negatives, {totals.with_answer} with an expected answer"
         )
-        click.echo(f"{checked.path}: {counts}")
+        click.echo(
+            f"{checked.path}: {counts}" + (f"; {totals.drafts} drafts, which no run asks" if totals.drafts else "")
+        )
         for label, names in totals.by.items():
             if names:
                 click.echo(f"  {label}: " + ", ".join(f"{name} {n}" for name, n in names.most_common(20)))
@@ -144,6 +146,7 @@ def _counts(checked: GoldenSet) -> dict[str, object]:
         "negatives": totals.negatives,
         "judged_only": totals.judged_only,
         "with_answer": totals.with_answer,
+        "drafts": totals.drafts,
         **{label: dict(counts) for label, counts in totals.by.items()},
         "category_uncovered": uncovered_categories(totals),
     }

@@ -51,8 +51,12 @@ class Plan:
         return self.command.settings
 
     def notes(self) -> tuple[str, ...]:
-        """What target, judges and cache found worth saying."""
+        """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in (self.target, *self.judges) for note in each.notes]
+        if drafts := self.golden.stats.drafts:
+            notes.append(
+                f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
+            )
         return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
     def params(self) -> dict[str, str]:

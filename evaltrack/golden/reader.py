@@ -51,7 +51,10 @@ class NumberedQuestion(NamedTuple):
 
 @dataclass(frozen=True)
 class GoldenStats:
-    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label."""
+    """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
+
+    `drafts` are counted whether or not they are among the questions.
+    """
 
     questions: int = 0
     negatives: int = 0
@@ -59,6 +62,7 @@ class GoldenStats:
     with_answer: int = 0
     by: dict[str, Counter[str]] = field(default_factory=dict)
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
+    drafts: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class GoldenSet:
     """A checked golden set. Iterating reads the file again and yields its `Question` records in order.
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
-    says which, and `sampled` holds the ids of a sample.
+    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`.
     """
 
     path: Path
@@ -76,6 +80,7 @@ class GoldenSet:
     selection: Selection = ALL
     sampled: frozenset[str] | None = None
     part: SelectedPart | None = None
+    with_drafts: bool = False
 
     def __len__(self) -> int:
         return self.stats.questions
@@ -97,6 +102,8 @@ class GoldenSet:
         digest = hashlib.sha256()
         _check_file(self.path)
         for number, (line, question) in enumerate(_questions(self.path, [])):
+            if question.draft and not self.with_drafts:
+                continue
             digest.update(_digest_line(question))
             if self._takes(question):
                 yield NumberedQuestion(number, line, question)
@@ -112,12 +119,13 @@ def golden_name(golden: str) -> str:
     return Path(golden).stem if golden.endswith((".json", ".jsonl")) else golden
 
 
-def open_golden(path: str | os.PathLike[str], selection: Selection | None = None) -> GoldenSet:
+def open_golden(path: str | os.PathLike[str], selection: Selection | None = None, *, drafts: bool = False) -> GoldenSet:
     """Check a golden set (`.jsonl`: one object a line; `.json`: one array of objects) from end to end.
 
     Args:
         path: Its file.
         selection: The questions that it is to give; None takes all. Every line is checked all the same.
+        drafts: Whether it gives drafts too, which nobody has confirmed yet; no run asks them.
 
     Raises:
         GoldenError: the file cannot be read or has bad lines, all of which are listed; or nothing is selected.
@@ -128,6 +136,9 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     digest, tally, id_hashes = hashlib.sha256(), _Tally(), array("q")
     sample = Sample(selection.sample, selection.seed) if selection.sample else None
     for _, question in _questions(path, problems, id_hashes):
+        tally.drafts += question.draft
+        if question.draft and not drafts:
+            continue
         digest.update(_digest_line(question))
         tally.add(question)
         if sample is not None and selection.admits(question):
@@ -137,9 +148,11 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if problems:
         problems.sort()
         raise GoldenError([f"{path}:{line}: {what}" for line, what in problems], [line for line, _ in problems])
+    if tally.drafts and not tally.questions:
+        raise GoldenError([f"{path}: holds drafts alone ({tally.drafts}); take `draft` from those that are right"])
     if not tally.questions:
         raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats())
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 
@@ -291,7 +304,7 @@ class _Tally:
     """Counts questions as they stream by."""
 
     def __init__(self) -> None:
-        self.questions = self.negatives = self.judged_only = self.with_answer = 0
+        self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
         self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
         self.negatives_by_domain: Counter[str] = Counter()
 
@@ -309,5 +322,11 @@ class _Tally:
 
     def stats(self) -> GoldenStats:
         return GoldenStats(
-            self.questions, self.negatives, self.judged_only, self.with_answer, self.by, self.negatives_by_domain
+            self.questions,
+            self.negatives,
+            self.judged_only,
+            self.with_answer,
+            self.by,
+            self.negatives_by_domain,
+            self.drafts,
         )

@@ -27,6 +27,8 @@ class Question(Record):
     none the ids or titles beside them decide. An empty list makes the question a *negative*; none of these fields
     makes it judged only.
 
+    A `draft` was proposed and not yet confirmed by a person: no run asks it.
+
     Chunks or titles may be graded, ``{"id": grade}``: those of at least `relevant_grade` are expected, `grades` keeps
     all of them, and grade 0 says that somebody looked and found it irrelevant.
     """
@@ -45,6 +47,7 @@ class Question(Record):
     domain: Key
     expected_tools: tuple[Key, ...] = ()
     metadata: FreeObject = Field(default_factory=dict)
+    draft: bool = False
 
     @model_validator(mode="before")
     @classmethod

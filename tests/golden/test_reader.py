@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from evaltrack.errors import GoldenError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
 from evaltrack.golden.reader import FIELDS, GoldenSet, open_golden
+from evaltrack.golden.selection import Selection
 from evaltrack.records import Question
 
 GOOD = '{"id": "good", "question": "Why?"}'
 KNOWN = (
     "id, question, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, expected_answer, "
-    "difficulty, category, notes, domain, expected_tools, metadata"
+    "difficulty, category, notes, domain, expected_tools, metadata, draft"
 )
 TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
 
@@ -522,9 +523,10 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
         "domain": "travel",
         "expected_tools": ["search"],
         "metadata": {"nested": [1, {"a": None}]},
+        "draft": True,
     }
     assert tuple(fields) == FIELDS
-    (question,) = open_golden(write(tmp_path, json.dumps(fields)))
+    (question,) = open_golden(write(tmp_path, json.dumps(fields)), drafts=True)
     assert question == Question(**fields)
     assert question.model_dump(mode="json") == fields | {"expected_chunks": ["a", "5"]}
 
@@ -539,6 +541,23 @@ def test_graded_chunks_are_read(tmp_path: Path) -> None:
     plain = one.model_copy(update={"grades": {}})
     assert len({one.digest, plain.digest}) == 2
     assert other.model_copy(update={"expected_chunks": one.expected_chunks}).digest == one.digest
+
+
+def test_drafts_are_checked_and_not_given(tmp_path: Path) -> None:
+    """They change no digest, so that they never gate; who edits a set gets them with their places."""
+    confirmed = '{"id": 1, "question": "a"}\n'
+    draft = '{"id": 2, "question": "b", "draft": true}\n'
+    path = write(tmp_path, draft + confirmed)
+    with_it = open_golden(path)
+    assert (ids(with_it), len(with_it), with_it.stats.drafts) == (["1"], 1, 1)
+    both = open_golden(path, drafts=True)
+    assert [(each.number, each.line, each.question.id) for each in both.numbered()] == [(0, 1, "2"), (1, 2, "1")]
+    assert ids(open_golden(path, Selection(sample=5))) == ["1"]
+    assert with_it.digest == open_golden(write(tmp_path, confirmed)).digest != both.digest
+    with pytest.raises(GoldenError, match=r"holds drafts alone \(1\)"):
+        open_golden(write(tmp_path, draft))
+    with pytest.raises(GoldenError, match="`question` is empty"):
+        open_golden(write(tmp_path, confirmed + '{"id": 2, "question": "", "draft": true}'))
 
 
 def test_domain_defaults_to_the_stem(tmp_path: Path) -> None:
