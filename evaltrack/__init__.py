@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from evaltrack.api.accept_question import accept_question as accept_question
+    from evaltrack.api.add_question import add_question as add_question
     from evaltrack.api.anchor_golden import anchor_golden as anchor_golden
     from evaltrack.api.ask_target import ask_target as ask_target
     from evaltrack.api.baselines import baseline_history as baseline_history
@@ -66,6 +67,7 @@ _HOMES = {
     "SetResults": "evaltrack.evaluation.set_results",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
+    "add_question": "evaltrack.api.add_question",
     "anchor_golden": "evaltrack.api.anchor_golden",
     "ask_target": "evaltrack.api.ask_target",
     "baseline_history": "evaltrack.api.baselines",

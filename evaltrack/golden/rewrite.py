@@ -14,6 +14,8 @@ from evaltrack.errors import GoldenError
 def replace_content(path: Path, change: Callable[[str], str]) -> None:
     """Replace a file by what `change` makes of its text; a link stays one, and its mode is kept.
 
+    Where somebody else wrote to it meanwhile, `change` is given what stands there now.
+
     Raises:
         GoldenError: it cannot be read or written, or `change` raised a ValueError.
     """
@@ -22,12 +24,13 @@ def replace_content(path: Path, change: Callable[[str], str]) -> None:
         raise GoldenError([f"{path}: cannot be written: it is read-only; make it writable"])
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        text = change(path.read_bytes().decode("utf-8"))
-        mode = stat.S_IMODE(path.stat().st_mode)
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(text.encode("utf-8"))
-            os.fsync(file.fileno())
-        part.chmod(mode)
+        content = path.read_bytes()
+        while True:
+            text = change(content.decode("utf-8"))
+            _write(part, text.encode("utf-8"), stat.S_IMODE(path.stat().st_mode))
+            if (now := path.read_bytes()) == content:
+                break
+            content = now
         part.replace(path)
     except (ValueError, RecursionError) as error:
         raise GoldenError([f"{path}: cannot be changed: {error}; correct it by hand"]) from None
@@ -35,3 +38,11 @@ def replace_content(path: Path, change: Callable[[str], str]) -> None:
         raise GoldenError([f"{path}: cannot be written: {error.strerror or error}"]) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def _write(part: Path, content: bytes, mode: int) -> None:
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+        os.fsync(file.fileno())
+    part.chmod(mode)

@@ -1,0 +1,80 @@
+"""`evaltrack index`: what a corpus holds, as a golden set names it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evaltrack.cli.output import output_option, print_json
+
+if TYPE_CHECKING:
+    from evaltrack.golden.corpus import Chunk
+
+EXAMPLES = """\b
+Examples:
+  evaltrack index docs
+  evaltrack index docs --chunk words:200:40 --output json | jq '.documents[].chunks[].chunk_id'
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("folder", type=click.Path())
+@click.option("--project", default="", help="What to call the corpus in the output.  [default: the folder's name]")
+@click.option("--chunk", default="heading", show_default=True, help="heading, words:SIZE or words:SIZE:OVERLAP.")
+@click.option("--files", default="", help="The formats that are read: md, rst, txt, html.  [default: all]")
+@output_option()
+def index(folder: str, project: str, chunk: str, files: str, output: str) -> None:
+    """Read the pages in FOLDER as `bm25:FOLDER` does, and list their chunks with the ids that a golden set expects.
+
+    Nothing is stored: `bm25:` reads the folder anew each time. A retriever of your own has ids of its own, which
+    `evaltrack ask` shows.
+    """
+    from evaltrack.golden.corpus import parse_chunker, parse_suffixes, read_corpus
+
+    chunks = read_corpus(Path(folder), parse_chunker(chunk), parse_suffixes(files))
+    name = project or Path(folder).resolve().name
+    if output == "json":
+        print_json(_as_json(name, folder, chunks))
+    else:
+        _print_table(name, folder, chunk, chunks)
+
+
+def _documents(chunks: list[Chunk]) -> dict[str, list[Chunk]]:
+    """The chunks of each page, by the page's id."""
+    documents: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        documents.setdefault(_page_of(chunk), []).append(chunk)
+    return documents
+
+
+def _page_of(chunk: Chunk) -> str:
+    return chunk.url.partition("#")[0]
+
+
+def _as_json(name: str, folder: str, chunks: list[Chunk]) -> dict[str, object]:
+    documents = [
+        {
+            "page": page,
+            "title": parts[0].title,
+            "chunks": [
+                {"chunk_id": each.id, "heading": each.heading, "words": len(each.text.split())} for each in parts
+            ],
+        }
+        for page, parts in _documents(chunks).items()
+    ]
+    return {"project": name, "folder": folder, "num_chunks": len(chunks), "documents": documents}
+
+
+def _print_table(name: str, folder: str, chunk: str, chunks: list[Chunk]) -> None:
+    from evaltrack.report.words import one_line
+
+    for page, parts in _documents(chunks).items():
+        click.echo(f"{click.style(one_line(page), bold=True)}  {one_line(parts[0].title)}")
+        for each in parts:
+            click.echo(f"  {one_line(each.id)}  ({len(each.text.split()):,} words)")
+    pages = Counter(map(_page_of, chunks))
+    target = f"bm25:{folder}" + (f"?chunk={chunk}" if chunk != "heading" else "")
+    click.echo(f"\n{one_line(name)}: {len(pages):,} pages, {len(chunks):,} chunks; ask with -t '{one_line(target)}'")
