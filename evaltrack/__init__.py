@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
     from evaltrack.api.compare_sets import compare_sets as compare_sets
+    from evaltrack.api.draft_golden import draft_golden as draft_golden
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.golden_power import estimate_power as estimate_power
     from evaltrack.api.import_golden import GoldenExport as GoldenExport
@@ -73,6 +74,7 @@ _HOMES = {
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "draft_golden": "evaltrack.api.draft_golden",
     "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",
     "compare_sets": "evaltrack.api.compare_sets",

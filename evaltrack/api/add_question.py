@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from functools import partial, reduce
 from pathlib import Path
 
 from evaltrack.errors import GoldenError, UsageError
@@ -24,24 +26,53 @@ def add_question(path: str | os.PathLike[str], **fields: object) -> Question:
         UsageError: a field is wrong, or the set has a question with this id or this text.
         GoldenError: lines of the set are bad, or it cannot be written.
     """
-    path = Path(path)
-    if path.suffix not in (".jsonl", ".json"):
-        raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
-    is_empty = not path.exists() or path.read_bytes().strip() in (b"", b"[]")
-    questions = {} if is_empty else {each.id: each.question for each in open_golden(path, drafts=True)}
-    line = {"id": next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
-    question = checked_question({"domain": path.stem} | line)
-    if not isinstance(question, Question):
-        raise UsageError("; ".join(question))
-    if question.id in questions:
-        raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+    (question,) = _added(Path(path), [fields], repeats_allowed=False)
+    return question
+
+
+def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, object]]) -> list[Question]:
+    """Add several questions in one write; those whose text the set has already are left out.
+
+    Raises:
+        UsageError: a field is wrong, or the set has a question with this id.
+        GoldenError: lines of the set are bad, or it cannot be written.
+    """
+    return _added(Path(path), lines, repeats_allowed=True)
+
+
+def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed: bool) -> list[Question]:
+    questions = _texts(path)
     texts = {_plain(text): key for key, text in questions.items()}
-    if (other := texts.get(_plain(question.question))) is not None:
-        raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
+    added: list[tuple[Question, dict[str, object]]] = []
+    for fields in lines:
+        line = {"id": next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
+        question = checked_question({"domain": path.stem} | line)
+        if not isinstance(question, Question):
+            raise UsageError("; ".join(question))
+        if question.id in questions:
+            raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
+        if (other := texts.get(_plain(question.question))) is None:
+            questions[question.id], texts[_plain(question.question)] = question.question, question.id
+            added.append((question, line))
+        elif not repeats_allowed:
+            raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
     if not path.exists():
         _create(path)
-    replace_content(path, lambda text: with_question(text, line, is_array=path.suffix == ".json"))
-    return question
+
+    def extended(text: str) -> str:
+        return reduce(partial(with_question, is_array=path.suffix == ".json"), (line for _, line in added), text)
+
+    replace_content(path, extended)
+    return [question for question, _ in added]
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """What a set asks, by id; nothing where it is empty or not there."""
+    if path.suffix not in (".jsonl", ".json"):
+        raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
+    if not path.exists() or path.read_bytes().strip() in (b"", b"[]"):
+        return {}
+    return {each.id: each.question for each in open_golden(path, drafts=True)}
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.golden_add import add
+from evaltrack.cli.golden_add import add, draft
 from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.output import output_option, print_json, result_is_in
@@ -36,7 +36,7 @@ def golden() -> None:
     """Check golden sets, say what they can show, and bring them along to other chunks and tools."""
 
 
-for _command in (add, anchor, migrate, import_command, export_command):
+for _command in (draft, add, anchor, migrate, import_command, export_command):
     golden.add_command(_command)
 
 

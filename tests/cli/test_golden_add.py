@@ -122,3 +122,27 @@ def test_nobody_there_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "there is no --question, and nobody to ask for it" in capsys.readouterr().err
     assert _run(["golden", "add", "x.jsonl", "--question", "a?", "--negative", "--expect", "b"]) == 2
     assert not (tmp_path / "mine.jsonl").exists()
+
+
+def test_drafts_pass_lint_and_are_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """30 questions and 5 negatives out of a corpus; the second time the same ones are left out."""
+    golden = tmp_path / "mine.jsonl"
+    assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL]) == 0
+    printed = capsys.readouterr()
+    assert "35 drafts added, 5 of them negatives" in printed.err
+    assert len(printed.out.splitlines()) == 35
+    assert _run(["golden", "lint", str(golden), "--corpus", TRAVEL]) == 0
+    assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL, "--output", "json"]) == 0
+    capsys.readouterr()
+    assert len(open_golden(golden, drafts=True)) == 35
+    with pytest.raises(GoldenError, match="holds drafts alone"):
+        open_golden(golden)
+    golden.write_text(golden.read_text().replace(', "draft": true', "", 3))
+    assert len(open_golden(golden)) == 3
+
+
+def test_a_corpus_without_headings_gives_no_drafts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And says so."""
+    (tmp_path / "a.txt").write_text("Nothing.")
+    assert _run(["golden", "draft", str(tmp_path / "x.jsonl"), "--corpus", str(tmp_path)]) == 2
+    assert "nothing to ask about" in capsys.readouterr().err

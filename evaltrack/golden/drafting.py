@@ -1,0 +1,129 @@
+"""Questions proposed from the headings of a corpus, for a person to put right. Pure.
+
+A heading says what its text is about, so it gives a question and the chunk that answers it. Near misses put a heading
+of one page beside the title of another: the corpus knows both, and nothing of the two together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TypeVar
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.quotes import QuoteChooser
+from evaltrack.golden.words import ContentWords
+from evaltrack.records import Question
+
+_WORDS = {
+    "installation": "install installing installation setup upgrade upgrading download requirements",
+    "configuration": "configure configuring configuration config settings setting options option",
+    "troubleshooting": "troubleshooting troubleshoot error errors problem problems fail fails failure",
+    "api": "api function functions method methods class classes parameters arguments endpoint",
+}
+CATEGORY_WORDS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
+"""Words of a heading by which its category is known; other headings are about usage."""
+
+FORMS: Mapping[str, str] = {
+    "installation": "How do I install {}?",
+    "configuration": "How do I configure {}?",
+    "api": "What does {} do?",
+}
+_PREPOSITIONS = frozenset(
+    ["from", "with", "on", "in", "for", "by", "via", "using", "without", "under", "of", "to", "and"]
+)
+T = TypeVar("T")
+LEAST_WORDS = 20
+"""Words of a chunk, below which hardly anything can be asked of it."""
+
+
+def category_of(heading: str) -> str:
+    """The category of what stands under a heading."""
+    words = set(re.findall(r"\w+", heading.casefold()))
+    return next((name for name, marks in CATEGORY_WORDS.items() if words & marks), "usage")
+
+
+def question_from(heading: str, title: str) -> str:
+    """A question that the text under the heading answers: ``How do I install Larkway from source?``."""
+    heading = " ".join(heading.split())
+    if heading.endswith("?"):
+        return heading
+    category = category_of(heading)
+    if category == "troubleshooting":
+        return f"What do I do about {_inside(heading)} ({title})?"
+    if category == "usage" and re.match(r"[A-Za-z]+ing\b", heading):
+        return f"How does {_inside(heading)} work ({title})?"
+    if category == "usage":
+        return f'What does "{title}" say about "{heading}"?'
+    rest = " ".join(word for word in heading.split() if word.casefold().strip(":,") not in CATEGORY_WORDS[category])
+    topic = _inside(rest) if rest else title
+    return FORMS[category].format(f"{title} {topic}" if topic.split()[0] in _PREPOSITIONS else topic)
+
+
+def _inside(text: str) -> str:
+    """The text inside of a sentence: words with one capital lose it, and names such as `API` keep theirs."""
+    return " ".join(word.lower() if word.istitle() and word.isalpha() else word for word in text.split())
+
+
+def draft_questions(library: Library, number: int, negatives: int) -> Iterator[dict[str, object]]:
+    """Golden lines without ids, all of them drafts: so many that are answered, then so many near misses.
+
+    They are spread over pages, and the same for the same corpus.
+    """
+    chooser = QuoteChooser(library)
+    for chunk in _spread(library.chunks, number):
+        text = question_from(chunk.heading, chunk.title)
+        choice = chooser.choose(chunk, Question(id="draft", question=text, domain="draft"))
+        passages = [{"quote": choice.quote, "source": chunk.title}] if choice else None
+        yield {
+            "question": text,
+            "expected_chunks": [chunk.id],
+            **({"expected_passages": passages} if passages else {}),
+            "category": category_of(chunk.heading),
+            "draft": True,
+        }
+    yield from near_misses(library, negatives)
+
+
+def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
+    """Questions on a heading of one page and the title of another that holds none of the heading's words."""
+    split = ContentWords()
+    pages = _by_page(library.chunks)
+    words = {page: frozenset().union(*(library.words[each.id] for each in parts)) for page, parts in pages.items()}
+    titles = [(page, parts[0].title) for page, parts in _shuffled(pages.items())]
+    made = 0
+    for place, chunk in enumerate(_spread(library.chunks, len(library.chunks))):
+        stems = set(split(chunk.heading))
+        others = titles[place % len(titles) :] + titles[: place % len(titles)]
+        for page, title in others:
+            if made < number and stems and page != _page_of(chunk) and not stems & words[page]:
+                made += 1
+                text = f'What does "{title}" say about "{" ".join(chunk.heading.split())}"?'
+                yield {"question": text, "expected_chunks": [], "category": "usage", "draft": True}
+                break
+
+
+def _spread(chunks: Sequence[Chunk], number: int) -> list[Chunk]:
+    """Chunks with a heading and words enough, one of each page in turn."""
+    fit = [chunk for chunk in chunks if chunk.heading.strip() and len(chunk.text.split()) >= LEAST_WORDS]
+    rounds = zip_longest(*(_shuffled(enumerate(parts)) for _, parts in _shuffled(_by_page(fit).items())))
+    return [entry[1] for each in rounds for entry in each if entry is not None][:number]
+
+
+def _by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    pages: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        pages.setdefault(_page_of(chunk), []).append(chunk)
+    return pages
+
+
+def _page_of(chunk: Chunk) -> str:
+    return chunk.url.partition("#")[0]
+
+
+def _shuffled(items: Iterable[T]) -> list[T]:
+    """In an order that says nothing, the same each time."""
+    return sorted(items, key=lambda item: hashlib.sha256(repr(item).encode()).digest())

@@ -1,0 +1,63 @@
+"""Questions proposed from headings."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.drafting import category_of, draft_questions, near_misses, question_from
+from evaltrack.golden.lint.library import Library
+
+
+@pytest.mark.parametrize(
+    ("heading", "category", "question"),
+    [
+        ("Installation", "installation", "How do I install Larkway?"),
+        ("Installing from Source", "installation", "How do I install Larkway from source?"),
+        ("Configuring the API Server", "configuration", "How do I configure the API server?"),
+        ("Proxy settings", "configuration", "How do I configure proxy?"),
+        ("Error codes", "troubleshooting", "What do I do about error codes (Larkway)?"),
+        ("The `Client` class", "api", "What does the `Client` do?"),
+        ("Removing a Tick", "usage", "How does removing a tick work (Larkway)?"),
+        ("Denied boarding", "usage", 'What does "Larkway" say about "Denied boarding"?'),
+        ("How do I  cancel?", "usage", "How do I cancel?"),
+        ("API", "api", "What does Larkway do?"),
+    ],
+)
+def test_a_heading_becomes_a_question_of_its_category(heading: str, category: str, question: str) -> None:
+    """By its words; a question stays as it is."""
+    assert category_of(heading) == category
+    assert question_from(heading, "Larkway") == question
+
+
+def library(**headings: str) -> Library:
+    """Two chunks a page: the heading's, and a lead without one."""
+    chunks = []
+    for page, heading in headings.items():
+        text = f"{heading} is a matter of {page} for all who travel by it, " + "as was said before " * 5
+        chunks += [Chunk(page, page.title(), "", f"{page}.md", "Lead. " * 30)]
+        chunks += [Chunk(f"{page}#h", page.title(), heading, f"{page}.md#h", text)]
+    return Library("corpus", tuple(chunks), frozenset({"set"}))
+
+
+def test_drafts_are_spread_over_pages_and_expect_their_chunk() -> None:
+    """With a quotation that the chunk holds; leads and short texts give none."""
+    pages = library(rail="Delays", air="Denied boarding", sea="Cabins")
+    lines = list(draft_questions(pages, 2, 1))
+    assert [bool(line["expected_chunks"]) for line in lines] == [True, True, False]
+    assert len({str(line["expected_chunks"]) for line in lines}) == 3
+    assert all(line["draft"] for line in lines)
+    assert lines == list(draft_questions(pages, 2, 1))
+    assert len(list(draft_questions(pages, 99, 0))) == 3
+    for line in lines[:2]:
+        (passage,) = line["expected_passages"]  # type: ignore[misc]
+        (key,) = line["expected_chunks"]  # type: ignore[misc]
+        assert str(passage["quote"]).rstrip(".") in " ".join(pages.by_id[key].text.split())
+
+
+def test_a_near_miss_is_answered_by_no_page() -> None:
+    """The page that it names holds no word of the heading; where every page does, there is none."""
+    pages = library(rail="Delays", air="Boarding")
+    questions = [str(line["question"]) for line in near_misses(pages, 9)]
+    assert sorted(questions) == ['What does "Air" say about "Delays"?', 'What does "Rail" say about "Boarding"?']
+    assert list(near_misses(library(rail="Delays", air="Delays"), 9)) == []
