@@ -101,7 +101,7 @@ def test_a_run_holds_pictures_whose_numbers_are_those_of_its_rows(store_uri: str
     ranks: Counter[str] = Counter()
     for row in made.rows:
         if row["expected"]:
-            place = next((i for i, s in enumerate(row["sources"], 1) if s["chunk_id"] in row["expected"]), 0)
+            place = next((i for i, source in enumerate(row["sources"], 1) if source["finds"]), 0)
             ranks["not returned" if not place else "beyond k" if place > 5 else str(place)] += 1
     written = texts(svgs["pictures/ranks.svg"])
     for label in [*"12345", "beyond k", "not returned"]:

@@ -21,6 +21,8 @@ FIELDS = tuple(Question.model_fields)
 EXPECTED = ("expected_chunks", "expected_sources")
 TEXTS = ("question", "expected_answer")
 LISTS = (*EXPECTED, "expected_tools")
+SHAPED = ("expected_passages", "grades", "relevant_grade", "draft")
+"""Fields that are JSON in a cell of a table."""
 EMPTY: tuple[Any, ...] = ([], {})
 NAMING = frozenset({*ID_KEYS, "type"})
 """Keys of an object that is given in the place of an id, such as a tool call."""
@@ -158,6 +160,8 @@ class _Line:
                 self._take_difficulty(name, value)
             case "metadata":
                 self._take_metadata(value)
+            case _ if name in SHAPED:
+                self.fields[name] = parsed(value) if isinstance(value, str) else plain(value)
             case _:
                 self.fields[name] = value if isinstance(value, str) else str(plain(value))
 
@@ -228,6 +232,9 @@ class _Line:
         for key, item in value.items():
             if key in LISTS and isinstance(item, str):
                 item = identifiers(item, self.settings.separator)  # noqa: PLW2901 - a list in a cell of a table
+            elif key in SHAPED and isinstance(item, str):
+                with suppress(ValueError):
+                    item = parsed(item)  # noqa: PLW2901 - JSON in a cell of a table
             if key in FIELDS and key not in ("metadata", "question") and fits(key, item):
                 self.by_the_way[key] = item
             else:

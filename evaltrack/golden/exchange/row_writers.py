@@ -47,4 +47,4 @@ def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value

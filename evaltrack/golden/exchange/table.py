@@ -17,6 +17,9 @@ from evaltrack.golden.reader import GoldenSet
 FORM = RowForm({name: name for name in FIELDS}, promotes=False)
 
 
+OF_MANY_SHAPES = ("metadata", "expected_passages", "grades")
+
+
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     """Each row as a golden line; a column called as a field (`Expected Answer`) need not be named."""
     for path in files:
@@ -49,6 +52,7 @@ def _rows(golden: GoldenSet, output: Path) -> Iterator[dict[str, Any]]:
     """The fields of each question; objects of many shapes are text where columns have one type."""
     for question in golden:
         row = golden_row(question)
-        if output.suffix == ".parquet" and "metadata" in row:
-            row["metadata"] = json.dumps(row["metadata"], ensure_ascii=False)
+        if output.suffix == ".parquet":
+            shaped = {name: row[name] for name in OF_MANY_SHAPES if name in row}
+            row |= {name: json.dumps(value, ensure_ascii=False) for name, value in shaped.items()}
         yield row
