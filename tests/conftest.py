@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import shutil
@@ -114,7 +115,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database with its tables and nothing in them; migrating one takes seconds, copying it does not."""
     import mlflow
+    from mlflow.store.db import utils
 
+    # It executes all migrations' scripts, for each store anew.
+    utils._get_latest_schema_revision = functools.cache(utils._get_latest_schema_revision)
     path = tmp_path_factory.mktemp("database") / "mlflow.db"
     with chdir(path.parent):  # where the artifacts of its default experiment will be
         mlflow.MlflowClient(f"sqlite:///{path}").search_experiments()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,8 @@ def serving(*replies: str | Reply, behaviour: Behaviour | None = None) -> Iterat
 def store_in(folder: Path, empty_database: Path) -> Iterator[str]:
     """A fresh SQLite store in a folder, which is where we are meanwhile; nothing of the user's is touched."""
     shutil.copy(empty_database, folder / "mlflow.db")
+    with closing(sqlite3.connect(folder / "mlflow.db")) as store, store:  # else all stores have their artifacts there
+        store.execute("update experiments set artifact_location = ?", [f"{folder}/mlruns/0"])
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("EVALTRACK_CACHE_DIR", str(folder / "cache"))

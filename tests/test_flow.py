@@ -14,7 +14,7 @@ import yaml
 from evaltrack.cli.run import run as run_command
 
 from . import warm
-from .conftest import REPO, evaltrack
+from .conftest import REPO, evaltrack, few_questions
 
 
 def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -26,10 +26,13 @@ def mlflow_run(cwd: Path, uri: str, *params: str, path: str | None = None) -> su
 
 
 def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: Path) -> None:
-    """The README's main job, with nothing on the PATH but Python and a shell: one FINISHED run, and only one."""
+    """The README's main job, with nothing on the PATH but Python and a shell: one FINISHED run, and only one.
+
+    Its params are those of `evaltrack run`; none is empty, and none stands under another name.
+    """
     bare = f"{Path(sys.executable).parent}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
-    ended = mlflow_run(tmp_path, store_uri, "golden=golden/travel.jsonl", "k=3", path=bare)
+    ended = mlflow_run(tmp_path, store_uri, "k=3", path=bare)
 
     assert ended.returncode == 0, ended.stderr
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
@@ -40,10 +43,22 @@ def test_mlflow_run_evaluates_without_pyenv_or_conda(store_uri: str, tmp_path: P
     assert run.data.params["model"] == "bm25"
     assert run.data.params["weights"] == "alpha=2,beta=0.5,gamma=1.5"
 
+    golden = str(REPO / "golden" / "travel.jsonl")
+    directly = evaltrack("run", golden, "-k", "3", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    assert directly.returncode == 0, directly.stderr
+    direct, project = (each.data.params for each in mlflow.MlflowClient(store_uri).search_runs(["0"]))
+    own = {"golden": golden, "target": f"bm25:{REPO}/golden/corpus/travel"}
+    here = {"golden": "golden/travel.jsonl", "target": "bm25:golden/corpus/travel"}
+    assert direct | here == project
+    assert direct == direct | own
+
 
 def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Path) -> None:
-    """The run that MLflow opened is not left RUNNING, and the message reaches the user."""
-    ended = mlflow_run(tmp_path, store_uri, "golden=golden/travle.jsonl")
+    """The run that MLflow opened is not left RUNNING, and the message reaches the user.
+
+    MLflow is called by its path: its Python is taken, as the one on the PATH lacks what evaltrack needs.
+    """
+    ended = mlflow_run(tmp_path, store_uri, "golden=golden/travle.jsonl", path="/usr/bin:/bin")
 
     assert ended.returncode == 1
     assert "golden/travle.jsonl: no such file; did you mean golden/travel.jsonl?" in ended.stderr
@@ -53,24 +68,18 @@ def test_mlflow_run_of_a_bad_golden_set_ends_failed(store_uri: str, tmp_path: Pa
 
 def test_the_project_passes_on_what_is_not_named(store_uri: str, tmp_path: Path) -> None:
     """Any option of `evaltrack run`; files are looked for in the caller's folder too. MLflow logs what it was given."""
-    shutil.copy(REPO / "golden" / "travel.jsonl", tmp_path / "mine.jsonl")
+    few_questions(tmp_path, 3).rename(tmp_path / "mine.jsonl")
     shutil.copytree(REPO / "golden" / "corpus" / "travel", tmp_path / "pages")
     named = ("golden=mine.jsonl", "target=bm25:pages?floor=0", "model=tuned", "run_name=Hello there", "require=mrr>0.1")
 
     ended = mlflow_run(tmp_path, store_uri, *named)
 
     assert ended.returncode == 0, ended.stderr
-    assert "mine: 63 questions" in ended.stdout
+    assert "mine: 3 questions" in ended.stdout
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert run.info.run_name == "Hello there"
     assert run.data.params["model"] == "tuned"
     assert run.data.params["evaltrack.target"] == f"bm25:{tmp_path}/pages?floor=0"
-
-
-def test_mlflow_by_its_path_needs_no_active_environment(store_uri: str, tmp_path: Path) -> None:
-    """The Python that mlflow runs in is taken, where the one on the PATH lacks what evaltrack needs."""
-    ended = mlflow_run(tmp_path, store_uri, path="/usr/bin:/bin")
-    assert ended.returncode == 0, ended.stderr
 
 
 def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
@@ -81,19 +90,6 @@ def test_an_environment_without_evaltrack_is_a_clear_error() -> None:
     assert ended.returncode == 2
     assert "evaltrack is not installed for `python`" in ended.stderr
     assert "mlflow run --env-manager uv" in ended.stderr
-
-
-def test_the_params_of_a_project_are_those_of_the_run(store_uri: str, tmp_path: Path) -> None:
-    """The same as of `evaltrack run`; none is empty, and none stands under another name."""
-    ended = mlflow_run(tmp_path, store_uri)
-    assert ended.returncode == 0, ended.stderr
-    golden = str(REPO / "golden" / "travel.jsonl")
-    assert evaltrack("run", golden, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}).returncode == 0
-    direct, project = (run.data.params for run in mlflow.MlflowClient(store_uri).search_runs(["0"]))
-    own = {"golden": golden, "target": f"bm25:{REPO}/golden/corpus/travel"}
-    here = {"golden": "golden/travel.jsonl", "target": "bm25:golden/corpus/travel"}
-    assert direct | here == project
-    assert direct == direct | own
 
 
 def test_the_project_names_options_of_run_with_their_defaults() -> None:

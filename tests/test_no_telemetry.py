@@ -10,10 +10,8 @@ import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-
 from . import warm
-from .conftest import REPO
+from .conftest import REPO, few_questions
 
 WATCHED = """
 import json, sys
@@ -31,40 +29,18 @@ result = run_eval(sys.argv[1], tracking_uri=sys.argv[2], experiment="quiet")
 assert result.success
 print(json.dumps(called))
 """
-
-
-def calls(uri: str, folder: Path, *, forked: bool) -> list[str]:
-    """Every address that one evaluation connects to or asks for; from its first import on where it is not forked."""
-    arguments = ("-c", WATCHED, str(REPO / "golden/travel.jsonl"), uri)
-    if forked:
-        ended = warm.run(arguments, folder, os.environ)
-    else:
-        ended = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0, ended.stderr
-    called: list[str] = json.loads(ended.stdout.splitlines()[-1])
-    return called
-
-
-def test_with_a_database_there_is_no_network(store_uri: str, tmp_path: Path) -> None:
-    """BM25 over our own corpus, without a judge, on SQLite: not one connection, not one name asked for."""
-    assert calls(store_uri, tmp_path, forked=False) == []
+TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "XDG_CONFIG_HOME")
+"""What would keep MLflow quiet by itself, or have it write elsewhere."""
 
 
 def test_with_a_server_it_is_the_only_one(server: str, tmp_path: Path) -> None:
     """Whatever is called is the tracking server."""
     address = urlsplit(server)
-    called = calls(server, tmp_path, forked=True)
+    ended = warm.run(("-c", WATCHED, str(few_questions(tmp_path, 3)), server), tmp_path, os.environ)
+    assert ended.returncode == 0, ended.stderr
+    called = json.loads(ended.stdout.splitlines()[-1])
     assert called
     assert {call for call in called if str(address.port) not in call and call != address.hostname} == set()
-
-
-ASKED = """
-import sys
-from evaltrack import run_eval
-assert run_eval(sys.argv[1], tracking_uri=sys.argv[2]).success
-"""
-TESTING = ("CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "XDG_CONFIG_HOME")
-"""What would keep MLflow quiet by itself, or have it write elsewhere."""
 
 
 def installed(folder: Path) -> Path:
@@ -80,19 +56,28 @@ def installed(folder: Path) -> Path:
     return about.parent
 
 
-@pytest.mark.parametrize("how", ["library", "project"])
-def test_no_installation_id_is_written(how: str, store_uri: str, tmp_path: Path) -> None:
-    """Neither by the library nor by `mlflow run .`, which imports MLflow before anything of ours."""
-    home = tmp_path / "home"
+def untested(folder: Path, uri: str, *arguments: str) -> str:
+    """The output of a Python that nothing keeps quiet, from its first import on; MLflow wrote nothing of its own."""
+    home = folder / "home"
     home.mkdir()
-    path = os.pathsep.join([str(REPO), str(installed(tmp_path))])
+    path = os.pathsep.join([str(REPO), str(installed(folder))])
     env = {name: value for name, value in os.environ.items() if name not in TESTING}
-    env |= {"HOME": str(home), "PYTHONPATH": path, "MLFLOW_TRACKING_URI": store_uri}
-    golden = str(REPO / "golden/travel.jsonl")
-    commands = {
-        "library": [sys.executable, "-c", ASKED, golden, store_uri],
-        "project": [sys.executable, "-m", "mlflow", "run", str(REPO), "--env-manager", "local"],
-    }
-    ended = subprocess.run(commands[how], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+    env |= {"HOME": str(home), "PYTHONPATH": path, "MLFLOW_TRACKING_URI": uri}
+    ended = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
     assert ended.returncode == 0, ended.stderr
     assert [file for file in home.rglob("*") if "mlflow" in str(file)] == []
+    return ended.stdout
+
+
+def test_the_library_asks_nobody_and_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
+    """BM25 over our own corpus, without a judge, on SQLite: not one connection, not one name asked for."""
+    printed = untested(tmp_path, store_uri, "-c", WATCHED, str(few_questions(tmp_path, 3)), store_uri)
+    assert json.loads(printed.splitlines()[-1]) == []
+
+
+def test_a_project_writes_no_installation_id(store_uri: str, tmp_path: Path) -> None:
+    """`mlflow run .` imports MLflow before anything of ours."""
+    golden = f"golden={few_questions(tmp_path, 3)}"
+    untested(tmp_path, store_uri, "-m", "mlflow", "run", str(REPO), "--env-manager", "local", "-P", golden)

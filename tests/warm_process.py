@@ -20,12 +20,15 @@ import time
 import types
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 MODULES = (
     *("mlflow", "mlflow.store.tracking.sqlalchemy_store", "mlflow.tracing.client", "mlflow.data.dataset_source"),
     *("mlflow.store.model_registry.sqlalchemy_store", "mlflow.pyfunc", "mlflow.models", "mlflow.metrics"),
     *("mlflow.deployments", "mlflow.gateway.config", "mlflow.gateway.schemas", "mlflow.webhooks.types"),
+    *("mlflow.store.tracking.sqlalchemy_workspace_store", "mlflow.utils.search_logged_model_utils", "platformdirs"),
+    *("sqlalchemy.dialects.sqlite", "pandas.core.methods.to_dict", "pyarrow.pandas_compat", "rich._emoji_codes"),
     *("alembic.command", "alembic.config", "git", "fastapi", "uvicorn.main", "flask", "starlette.middleware"),
     *("uvicorn.lifespan.on", "uvicorn.loops.auto", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
     *("pandas", "pyarrow.parquet", "rich.console", "jinja2", "openai", "tiktoken", "numpy", "scipy.special"),
@@ -45,6 +48,7 @@ MODULES = (
         "evaltrack.api.evaluate",
     ),
     *("evaltrack.cli.progress", "evaltrack.cli.settings", "evaltrack.targets.bm25", "evaltrack.report.run.terminal"),
+    "evaltrack.golden.corpus.markdown_page",
 )
 """No module of MLflow's server: they read the environment when they are imported."""
 
@@ -73,9 +77,12 @@ def _warm_up() -> None:
         importlib.import_module(module)
     import sqlalchemy.orm
     import tiktoken
+    from mlflow.store.db import utils
 
     from evaltrack.privacy.forms import rules
 
+    utils._get_latest_schema_revision = cache(utils._get_latest_schema_revision)  # type: ignore[assignment]
+    utils._get_latest_schema_revision()  # it executes all migrations' scripts, for each store anew
     rules()
     tiktoken.get_encoding("o200k_base")
     sqlalchemy.orm.configure_mappers()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evaltrack import compare_runs, run_eval
+from evaltrack import RunResult, compare_runs, run_eval
 from evaltrack.api.report_html import report_html
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
@@ -22,13 +22,14 @@ from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.compared import found, question, rows_of, side
+from tests.conftest import few_questions
 from tests.server.test_pages import served_page
 
 from .handbook import golden_file, target
 from .pages import CHROMIUM, LOOKS, apart
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 Open = Callable[..., "Page"]
 JUDGE = "tests.browser.handbook:judge"
@@ -65,6 +66,24 @@ def tab(chromium: Browser) -> Iterator[Open]:
         context.close()
 
 
+@pytest.fixture(scope="package")
+def visitor(chromium: Browser) -> Iterator[BrowserContext]:
+    """Somebody whose browser keeps MLflow's scripts from one page to the next."""
+    context = chromium.new_context(**LOOKS["light-desktop"])
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(visitor: BrowserContext) -> Iterator[Open]:
+    """Open a tab of the visitor's."""
+    yield visitor.new_page
+    visitor.unroute_all()
+    for page in visitor.pages:
+        page.close()
+
+
 @contextmanager
 def _own_places(folder: Path) -> Iterator[None]:
     """Journals and verdicts of fixtures that outlive a test lie in a folder of their own."""
@@ -91,6 +110,11 @@ class Handbook:
             options: dict[str, Any] = {"k": 4, "judge": JUDGE, "tracking_uri": self.uri, "traces": "off"}
             name = "handbook of autumn"
             return run_eval(golden, target=target(later=False), run_name=name, experiment="handbook", **options).run_id
+
+    def travel(self, number: int, **settings: Any) -> RunResult:
+        """A run of so many questions of the travel set; MLflow shows 26 without scrolling."""
+        with TemporaryDirectory() as folder:
+            return run_eval(few_questions(Path(folder), number), judge="none", tracking_uri=self.uri, **settings)
 
     def link(self, run_id: str, rest: str = "") -> str:
         """Into MLflow's UI."""
@@ -149,22 +173,35 @@ def site(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iter
         yield apart(lambda: _evaluated(folder, address, traces="all"))
 
 
-LARGE = 10_000
-LARGE_FLIPS = 500
+LARGE = (1_000, pytest.param(10_000, marks=pytest.mark.long))
+"""Questions of a large report: either many times what is drawn of the list; the larger shows sizes and times too."""
 
 
-@pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a comparison of 10,000 questions, of which 500 went from pass to fail."""
+@dataclass(frozen=True)
+class Large:
+    """The page of a comparison of very many questions, of which one in twenty went from pass to fail."""
+
+    path: Path
+    questions: int
+
+    @property
+    def flips(self) -> int:
+        """Questions that went from pass to fail."""
+        return self.questions // 20
+
+
+@pytest.fixture(scope="session", params=LARGE)
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Large:
+    """A large report as a file."""
+    page = Large(tmp_path_factory.mktemp("large") / "large.html", request.param)
     asked = [
         question(f"q{number}", domain=f"domain {number % 12}", difficulty=("easy", "medium", "hard")[number % 3])
-        for number in range(LARGE)
+        for number in range(page.questions)
     ]
     answer = "What the handbook says of it, at some length. " * 13
     whole = {each.id: found(f"{each.id}!", "a", "b", "c", "d", answer=answer) for each in asked}
-    broken = {each.id: found("new", "a", "b", "c", "d", answer=answer) for each in asked[:: LARGE // LARGE_FLIPS]}
+    broken = {each.id: found("new", "a", "b", "c", "d", answer=answer) for each in asked[::20]}
     made = compare(side(rows_of(asked, whole)), side(rows_of(asked, whole | broken)))
-    assert len(made.flips) == LARGE_FLIPS
-    path = tmp_path_factory.mktemp("large") / "large.html"
-    path.write_text(comparison_html(made), encoding="utf-8")
-    return path
+    assert len(made.flips) == page.flips
+    page.path.write_text(comparison_html(made), encoding="utf-8")
+    return page

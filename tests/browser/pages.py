@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pytest
+
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Frame, Page
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The first is Chromium without the windows of its own, which cost as much as the pages."""
@@ -65,6 +67,20 @@ def audit(page: Page) -> list[str]:
     ]
 
 
+def audits(*names: str) -> list[Any]:
+    """Which pages are audited in which looks: all in the first look, and the first page in the others.
+
+    A fault of one page is in its markup and shows in any look; one of a look is in the colours and sizes that all
+    pages share. The pages that are left, in the other looks, are `long`.
+    """
+    first = next(iter(LOOKS))
+    return [
+        pytest.param(name, look, marks=[] if look == first or name == names[0] else pytest.mark.long)
+        for look in LOOKS
+        for name in names
+    ]
+
+
 def picture(page: Page, name: str, look: str) -> None:
     """Keep a picture of the whole page where EVALTRACK_SCREENSHOTS names a folder."""
     folder = os.environ.get("EVALTRACK_SCREENSHOTS")
@@ -85,6 +101,12 @@ def until(page: Page, holds: str) -> None:
     while not page.evaluate(holds):
         assert time.monotonic() < deadline, holds
         page.wait_for_timeout(20)
+
+
+def framed(page: Page) -> Frame:
+    """The report in MLflow's artifact view, once it shows its first question."""
+    page.frame_locator("iframe").locator(".item").first.wait_for()
+    return page.frames[1]
 
 
 def sideways(page: Page) -> int:

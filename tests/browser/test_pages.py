@@ -1,18 +1,25 @@
-"""The pages under `/evaltrack` as a person uses them."""
+"""The pages under `/evaltrack` as a person uses them, and what MLflow's own UI shows of ours."""
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+import re
+from dataclasses import replace
+from html import unescape
+from urllib.parse import quote, urlencode
 
 import pytest
 
+from evaltrack.report.run.markdown import run_note
 from evaltrack.tracking.baselines import get_baseline
 from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import trace_id_of
+from tests.report.test_run import EVIL
 
 from .conftest import Handbook, Open
-from .pages import LOOKS, apart, audit, picture, sideways, watch
+from .pages import apart, audit, audits, chosen, framed, listed, picture, sideways, watch
 
-PAGES = ["overview", "golden", "run", "drift", "error"]
+PAGES = ["golden", "overview", "run", "drift", "error"]
+"""The first has all that the pages of the server have: tables, forms, marks and a plot."""
 
 
 def address(site: Handbook, name: str) -> str:
@@ -29,8 +36,7 @@ def address(site: Handbook, name: str) -> str:
     return f"{site.uri}/evaltrack/{'golden' if name == 'error' else name}?{asked}"
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("name", "look"), audits(*PAGES))
 def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, look: str) -> None:
     """No request leaves the server, nothing breaks the policy, axe-core finds nothing, nothing stands out sideways."""
     page = tab(look)
@@ -41,6 +47,14 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
     assert all(url.startswith(site.uri) for url in seen.requests)
     assert [each for each in seen.problems if "404" not in each] == []
     picture(page, f"evaltrack-{name}", look)
+
+
+def test_no_page_stands_out_sideways_on_a_phone(site: Handbook, tab: Open) -> None:
+    """What is too wide is the markup of one page, so all are opened."""
+    page = tab("phone")
+    for name in PAGES:
+        page.goto(address(site, name))
+        assert sideways(page) <= 0, name
 
 
 def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
@@ -98,3 +112,67 @@ def test_without_a_script_the_pages_work(site: Handbook, tab: Open) -> None:
     page.goto(address(site, "golden"))
     page.get_by_role("button", name="Compare question by question").click()
     page.locator("h1").wait_for()
+
+
+def test_the_artifact_view_shows_the_comparison_and_its_questions(site: Handbook, visit: Open) -> None:
+    """In a frame that may run scripts and nothing else: questions are listed, and one press away.
+
+    The frame may open nothing, so a press on a link shows where it leads, ready to be copied.
+    """
+    page = visit()
+    page.goto(site.link(site.candidate, "/artifacts/comparison.html"))
+    frame = framed(page)
+    seen = watch(page)
+    assert page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    frame.locator("ol.ranked a").first.click()
+    told = frame.get_by_label("Address of the link")
+    assert told.input_value().startswith("https://docs.example/")
+    assert frame.evaluate("document.activeElement.getAttribute('aria-label')") == "Address of the link"
+    frame.get_by_role("link", name="Trace in MLflow").first.click()
+    traces = [trace_id_of(run_id, chosen(frame)) for run_id in (site.baseline, site.candidate)]
+    assert re.findall(r"selectedEvaluationId=(tr-[0-9a-f]+)", told.input_value())[0] in traces
+    assert seen.problems == []
+    assert len(page.context.pages) == 1
+
+    before = chosen(frame)
+    frame.locator(".item").nth(2).click()
+    assert chosen(frame) == listed(frame)[2] != before
+    frame.locator("#detail").get_by_role("link", name=f"#{chosen(frame)}").click()
+    frame.locator("#f-domain").select_option("luggage")
+    assert frame.locator("#found").inner_text() == "6 of 24 questions"
+    picture(page, "mlflow-artifact-comparison", "light-desktop")
+
+
+def test_a_source_is_a_link_that_opens_nothing_of_ours(site: Handbook, tab: Open) -> None:
+    """Served under `/evaltrack`, a link opens a new window that knows nothing of where it came from."""
+    page = tab()
+    query = f"experiment_id={site.experiment_id}&candidate={site.candidate}&baseline={site.baseline}"
+    page.goto(f"{site.uri}/evaltrack/drift?{query}#q-{quote('50 % off?', safe='')}")
+    page.context.route("https://docs.example/**", lambda route: route.fulfill(body="<title>the source</title>"))
+    with page.context.expect_page() as opened:
+        page.locator("ol.ranked a").nth(1).click()
+    opened.value.wait_for_url("https://docs.example/fares")
+    assert opened.value.evaluate("[window.opener, document.referrer]") == [None, ""]
+
+
+def test_a_description_shows_its_links_and_no_escapes(site: Handbook, visit: Open) -> None:
+    """The links stand as written and lead to the picture; foreign text makes none, and no backslash is seen."""
+    made = apart(lambda: site.travel(3, experiment="note", traces="off"))
+    told = replace(made, notes=(f"{EVIL} www.a.b https://a.b x@a.b 10:30: a",))
+    connect(site.uri).client.set_tag(made.run_id, "mlflow.note.content", run_note(told, ["domains.svg"]))
+    page = visit()
+    page.goto(made.link or "")
+    page.get_by_text("questions passed, k = 5").first.wait_for()
+    shown = page.content()
+    told_links = re.findall(r'<a target="_blank" href="(#[^"]*)">', shown)
+    address = f"#/experiments/{made.experiment_id}/runs/{made.run_id}/artifacts/pictures/domains.svg"
+    assert address in told_links
+    assert unescape(shown).count("www.a.b https://a.b x@a.b 10:30: a") == 1
+    assert "a.b</a>" not in shown
+    description = shown[shown.index("questions passed, k = 5") :]
+    assert "\\" not in description[: description.index("</table>")]
+
+    page.goto(f"{site.uri}/{address}")
+    drawn = page.locator("img[src^='blob:'], img[src^='data:image/svg']").first
+    drawn.wait_for()
+    assert "pictures/domains.svg" in page.content()

@@ -10,7 +10,7 @@ from evaltrack.compare.ranks import by_key
 
 from .conftest import Files, Open
 from .handbook import FAILED, FLIPPED
-from .pages import LOOKS, audit, chosen, data_of, picture, sideways, until
+from .pages import audit, audits, chosen, data_of, picture, sideways, until
 
 BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
@@ -175,8 +175,7 @@ def test_who_wants_no_motion_sees_none(files: Files, tab: Open, wish: str, scrol
     assert page.evaluate("document.getAnimations().length") == 0
 
 
-@pytest.mark.parametrize("look", list(LOOKS))
-@BOTH
+@pytest.mark.parametrize(("name", "look"), audits("comparison", "run"))
 def test_everybody_can_read_it(files: Files, tab: Open, name: str, look: str) -> None:
     """axe-core finds nothing against WCAG 2.2 A and AA, contrast included, in light and dark, wide and narrow."""
     page = tab(look)

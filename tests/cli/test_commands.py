@@ -1,10 +1,11 @@
-"""The command line, as a user meets it: in a process of its own."""
+"""The command line, as a user meets it: in a process of its own where only that shows it, else in this one."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -22,10 +23,19 @@ from evaltrack.cli.run import run as run_command
 from evaltrack.compare.config import ComparisonConfig
 from evaltrack.evaluation.config import EvaluationConfig
 from tests.conftest import REPO, evaltrack, few_questions
+from tests.in_process import called
 from tests.warm import WarmProcess
 
 TRAVEL = REPO / "golden" / "travel.jsonl"
 GOOD = '{"id": 1, "question": "a?", "expected_chunks": ["a"]}\n'
+MANY = 300
+"""Questions, of which a run is stopped after some 25."""
+
+
+@pytest.fixture(scope="module")
+def unused_store(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store in which no run is ever made: whatever makes one fails, and so do all tests that follow."""
+    return f"sqlite:///{shutil.copy(empty_database, tmp_path_factory.mktemp('unused'))}"
 
 
 def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Path) -> None:
@@ -44,7 +54,8 @@ def test_json_goes_to_stdout_and_nothing_else_does(store_uri: str, tmp_path: Pat
 
 def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path) -> None:
     """Piped output is plain text; it names the run and how to see it."""
-    ended = evaltrack("run", TRAVEL, "-k", "3", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    few = few_questions(tmp_path, 3)
+    ended = evaltrack("run", few, "-k", "3", "--traces", "off", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
 
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr
@@ -72,7 +83,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path)
     ],
 )
 def test_bad_usage_is_one_clear_message_and_no_run(
-    store_uri: str, tmp_path: Path, arguments: list[str], code: int, message: str
+    unused_store: str, tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     """Exit code 2, no traceback, and nothing half made in MLflow."""
     (tmp_path / "empty.jsonl").write_text("\n\n")
@@ -80,12 +91,19 @@ def test_bad_usage_is_one_clear_message_and_no_run(
     (tmp_path / "pages").mkdir()
     (tmp_path / "answers.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
 
-    ended = evaltrack(*arguments, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    ended = called(*arguments, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": unused_store})
 
     assert (ended.returncode, ended.stdout) == (code, "")
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert mlflow.MlflowClient(store_uri).search_runs(["0"]) == []
+    assert mlflow.MlflowClient(unused_store).search_runs(["0"]) == []
+
+
+def test_bad_usage_of_a_process(store_uri: str, tmp_path: Path) -> None:
+    """The same as in this process: the code is the process's, the message is on its stderr."""
+    ended = evaltrack("run", "none.jsonl", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "Error: none.jsonl: no such file\n"
 
 
 def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
@@ -94,7 +112,7 @@ def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
         GOOD + '{"id": \n{"id": 2, "question": "b?", "answer": "x"}\n' + GOOD + "nope\n"
     )
 
-    ended = evaltrack("golden", "lint", "bad.jsonl", cwd=tmp_path)
+    ended = called("golden", "lint", "bad.jsonl", cwd=tmp_path)
 
     assert ended.returncode == 2
     assert [line.partition(": ")[0] for line in ended.stderr.removeprefix("Error: ").splitlines()] == [
@@ -121,7 +139,7 @@ def test_nothing_measured_is_exit_code_3(store_uri: str, tmp_path: Path) -> None
     (tmp_path / "good.jsonl").write_text(GOOD)
     (tmp_path / "answers.jsonl").write_text('{"id": "other", "sources": []}\n')
 
-    ended = evaltrack(
+    ended = called(
         "run", "good.jsonl", "-t", "recorded:answers.jsonl", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}
     )
 
@@ -136,8 +154,8 @@ def test_low_coverage_is_exit_code_3_where_asked(store_uri: str, tmp_path: Path)
     arguments = ["run", "two.jsonl", "-t", "recorded:answers.jsonl"]
     env = {"MLFLOW_TRACKING_URI": store_uri}
 
-    plain = evaltrack(*arguments, cwd=tmp_path, env=env)
-    strict = evaltrack(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
+    plain = called(*arguments, cwd=tmp_path, env=env)
+    strict = called(*arguments, "--min-coverage", "0.9", cwd=tmp_path, env=env)
 
     assert (plain.returncode, strict.returncode) == (0, 3)
     assert "1 of 2 questions ended in errors and are in no mean" in plain.stderr
@@ -162,7 +180,7 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
         "import time\ndef ask(question):\n    time.sleep(0.05)\n    open('asked', 'a').write('1\\n')\n    return ['a']"
     )
     (tmp_path / "slow.py").write_text(slow)
-    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(MANY)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
     with started_on_many(store_uri, tmp_path) as process:
         process.send_signal(number)
@@ -170,7 +188,7 @@ def test_a_signal_ends_the_run_as_killed(store_uri: str, tmp_path: Path, number:
 
     (run,) = mlflow.MlflowClient(store_uri).search_runs(["0"])
     assert (process.returncode, run.info.status) == (130, "KILLED")
-    assert 0 < run.data.metrics["num_questions"] < 2000
+    assert 0 < run.data.metrics["num_questions"] < MANY
     assert "Traceback" not in errors
 
 
@@ -179,7 +197,7 @@ def test_two_signals_are_one_stop(store_uri: str, tmp_path: Path, gap: float) ->
     """An impatient second Ctrl-C, or `mlflow run` passing one on, leaves no run RUNNING and no lock behind."""
     work = "time.sleep(0.05); open('asked', 'a').write('1 '); return ['a']"
     (tmp_path / "slow.py").write_text(f"import time\ndef ask(question): {work}\n")
-    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(2000)]
+    lines = [json.dumps({"id": i, "question": f"q {i}", "expected_chunks": ["a"]}) for i in range(MANY)]
     (tmp_path / "many.jsonl").write_text("\n".join(lines))
     with started_on_many(store_uri, tmp_path) as process:
         process.send_signal(signal.SIGINT)
@@ -211,7 +229,8 @@ def test_what_a_target_prints_is_not_in_the_result(store_uri: str, tmp_path: Pat
 def test_a_server_prints_no_links_with_its_password(server: str, tmp_path: Path) -> None:
     """Over HTTP, too, stdout is the JSON alone, and the password of the address stands nowhere."""
     uri = server.replace("http://", "http://me:hush@")
-    ended = evaltrack("run", TRAVEL, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": uri})
+    few = few_questions(tmp_path, 3)
+    ended = evaltrack("run", few, "--output", "json", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": uri})
 
     assert json.loads(ended.stdout)["status"] == "FINISHED"
     assert "hush" not in ended.stdout + ended.stderr
@@ -227,7 +246,7 @@ def test_a_server_prints_no_links_with_its_password(server: str, tmp_path: Path)
 def test_a_setting_that_nobody_reads_is_refused(tmp_path: Path, text: str, message: str) -> None:
     """A typo in a settings file must not be passed over."""
     (tmp_path / "evaltrack.toml").write_text(text)
-    ended = evaltrack("run", TRAVEL, cwd=tmp_path)
+    ended = called("run", TRAVEL, cwd=tmp_path)
     assert (ended.returncode, message in ended.stderr) == (2, True)
 
 
@@ -237,8 +256,8 @@ def test_settings_come_from_options_then_environment_then_file(store_uri: str, t
     env = {"MLFLOW_TRACKING_URI": store_uri, "EVALTRACK_RUN_K": "3"}
 
     few = few_questions(tmp_path, 3)
-    by_variable = evaltrack("run", few, "--output", "json", cwd=tmp_path, env=env)
-    by_option = evaltrack("run", few, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
+    by_variable = called("run", few, "--output", "json", cwd=tmp_path, env=env)
+    by_option = called("run", few, "--output", "json", "-k", "4", cwd=tmp_path, env=env)
 
     assert json.loads(by_variable.stdout)["signature"]["k"] == 3
     assert json.loads(by_option.stdout)["signature"]["k"] == 4
@@ -262,7 +281,7 @@ def test_lint_finds_expectations_that_are_not_in_the_corpus(tmp_path: Path) -> N
     (tmp_path / "corpus" / "mine" / "fares.md").write_text("# Fares\n\nText.\n\n## Refunds\n\nText.\n")
     (tmp_path / "mine.jsonl").write_text('{"id": 1, "question": "a?", "expected_chunks": ["fares#refund"]}\n')
 
-    ended = evaltrack("golden", "lint", "mine.jsonl", cwd=tmp_path)
+    ended = called("golden", "lint", "mine.jsonl", cwd=tmp_path)
 
     assert ended.returncode == 2
     assert "question 1: `fares#refund` is not in corpus/mine; did you mean `fares#refunds`?" in ended.stderr
@@ -277,7 +296,7 @@ def test_lint_looks_up_chunks_of_words_and_of_one_format(tmp_path: Path) -> None
         "".join(f'{{"id": {n}, "question": "{n}?", "expected_chunks": ["fares@{n}"]}}\n' for n in (1, 2))
     )
     both, markdown, wrong = (
-        evaltrack("golden", "lint", "mine.jsonl", "-t", f"bm25:docs?{settings}", cwd=tmp_path)
+        called("golden", "lint", "mine.jsonl", "-t", f"bm25:docs?{settings}", cwd=tmp_path)
         for settings in ("chunk=words:3", "chunk=words:3&files=md", "chunk=words")
     )
 
@@ -339,7 +358,7 @@ def test_lint_looks_up_each_domain_in_its_own_folder(tmp_path: Path) -> None:
     lines = [{"id": d, "question": "a?", "domain": d, "expected_chunks": [chunk]} for d, chunk in chunks.items()]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    ended = evaltrack("golden", "lint", "all.jsonl", cwd=tmp_path)
+    ended = called("golden", "lint", "all.jsonl", cwd=tmp_path)
 
     assert ended.returncode == 2
     assert ended.stderr.count(" is not in ") == 1
@@ -350,15 +369,15 @@ def test_our_own_golden_sets_pass_our_own_lint(tmp_path: Path) -> None:
     """All nine, with their corpora where they have one, strictly."""
     files = sorted((REPO / "golden").glob("*.json*"))
 
-    ended = evaltrack("golden", "lint", "--strict", *files, cwd=tmp_path)
+    ended = called("golden", "lint", "--strict", *files, cwd=tmp_path)
 
     assert (ended.returncode, len(files)) == (0, 9), ended.stderr
 
 
 def test_stats_count_a_set_for_people_and_machines(tmp_path: Path) -> None:
     """Questions, negatives, labels; the same numbers in JSON."""
-    table = evaltrack("golden", "stats", TRAVEL, cwd=tmp_path)
-    machine = evaltrack("golden", "stats", "--output", "json", TRAVEL, cwd=tmp_path)
+    table = called("golden", "stats", TRAVEL, cwd=tmp_path)
+    machine = called("golden", "stats", "--output", "json", TRAVEL, cwd=tmp_path)
 
     assert "63 questions, 3 negatives, 60 with an expected answer" in table.stdout
     (counts,) = json.loads(machine.stdout)
@@ -399,7 +418,7 @@ def test_questions_that_are_asked_twice_are_named(tmp_path: Path) -> None:
     lines = [("a", "How long may I stay?"), ("b", "how long  may I stay?"), ("c", "How long must I stay?")]
     rows = [{"id": key, "question": text, "expected_chunks": ["x"]} for key, text in lines]
     (tmp_path / "twice.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    ended = evaltrack("golden", "lint", "twice.jsonl", cwd=tmp_path)
+    ended = called("golden", "lint", "twice.jsonl", cwd=tmp_path)
     assert "twice.jsonl:2: warning: question b: asks what question a (line 1) asks" in ended.stderr
     assert "question c" not in ended.stderr
 

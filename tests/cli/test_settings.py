@@ -13,7 +13,7 @@ from evaltrack.cli.golden import golden
 from evaltrack.cli.run import run
 from evaltrack.cli.settings import check_settings, in_lists, read_settings
 from evaltrack.errors import UsageError
-from tests.conftest import evaltrack
+from tests.in_process import called
 
 
 def options(folder: Path, command: click.Command, text: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_commands_below_a_group() -> None:
 def test_the_command_line_reads_it(tmp_path: Path) -> None:
     """The run gets as far as its golden set, which is not there: the settings were in order."""
     (tmp_path / "evaltrack.toml").write_text('[run]\njudge = "none"\n')
-    ended = evaltrack("run", "none.jsonl", cwd=tmp_path)
+    ended = called("run", "none.jsonl", cwd=tmp_path)
     assert ended.returncode == 2
     assert "none.jsonl" in ended.stderr
     assert "iterable" not in ended.stderr
@@ -138,14 +138,14 @@ def test_values_that_no_option_takes(tmp_path: Path, value: str, what: str) -> N
 def test_true_is_no_number_and_no_text(tmp_path: Path, line: str) -> None:
     """TOML's true is for options that are switched on; it is not read as 1."""
     (tmp_path / "evaltrack.toml").write_text(f"[run]\n{line}\n")
-    ended = evaltrack("run", "golden.jsonl", cwd=tmp_path)
+    ended = called("run", "golden.jsonl", cwd=tmp_path)
     assert ended.returncode == 2
     assert "write a text or a number" in ended.stderr
 
 
 def test_a_variable_that_is_no_option_is_refused(tmp_path: Path) -> None:
     """As in a settings file: a setting that is misspelt is not passed over."""
-    ended = evaltrack("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_TRAILS": "3"})
+    ended = called("run", "golden.jsonl", cwd=tmp_path, env={"EVALTRACK_RUN_TRAILS": "3"})
     assert ended.returncode == 2
     assert "EVALTRACK_RUN_TRAILS: `run` has no such option; did you mean `EVALTRACK_RUN_TRIALS`?" in ended.stderr
 
@@ -167,12 +167,12 @@ def test_a_file_that_is_named_is_read_instead(tmp_path: Path) -> None:
 
     (tmp_path / "gate.toml").write_text("[rum]\n")
     for arguments, env in ((["--config", "gate.toml"], {}), ([], {"EVALTRACK_CONFIG": "gate.toml"})):
-        ended = evaltrack(*arguments, "run", "none.jsonl", cwd=tmp_path, env=env)
+        ended = called(*arguments, "run", "none.jsonl", cwd=tmp_path, env=env)
         assert (ended.returncode, ended.stderr[:48]) == (2, "Error: settings: there is no command `rum`; did ")
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     """No other is looked for in its place."""
     (tmp_path / "evaltrack.toml").write_text("[run]\nk = 3\n")
-    ended = evaltrack("--config", "gate.toml", "run", "none.jsonl", cwd=tmp_path)
+    ended = called("--config", "gate.toml", "run", "none.jsonl", cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (2, "Error: gate.toml: cannot be read: No such file or directory\n")

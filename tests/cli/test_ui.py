@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from evaltrack.cli.hosts import loopback_hosts, outer_hosts
-from tests.conftest import evaltrack
+from tests.in_process import called
 from tests.mlflow_server import free_port
 
 
@@ -43,15 +43,19 @@ def alive(marker: str) -> list[str]:
     return found
 
 
-def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path) -> None:
-    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0."""
+@pytest.mark.parametrize("jobs", ["false", pytest.param("true", marks=pytest.mark.long)])
+def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_database: Path, jobs: str) -> None:
+    """The address stands on stderr, the page answers there and under no other name; Ctrl-C ends it with exit code 0.
+
+    No process is left: neither MLflow's server nor its worker, nor, in the long form as by default, those of its jobs.
+    """
     shutil.copy(empty_database, tmp_path / "mlflow.db")
     port, marker = free_port(), f"EVALTRACK_TEST_MARK={tmp_path}"
     name, _, value = marker.partition("=")
     process = subprocess.Popen(
         [sys.executable, "-m", "evaltrack", "ui", "--port", str(port)],
         cwd=tmp_path,
-        env={**os.environ, name: value},
+        env={**os.environ, name: value, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": jobs},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -79,7 +83,7 @@ def test_it_serves_the_page_until_it_is_told_to_end(tmp_path: Path, empty_databa
 
 def test_a_server_shows_the_page_itself(tmp_path: Path) -> None:
     """Where MLFLOW_TRACKING_URI names a server, the message says how that is started; no password in it."""
-    ended = evaltrack("ui", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:secret@mlflow.example:5000"})
+    ended = called("ui", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": "http://me:secret@mlflow.example:5000"})
     assert ended.returncode == 2
     assert "mlflow server --app-name evaltrack" in ended.stderr
     assert "secret" not in ended.stderr
@@ -91,7 +95,7 @@ def test_a_port_in_use_is_said_at_once(tmp_path: Path, empty_database: Path) -> 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        ended = evaltrack("ui", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+        ended = called("ui", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
     assert ended.returncode == 2
     assert "choose another with --port" in ended.stderr
 
@@ -116,7 +120,7 @@ def test_the_hosts_are_exact_names() -> None:
 
 def test_help_shows_examples(tmp_path: Path) -> None:
     """And names all options."""
-    ended = evaltrack("ui", "--help", cwd=tmp_path)
+    ended = called("ui", "--help", cwd=tmp_path)
     assert ended.returncode == 0
     assert "Examples:" in ended.stdout
     assert "--host" in ended.stdout

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pytest
@@ -17,7 +18,7 @@ from evaltrack.tracking.baselines import baseline_history, clear_baseline, get_b
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from tests.api.test_evaluate import golden
-from tests.conftest import evaltrack
+from tests.in_process import called
 from tests.judging import store_in
 from tests.small_targets import broken, good, worse
 from tests.stores import copy_store
@@ -25,20 +26,23 @@ from tests.stores import copy_store
 
 @dataclass(frozen=True)
 class Made:
-    """A folder with a store, and the runs in it."""
+    """A golden set, a folder with a store, and the runs in it."""
 
+    golden: Path
     folder: Path
     runs: dict[str, RunResult]
 
 
 @pytest.fixture(scope="module")
 def made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """Four evaluations of one golden set: the baseline, the same again, one worse, one with a failure."""
+    """Evaluations of one golden set: at k=3, the baseline, the same again, one worse, one with a failure."""
     path, folder = golden(tmp_path_factory.mktemp("golden")), tmp_path_factory.mktemp("made")
     targets = {"baseline": good, "same": good, "worse": worse, "broken": broken}
     with store_in(folder, empty_database) as uri:
-        made = {name: run_eval(path, target=ask, tracking_uri=uri, traces="off") for name, ask in targets.items()}
-        yield Made(folder, made)
+        options: dict[str, Any] = {"tracking_uri": uri, "traces": "off"}
+        made = {"three": run_eval(path, k=3, target=good, **options)}
+        made |= {name: run_eval(path, target=ask, **options) for name, ask in targets.items()}
+        yield Made(path, folder, made)
 
 
 @pytest.fixture
@@ -158,7 +162,7 @@ def test_exit_codes_each_from_a_real_case(store_uri: str, runs: dict[str, RunRes
         2: ["compare", runs["worse"].run_id, *base, "--max-drop", "nonsense=5%"],
         3: ["compare", runs["broken"].run_id, *base],
     }
-    ended = {code: evaltrack(*arguments, cwd=tmp_path, env=env) for code, arguments in cases.items()}
+    ended = {code: called(*arguments, cwd=tmp_path, env=env) for code, arguments in cases.items()}
 
     assert {code: each.returncode for code, each in ended.items()} == {0: 0, 1: 1, 2: 2, 3: 3}
     assert "Traceback" not in "".join(each.stderr for each in ended.values())
@@ -171,18 +175,17 @@ def test_without_options_the_newest_run_is_held_against_the_baseline(
 ) -> None:
     """`baseline set`, then `compare`; and a saved file does as well."""
     env = {"MLFLOW_TRACKING_URI": store_uri}
-    none = evaltrack("compare", cwd=tmp_path, env=env)
+    none = called("compare", cwd=tmp_path, env=env)
     assert none.returncode == 2
     assert "golden set `small` has no baseline in this experiment; set one" in none.stderr
 
     assert (
-        evaltrack("baseline", "set", runs["baseline"].run_id, "--reason", "start", cwd=tmp_path, env=env).returncode
-        == 0
+        called("baseline", "set", runs["baseline"].run_id, "--reason", "start", cwd=tmp_path, env=env).returncode == 0
     )
-    assert "start" in evaltrack("baseline", "show", "small", cwd=tmp_path, env=env).stdout
-    listed = json.loads(evaltrack("baseline", "list", "--output", "json", cwd=tmp_path, env=env).stdout)
+    assert "start" in called("baseline", "show", "small", cwd=tmp_path, env=env).stdout
+    listed = json.loads(called("baseline", "list", "--output", "json", cwd=tmp_path, env=env).stdout)
     assert [each["run_id"] for each in listed] == [runs["baseline"].run_id]
-    newest = evaltrack("compare", "--output", "json", cwd=tmp_path, env=env)
+    newest = called("compare", "--output", "json", cwd=tmp_path, env=env)
     told = json.loads(newest.stdout)
     assert (newest.returncode, told["verdict"]) == (3, "unknown")
     assert told["lost"][0]["id"] == "b"
@@ -239,30 +242,28 @@ def test_what_can_be_wrong_with_a_run_has_its_own_message(store_uri: str, runs: 
         compare_runs(runs["same"].run_id, base, tracking_uri=store_uri)
 
 
-def test_a_baseline_of_another_k_is_refused_with_exit_code_3(store_uri: str, tmp_path: Path) -> None:
+def test_a_baseline_of_another_k_is_refused_with_exit_code_3(
+    store_uri: str, runs: dict[str, RunResult], tmp_path: Path
+) -> None:
     """The refusal names k and the cure."""
-    path = golden(tmp_path)
-    three = run_eval(path, k=3, target=good, tracking_uri=store_uri, traces="off")
-    five = run_eval(path, k=5, target=good, tracking_uri=store_uri, traces="off")
-
-    ended = evaltrack(
-        "compare", five.run_id, "--baseline-run", three.run_id, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri}
-    )
+    given = ("compare", runs["same"].run_id, "--baseline-run", runs["three"].run_id)
+    ended = called(*given, cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
 
     assert ended.returncode == 3
     assert "the runs are not comparable: k was 3 and is 5" in ended.stderr
 
 
-def test_an_edited_golden_set_compares_what_stayed(store_uri: str, tmp_path: Path) -> None:
+def test_an_edited_golden_set_compares_what_stayed(
+    made: Made, store_uri: str, runs: dict[str, RunResult], tmp_path: Path
+) -> None:
     """Edited questions are listed and left out; the rest is compared."""
-    path = golden(tmp_path)
-    before = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
-    path.write_text(path.read_text().replace("second?", "second and a half?"))
+    path, before = tmp_path / made.golden.name, runs["baseline"]
+    path.write_text(made.golden.read_text().replace("second?", "second and a half?"))
     after = run_eval(path, target=good, tracking_uri=store_uri, traces="off")
 
-    made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False, min_coverage=0.6)
+    compared = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False, min_coverage=0.6)
 
-    assert (made.verdict, made.edited, made.num_common) == ("ok", ("b",), 2)
+    assert (compared.verdict, compared.edited, compared.num_common) == ("ok", ("b",), 2)
     assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "unknown"
 
 
