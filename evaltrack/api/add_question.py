@@ -9,7 +9,8 @@ from pathlib import Path
 
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.additions import next_id, with_question
-from evaltrack.golden.reader import checked_question, open_golden
+from evaltrack.golden.lines import checked_question
+from evaltrack.golden.reader import open_golden
 from evaltrack.golden.rewrite import replace_content
 from evaltrack.records import Question
 

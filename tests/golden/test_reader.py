@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES
-from evaltrack.golden.reader import FIELDS, GoldenSet, open_golden
+from evaltrack.golden.lines import FIELDS
+from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.records import Question
 

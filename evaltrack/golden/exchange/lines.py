@@ -10,7 +10,7 @@ from typing import TextIO
 from evaltrack.golden.entries import MAX_QUESTION_BYTES
 from evaltrack.golden.exchange.fields import FIELDS
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Line, Notes, shown
-from evaltrack.golden.reader import checked_question
+from evaltrack.golden.lines import checked_question
 from evaltrack.records import Question
 
 
