@@ -66,10 +66,9 @@ def _group(item: pytest.Item) -> str:
 
 
 def pytest_collection_finish() -> None:
-    """All is imported: from now on collections of garbage leave alone what stays to the end, and are rare."""
+    """All is imported: from now on collections of garbage leave alone what stays to the end."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
