@@ -56,7 +56,7 @@ MODULES = (
 def main(door: socket.socket, life: socket.socket) -> None:
     """Fork for each order, until whoever sends them is gone."""
     _warm_up()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     with selectors.DefaultSelector() as selector:
         for source in (door, life):
             selector.register(source, selectors.EVENT_READ)
@@ -70,6 +70,13 @@ def main(door: socket.socket, life: socket.socket) -> None:
     door.close()
     life.close()
     _watch(client)
+
+
+def _reap(*_: object) -> None:
+    """Take note of forks that have ended, so that their time is part of this process's."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _warm_up() -> None:

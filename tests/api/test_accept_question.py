@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.tracking.judge_notes import ACCEPTED, judge_notes
 from evaltrack.tracking.store import connect
-from tests.judging import cli, golden_set, labels_file
+from tests.judging import cli, golden_set, labels_file, store_in
+from tests.stores import copy_store
 
 POINTS = {"hard": 90, "nothing": 0, "soft": 49, "warning": 69, "pass": 70}
 """What the questions score; `hard` would, but for a hard fail."""
@@ -49,9 +51,35 @@ def reasoning_run(folder: Path, uri: str, points: Mapping[str, float] = POINTS, 
     return run_eval(golden, target=target, judge=judge, rubric="reasoning", tracking_uri=uri, traces="off")
 
 
-def test_a_soft_fail_needs_a_justification(store_uri: str, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Stored:
+    """A store with a run of all points, and two of which the second fell, which each test has a copy of."""
+
+    folder: Path
+    run: RunResult
+    before: RunResult
+    after: RunResult
+
+
+@pytest.fixture(scope="module")
+def stored(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    folder = tmp_path_factory.mktemp("stored")
+    with store_in(folder, empty_database) as uri:
+        run = reasoning_run(folder / "all", uri)
+        before = reasoning_run(folder / "before", uri, dict.fromkeys(("a", "b", "c"), 80), "Before.")
+        after = reasoning_run(folder / "after", uri, {"a": 40, "b": 60, "c": 80}, "After.")
+    return Stored(folder, run, before, after)
+
+
+@pytest.fixture
+def run(stored: Stored, store_uri: str) -> RunResult:
+    """A run whose questions score `POINTS`, in a store of the test's own."""
+    copy_store(stored.folder, Path.cwd())
+    return stored.run
+
+
+def test_a_soft_fail_needs_a_justification(store_uri: str, run: RunResult) -> None:
     """Without one it is refused and nothing is recorded; a score of 0 without a hard fail is such a one too."""
-    run = reasoning_run(tmp_path, store_uri)
     for key in ("soft", "nothing"):
         for why in ("", "  \n"):
             with pytest.raises(UsageError) as refused:
@@ -63,16 +91,14 @@ def test_a_soft_fail_needs_a_justification(store_uri: str, tmp_path: Path) -> No
     assert accept_question(run.run_id, "nothing", "Known.", tracking_uri=store_uri).tier == 0
 
 
-def test_a_warning_is_acknowledged_without_one(store_uri: str, tmp_path: Path) -> None:
+def test_a_warning_is_acknowledged_without_one(store_uri: str, run: RunResult) -> None:
     """And may have one."""
-    run = reasoning_run(tmp_path, store_uri)
     assert accept_question(run.run_id, "warning", tracking_uri=store_uri).why == ""
     assert accept_question(run.run_id, "warning", "Read.", tracking_uri=store_uri).why == "Read."
 
 
-def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, tmp_path: Path) -> None:
+def test_what_cannot_be_accepted_is_refused_whatever_the_reason(store_uri: str, run: RunResult) -> None:
     """And nothing is recorded."""
-    run = reasoning_run(tmp_path, store_uri)
     refusals = {
         "hard": "question `hard` is a hard fail (HF1): reject, escalate; nothing bypasses one",
         "pass": "question `pass` passed; there is nothing to accept",
@@ -117,10 +143,9 @@ def test_an_answer_that_failed_needs_a_justification(store_uri: str, tmp_path: P
     assert accept_question(run.run_id, "a", "Right, but short.", tracking_uri=store_uri).tier is None
 
 
-def test_it_is_recorded_with_who_when_and_why(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_recorded_with_who_when_and_why(store_uri: str, run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the run, in UTC; no score and no row changes, and a second word on the same question replaces the first."""
     monkeypatch.setenv("LOGNAME", "ada")
-    run = reasoning_run(tmp_path, store_uri)
     before, rows = mlflow.get_run(run.run_id).data, list(run.rows)
     accept_question(run.run_id, "soft", "First.", tracking_uri=store_uri)
     made = accept_question(run.run_id, "soft", 'Ünïcode, "quotes"\nand lines.', tracking_uri=store_uri)
@@ -140,9 +165,8 @@ def test_it_is_recorded_with_who_when_and_why(store_uri: str, tmp_path: Path, mo
     assert list(run.rows) == rows
 
 
-def test_a_justification_is_kept_whole_or_refused(store_uri: str, tmp_path: Path) -> None:
+def test_a_justification_is_kept_whole_or_refused(store_uri: str, run: RunResult) -> None:
     """Never cut in silence, whatever stands in it."""
-    run = reasoning_run(tmp_path, store_uri)
     long = "\n\x01" * (MAX_WHY // 2 - 1) + "ab"
     assert accept_question(run.run_id, "soft", f"x{long}"[:MAX_WHY], tracking_uri=store_uri).why == f"x{long}"[:MAX_WHY]
     assert judge_notes(connect(store_uri), run.run_id).accepted["soft"].why == f"x{long}"[:MAX_WHY]
@@ -173,11 +197,10 @@ def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_pat
 
 
 @pytest.fixture
-def fell(store_uri: str, tmp_path: Path) -> tuple[RunResult, RunResult]:
+def fell(stored: Stored, store_uri: str) -> tuple[RunResult, RunResult]:
     """A baseline in which all pass, and a candidate in which two do not, one a soft fail and one a warning."""
-    before = reasoning_run(tmp_path / "before", store_uri, dict.fromkeys(("a", "b", "c"), 80), "Before.")
-    after = reasoning_run(tmp_path / "after", store_uri, {"a": 40, "b": 60, "c": 80}, "After.")
-    return before, after
+    copy_store(stored.folder, Path.cwd())
+    return stored.before, stored.after
 
 
 def test_an_accepted_question_counts_as_accepted_and_never_as_passed(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,13 @@ from evaltrack.records import Question, Response, Source
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
-from tests.judging import JUDGE, by_text, cli, golden_set, scored_reply, serving
-from tests.openai_behaviours import quota
+from tests.judging import JUDGE, by_text, cli, golden_set, scored_reply, serving, store_in
+from tests.openai_behaviours import Behaviour, Reply, quota
+from tests.openai_requests import Json
+from tests.openai_server import OpenAIServer
 
 TARGET = f"python:{__name__}:ask"
-IDS = "abcd"
+IDS = "abcdefgh"
 
 script: dict[str, list[bool | None]] = {}
 """What the target does for each question, one time after the other: finds it, does not, fails (None); then the last."""
@@ -50,9 +54,9 @@ def forgotten() -> Iterator[None]:
     script.clear()
 
 
-def found_run(uri: str, folder: Path, ids: str = IDS, **settings: Any) -> RunResult:
+def found_run(uri: str, folder: Path, **settings: Any) -> RunResult:
     """A run of the scripted target; each question passes if `x` is found."""
-    golden, _ = golden_set(folder, dict.fromkeys(ids), expected_chunks=["x"])
+    golden, _ = golden_set(folder, dict.fromkeys(IDS), expected_chunks=["x"])
     return run_eval(
         golden,
         **{
@@ -81,6 +85,63 @@ def compared(runs: tuple[RunResult, RunResult], uri: str, repeat_flips: RepeatFl
     return compare_runs(runs[0].run_id, runs[1].run_id, repeat_flips=repeat_flips, **{**rules, **options})
 
 
+@dataclass(frozen=True)
+class Made:
+    """Runs that no test changes, made once, by the questions that failed in them, and where they are."""
+
+    uri: str
+    folder: Path
+    runs: dict[str, RunResult]
+
+    @property
+    def golden(self) -> Path:
+        return self.folder / "small.jsonl"
+
+    def enter(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make this the folder and the store of a test."""
+        monkeypatch.chdir(self.folder)
+        monkeypatch.setenv("EVALTRACK_STATE_DIR", str(self.folder / "state"))
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", self.uri)
+
+    def pair(self, turns: dict[str, list[bool | None]], before: str = "") -> tuple[RunResult, RunResult]:
+        """A candidate whose questions did as scripted, and a baseline in which those named in `before` failed; what the
+        target does from now on is the rest of the script.
+        """
+        script.update(turns)
+        asked.update(dict.fromkeys(IDS, 1))
+        failed = "".join(key for key in IDS if not script.get(key, [True])[0])
+        return self.runs[failed or " after"], self.runs[f"{before} before"]
+
+
+@pytest.fixture(scope="module")
+def all_made(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("made")
+    failing = {" before": "", "d before": "d", " after": "", "a": "a", "ab": "ab", "abcde": "abcde", "abcdef": "abcdef"}
+    experiments = {"ab": "several", "abcdef": "several"}  # a name of its own for each other, so that none is on record
+    runs = {}
+    with store_in(folder, empty_database) as uri:
+        for name, failed in failing.items():
+            script.update({key: [key not in failed] for key in IDS})
+            runs[name] = found_run(uri, folder, experiment=experiments.get(name, f"alone {name}"))
+    script.clear()
+    return Made(uri, folder, runs)
+
+
+@pytest.fixture
+def golden_text(made: Made) -> Iterator[str]:
+    """The golden set of the runs, for a test that changes it."""
+    text = made.golden.read_text()
+    yield text
+    made.golden.write_text(text)
+
+
+@pytest.fixture
+def made(all_made: Made, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """The runs, as if they had been made by this test in this folder."""
+    all_made.enter(monkeypatch)
+    return all_made
+
+
 ENDINGS: Sequence[tuple[list[bool | None], Repeat]] = [
     ([False, False, False, False], Repeat(3, 0, 3, "unsettled")),
     ([False, True, False, True], Repeat(1, 1, 0, "scatter")),
@@ -91,48 +152,62 @@ ENDINGS: Sequence[tuple[list[bool | None], Repeat]] = [
 ]
 
 
-def test_a_flip_is_scatter_unsettled_or_not_measured(store_uri: str, tmp_path: Path) -> None:
+def test_a_flip_is_scatter_unsettled_or_not_measured(made: Made) -> None:
     """Where answers scatter and there is no record: scatter if it passes once again, else nobody can say.
 
     A failure of the target is no pass, so that a question that was never measured again counts.
     """
-    turns = {str(number): each for number, (each, _) in enumerate(ENDINGS)}
-    made = compared(pair(store_uri, tmp_path, turns, ids="".join(turns)), store_uri)
-    found = {flip.id: flip for flip in made.flips}
-    assert {key: flip.repeat for key, flip in found.items()} == {
-        str(number): repeat for number, (_, repeat) in enumerate(ENDINGS)
+    turns = {key: each for key, (each, _) in zip(IDS, ENDINGS, strict=False)}
+    found = compared(made.pair(turns), made.uri)
+    flips = {flip.id: flip for flip in found.flips}
+    assert {key: flip.repeat for key, flip in flips.items()} == {
+        key: repeat for key, (_, repeat) in zip(IDS, ENDINGS, strict=False)
     }
-    assert [key for key, flip in found.items() if flip.counts] == ["4"]
-    assert made.exit_code == 1
+    assert [key for key, flip in flips.items() if flip.counts] == ["e"]
+    assert found.exit_code == 1
     assert (
-        made.reasons[0]
+        found.reasons[0]
         == "1 question went from pass to fail; 1 of them could not be measured again; 3 more are scatter"
     )
-    assert made.reasons[1].startswith("2 questions (0, 5) fail every time again")
+    assert found.reasons[1].startswith("2 questions (a, f) fail every time again")
 
 
-def test_a_target_that_answers_the_same_again_broke(store_uri: str, tmp_path: Path) -> None:
+def test_a_target_that_answers_the_same_again_broke(made: Made) -> None:
     """It is deterministic: what it fails now it fails for good."""
-    made = compared(pair(store_uri, tmp_path, {"b": [False]}), store_uri)
-    assert [flip.repeat for flip in made.flips] == [Repeat(3, 0, 3, "real")]
-    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 12)
-    assert made.reasons == ("1 question went from pass to fail",)
+    found = compared(made.pair({"a": [False]}), made.uri)
+    assert [flip.repeat for flip in found.flips] == [Repeat(3, 0, 3, "real")]
+    assert (found.verdict, found.asking.scatter, found.asking.calls) == ("regression", False, 24)
+    assert found.reasons == ("1 question went from pass to fail",)
 
 
-def test_what_failed_before_is_not_called_broken_for_the_same_answers(store_uri: str, tmp_path: Path) -> None:
-    """Its pass in the baseline was rare luck, or it was mended just before: nobody can say, exit code 3."""
-    script["b"] = [False]
-    found_run(store_uri, tmp_path)
-    asked.clear()
+@pytest.fixture(scope="module")
+def on_record(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A baseline before which `b` failed four times, and what came after it."""
+    folder = tmp_path_factory.mktemp("record")
+    runs = {}
+    with store_in(folder, empty_database) as uri:
+        for name in ("b 1", "b 2", "b 3", "b 4", " before", "b", "abc"):
+            script.update({key: [key not in name or name.endswith("before")] for key in IDS})
+            runs[name] = found_run(uri, folder)
     script.clear()
-    made = compared(pair(store_uri, tmp_path, {"b": [False]}), store_uri)
-    assert (made.verdict, made.asking.scatter) == ("unknown", False)
-    assert [flip.repeat for flip in made.flips] == [Repeat(3, 0, 3, "unsettled", 1, 1)]
-    assert "or it was mended just before" in made.reasons[0]
+    return Made(uri, folder, runs)
+
+
+def test_what_failed_before_is_not_called_broken_for_the_same_answers(
+    on_record: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pass in the baseline was rare luck, or it was mended just before: nobody can say, exit code 3."""
+    on_record.enter(monkeypatch)
+    found = compared(on_record.pair({"b": [False]}), on_record.uri)
+    assert (found.verdict, found.asking.scatter) == ("unknown", False)
+    assert [flip.repeat for flip in found.flips] == [Repeat(3, 0, 3, "unsettled", 4, 4)]
+    assert "or it was mended just before" in found.reasons[0]
 
 
 def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Path) -> None:
-    """The newest evaluation failed: an older one that is green says nothing of it; named, it is compared."""
+    """The newest evaluation failed: an older one that is green says nothing of it; named, it is compared. One that
+    claims to have ended in the future stops nobody: it would be the newest for ever.
+    """
     older, before = pair(store_uri, tmp_path, {})
     script.update({key: [None] for key in IDS})
     broken = found_run(store_uri, tmp_path)
@@ -142,61 +217,64 @@ def test_a_newer_run_that_failed_is_not_passed_over(store_uri: str, tmp_path: Pa
     ):
         compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
     assert compare_runs(older.run_id, before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
-
-
-def test_a_failed_run_that_claims_to_end_in_the_future_stops_nobody(store_uri: str, tmp_path: Path) -> None:
-    """It would be the newest for ever."""
-    _, before = pair(store_uri, tmp_path, {})
-    script.update({key: [None] for key in IDS})
-    broken = found_run(store_uri, tmp_path)
     mlflow.MlflowClient(store_uri).set_terminated(broken.run_id, "FAILED", end_time=4_000_000_000_000)
-    assert compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
+    found = compare_runs(baseline=before.run_id, tracking_uri=store_uri, log=False)
+    assert (found.verdict, found.candidate.run_id) == ("ok", older.run_id)
 
 
-def test_auto_asks_others_before_it_calls_a_target_deterministic(store_uri: str, tmp_path: Path) -> None:
-    """A hundred answers, all the same; what scatters is seen at the first that differs."""
-    runs = pair(store_uri, tmp_path, {"b": [False]})
-    made = compared(runs, store_uri, repeat_flips="auto")
-    assert (made.verdict, made.asking.scatter, made.asking.calls) == ("regression", False, 100)
-    script["a"] = [True] * 26 + [False]
-    made = compared(runs, store_uri, repeat_flips="auto")
-    assert made.asking.scatter is True
+def test_auto_asks_others_before_it_calls_a_target_deterministic(made: Made) -> None:
+    """A hundred answers or a few more, all the same; what scatters is seen at the first that differs."""
+    runs = made.pair({"a": [False]})
+    found = compared(runs, made.uri, repeat_flips="auto")
+    assert (found.verdict, found.asking.scatter, found.asking.calls) == ("regression", False, 104)  # 13 times 8
+    script["b"] = [True] * (asked["b"] + 1) + [False]
+    assert compared(runs, made.uri, repeat_flips="auto").asking.scatter is True
 
 
-def test_scatter_is_no_regression(store_uri: str, tmp_path: Path) -> None:
-    """It is listed, and the verdict says so."""
-    made = compared(pair(store_uri, tmp_path, {"b": [False, True]}), store_uri)
-    assert (made.verdict, made.exit_code, len(made.flips)) == ("ok", 0, 1)
-    assert made.reasons == ("no regression: 1 question that went from pass to fail is scatter",)
+def test_scatter_is_no_regression(made: Made) -> None:
+    """It is listed, and the verdict says so; in the means and in the run it stands as it was."""
+    candidate, before = made.pair({"a": [False, True]})
+    number = len(_all_runs(made.uri))
+    found = compared((candidate, before), made.uri)
+    assert (found.verdict, found.exit_code, len(found.flips)) == ("ok", 0, 1)
+    assert found.reasons == ("no regression: 1 question that went from pass to fail is scatter",)
+    rate = {metric.name: metric for metric in found.metrics}["pass_rate"]
+    assert (rate.baseline, rate.candidate, found.mcnemar_p) == (1, 0.875, 1)
+    assert [row["passed"] for row in candidate.rows] == [False, *[True] * 7]
+    assert len(_all_runs(made.uri)) == number
 
 
-def test_what_nobody_can_tell_is_unknown(store_uri: str, tmp_path: Path) -> None:
+def _all_runs(uri: str) -> list[mlflow.entities.Run]:
+    client = mlflow.MlflowClient(uri)
+    return list(client.search_runs([each.experiment_id for each in client.search_experiments()]))
+
+
+def test_what_nobody_can_tell_is_unknown(made: Made) -> None:
     """It fails every time, answers scatter, and one lucky pass in the baseline would look the same: exit code 3."""
-    made = compared(pair(store_uri, tmp_path, {"a": [False], "b": [False, True]}), store_uri)
-    assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons[0].startswith("1 question (a) fails every time again and passed once in the baseline")
-    assert "--trials 5" in made.reasons[0]
-    assert "that were fixed" not in made.reasons[0]  # none was
+    found = compared(made.pair({"a": [False], "b": [False, True]}), made.uri)
+    assert (found.verdict, found.exit_code) == ("unknown", 3)
+    assert found.reasons[0].startswith("1 question (a) fails every time again and passed once in the baseline")
+    assert "--trials 5" in found.reasons[0]
+    assert "that were fixed" not in found.reasons[0]  # none was
 
 
-@pytest.mark.parametrize(("earlier", "verdict", "kind"), [(True, "regression", "real"), (False, "ok", "scatter")])
-def test_a_question_is_held_against_its_record(
-    earlier: bool, verdict: str, kind: str, store_uri: str, tmp_path: Path
-) -> None:
-    """Five earlier runs in which it passed say that it broke; in which it failed, that its pass was luck."""
-    script.update({"a": [earlier]})
-    for _ in range(5):
-        found_run(store_uri, tmp_path)
-    asked.clear()
-    script.clear()
-    runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True]})
-    made = compared(runs, store_uri, repeat_flips=5)
-    repeats = {flip.id: flip.repeat for flip in made.flips}
-    assert (made.verdict, repeats["a"] and repeats["a"].kind) == (verdict, kind)
-    assert repeats["a"]
-    assert (repeats["a"].record_failed, repeats["a"].record_times) == (0 if earlier else 5, 5)
-    assert repeats["b"]
-    assert repeats["b"].kind == "scatter"
+def test_a_question_is_held_against_its_record(on_record: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four earlier runs in which it passed say that it broke; in which it failed, that its pass was luck. Of the flips
+    that are allowed luck and scatter use up none.
+    """
+    on_record.enter(monkeypatch)
+    runs = on_record.pair({"a": [False], "b": [False], "c": [False, True]})
+    found = compared(runs, on_record.uri, repeat_flips=10)
+    repeats = {flip.id: flip.repeat for flip in found.flips}
+    assert {key: (each.kind, each.record_failed, each.record_times) for key, each in repeats.items() if each} == {
+        "a": ("real", 0, 4),
+        "b": ("scatter", 4, 4),
+        "c": ("scatter", 0, 4),
+    }
+    assert [flip.id for flip in found.flips if flip.counts] == ["a"]
+    assert found.verdict == "regression"
+    asked.update(dict.fromkeys("abc", 1))
+    assert compared(runs, on_record.uri, repeat_flips=10, allow_flips=1).verdict == "ok"
 
 
 def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> None:
@@ -208,120 +286,91 @@ def test_trials_of_the_baseline_are_a_record(store_uri: str, tmp_path: Path) -> 
     assert made.verdict == "regression"
 
 
-def test_the_seeds_gate_asks_nobody(store_uri: str, tmp_path: Path) -> None:
+def test_the_seeds_gate_asks_nobody(made: Made) -> None:
     """Any question from pass to fail is a regression."""
-    made = compared(pair(store_uri, tmp_path, {"b": [False, True]}), store_uri, gate="seed")
-    assert (made.verdict, made.asking.calls, made.flips[0].repeat) == ("regression", 0, None)
-    assert asked["b"] == 1
+    found = compared(made.pair({"a": [False, True]}), made.uri, gate="seed")
+    assert (found.verdict, found.asking.calls, found.flips[0].repeat) == ("regression", 0, None)
+    assert asked["a"] == 1
 
 
-def test_evidence_wants_a_net_loss(store_uri: str, tmp_path: Path) -> None:
+def test_evidence_wants_a_net_loss(made: Made) -> None:
     """Five flips show nothing, six do; nobody is asked."""
-    five = pair(store_uri, tmp_path, {key: [False] for key in "abcde"}, ids="abcdefgh")
-    assert compared(five, store_uri, gate="evidence").verdict == "ok"
-    script.clear()
-    six = pair(store_uri, tmp_path, {key: [False] for key in "abcdef"}, ids="abcdefgh")
-    made = compared(six, store_uri, gate="evidence")
-    assert (made.verdict, made.reasons) == ("regression", ("6 questions went from pass to fail: a net loss is shown",))
+    assert compared(made.pair({key: [False] for key in "abcde"}), made.uri, gate="evidence").verdict == "ok"
+    found = compared(made.pair({key: [False] for key in "abcdef"}), made.uri, gate="evidence")
+    said = ("6 questions went from pass to fail: a net loss is shown",)
+    assert (found.verdict, found.reasons) == ("regression", said)
     assert set(asked.values()) == {1}
 
 
-def test_where_nobody_can_be_asked_the_rule_holds(store_uri: str, tmp_path: Path) -> None:
+def test_where_nobody_can_be_asked_the_rule_holds(made: Made, golden_text: str) -> None:
     """The reason says that scatter was not ruled out, and why; fixes stand beside the flips."""
-    script["d"] = [False]
-    runs = pair(store_uri, tmp_path, {"a": [False], "d": [True]})
-    made = compared(runs, store_uri, repeat_flips=0)
+    runs = made.pair({"a": [False]}, before="d")
     said = "1 question went from pass to fail, 1 from fail to pass (exact McNemar p 1)"
-    assert made.reasons == (f"{said}; scatter was not ruled out: nothing was asked again",)
-    golden = tmp_path / "small.jsonl"
-    golden.rename(tmp_path / "gone.jsonl")
-    made = compared(runs, store_uri, repeat_flips="auto")
-    assert made.verdict == "regression"
-    assert "scatter was not ruled out: " in made.reasons[0]
-    assert "small.jsonl: no such file" in made.reasons[0]
+    found = compared(runs, made.uri, repeat_flips=0)
+    assert found.reasons == (f"{said}; scatter was not ruled out: nothing was asked again",)
+    made.golden.unlink()
+    found = compared(runs, made.uri, repeat_flips="auto")
+    assert found.verdict == "regression"
+    assert "scatter was not ruled out: " in found.reasons[0]
+    assert "small.jsonl: no such file" in found.reasons[0]
 
 
-def test_only_what_changed_is_asked_so_often(store_uri: str, tmp_path: Path) -> None:
+def test_only_what_changed_is_asked_so_often(made: Made) -> None:
     """With a number neither what passes still, nor what failed before."""
-    script["d"] = [False]
-    runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True]})
-    assert asked == dict.fromkeys(IDS, 1)
-    made = compared(runs, store_uri, repeat_flips=5)
-    assert {flip.id: flip.repeat for flip in made.flips} == {
+    scatters: list[bool | None] = [False, True]
+    turns = {"a": [False], "b": scatters, "c": scatters, "d": [False], "e": scatters}
+    found = compared(made.pair(turns, before="d"), made.uri, repeat_flips=5)
+    assert {flip.id: flip.repeat for flip in found.flips} == {
         "a": Repeat(5, 0, 5, "unsettled"),
-        "b": Repeat(1, 1, 0, "scatter"),
+        **dict.fromkeys("bce", Repeat(1, 1, 0, "scatter")),
     }
-    assert asked == {"a": 6, "b": 2, "c": 1, "d": 1}
+    assert asked == {"a": 6, **dict.fromkeys("bce", 2), **dict.fromkeys("dfgh", 1)}
 
 
-def test_without_a_flip_nobody_is_asked(store_uri: str, tmp_path: Path) -> None:
+def test_without_a_flip_nobody_is_asked(made: Made) -> None:
     """Each question was asked once, by the run."""
-    runs = pair(store_uri, tmp_path, {})
-    made = compared(runs, store_uri)
-    assert (made.verdict, made.flips) == ("ok", ())
+    found = compared(made.pair({}), made.uri)
+    assert (found.verdict, found.flips) == ("ok", ())
     assert set(asked.values()) == {1}
 
 
-def test_allowed_flips_are_those_that_count(store_uri: str, tmp_path: Path) -> None:
-    """Scatter uses up no allowance."""
-    script.update({key: [True] for key in IDS})
-    for _ in range(5):
-        found_run(store_uri, tmp_path)
-    asked.clear()
-    runs = pair(store_uri, tmp_path, {"a": [False], "b": [False, True], "c": [False, True]})
-    assert compared(runs, store_uri, repeat_flips=5, allow_flips=1).verdict == "ok"
-    asked.update(dict.fromkeys("abc", 1))
-    assert compared(runs, store_uri, repeat_flips=5).verdict == "regression"
-
-
-def test_no_row_and_no_metric_of_the_run_is_changed(store_uri: str, tmp_path: Path) -> None:
-    """A flip that is scatter still stands in the means, and in the run."""
-    candidate, before = pair(store_uri, tmp_path, {"b": [False, True]})
-    made = compared((candidate, before), store_uri)
-    rate = {metric.name: metric for metric in made.metrics}["pass_rate"]
-    assert (rate.baseline, rate.candidate, made.mcnemar_p) == (1, 0.75, 1)
-    assert [row["passed"] for row in candidate.rows] == [True, False, True, True]
-    assert len(mlflow.MlflowClient(store_uri).search_runs(["0"])) == 2
-
-
-def test_a_question_edited_since_is_not_asked(store_uri: str, tmp_path: Path) -> None:
+def test_a_question_edited_since_is_not_asked(made: Made, golden_text: str) -> None:
     """Its outcome would be that of another question; the others are asked."""
-    runs = pair(store_uri, tmp_path, {"a": [False, True], "b": [False, True]})
-    golden = tmp_path / "small.jsonl"
-    golden.write_text(golden.read_text().replace("What of b?", "What of b now?"))
-    made = compared(runs, store_uri)
-    repeats = {flip.id: flip.repeat for flip in made.flips}
+    made.golden.write_text(golden_text.replace("What of b?", "What of b now?"))
+    found = compared(made.pair({"a": [False, True], "b": [False, True]}), made.uri)
+    repeats = {flip.id: flip.repeat for flip in found.flips}
     assert repeats == {"a": Repeat(1, 1, 0, "scatter"), "b": Repeat(0, 0, 0, "not measured")}
     assert (asked["a"], asked["b"]) == (2, 1)
-    assert made.verdict == "regression"
+    assert found.verdict == "regression"
 
 
-def test_every_rendering_says_what_came_of_it(store_uri: str, tmp_path: Path) -> None:
+def test_every_rendering_says_what_came_of_it(made: Made) -> None:
     """Terminal, Markdown and JSON, in words and numbers."""
     turns: dict[str, list[bool | None]] = {
         "a": [False],
         "b": [False, True, False, True],
         "c": [False, False, True],
         "d": [False, None],
+        "e": [False, True],
     }
-    made = compared(pair(store_uri, tmp_path, turns), store_uri)
+    found = compared(made.pair(turns), made.uri)
     said = {
         "a": "[unsettled: failed 3 of 3 times again]",
         "b": "[scatter: failed 0 of 1 times again]",
         "c": "[scatter: failed 1 of 3 times again]",
         "d": "[asked 3 times again, measured 0]",
     }
-    shown, page = comparison_text(made, 200), comparison_markdown(made).replace("\\", "")
+    shown, page = comparison_text(found, 200), comparison_markdown(found).replace("\\", "")
     for key, words in said.items():
         assert f"- {key} (small): pass to fail, source_lost {words}" in shown
         assert words in page
-    assert "asked again (10 calls): 2 scatter, 1 unsettled, 1 not measured" in shown
-    document = comparison_json(made)
+    assert "asked again (11 calls): 3 scatter, 1 unsettled, 1 not measured" in shown
+    document = comparison_json(found)
     flips = {flip["id"]: flip for flip in document["flips"]}
     repeat = {"kind": "scatter", "times": 3, "passed": 2, "failed": 1, "record": {"times": 0, "failed": 0}}
     assert flips["c"]["repeat"] == repeat
-    assert {key: flip["counts"] for key, flip in flips.items()} == {"a": False, "b": False, "c": False, "d": True}
-    assert document["asked_again"] == {"possible": True, "calls": 10, "scatter": True, "lucky": 0, "why_not": None}
+    assert {key: flip["counts"] for key, flip in flips.items()} == {key: key == "d" for key in "abcde"}
+    assert document["asked_again"] == {"possible": True, "calls": 11, "scatter": True, "lucky": 0, "why_not": None}
 
 
 # With a judge
@@ -343,19 +392,55 @@ def judge(*again: float) -> dict[str, list[str]]:
     return {text: [scored_reply(score) for score in scores] for text, scores in texts.items()}
 
 
+@dataclass
+class Judged:
+    """Two runs that a judge scored, made once: the second answer of the candidate got 0.3."""
+
+    uri: str
+    folder: Path
+    server: OpenAIServer
+    runs: tuple[RunResult, RunResult]
+    behaviour: list[Behaviour]
+
+
+@pytest.fixture(scope="module")
+def all_judged(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    folder = tmp_path_factory.mktemp("judged")
+    behaviour = [by_text(judge())]
+
+    def behave(request: Json, call: int) -> Reply:
+        return behaviour[0](request, call)
+
+    with OpenAIServer(behave) as server:
+        with store_in(folder, empty_database) as uri, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OPENAI_BASE_URL", server.base_url)
+            runs = judged_pair(uri, folder, judge="auto")
+        assert server.calls == 4
+        yield Judged(uri, folder, server, runs, behaviour)
+
+
+@pytest.fixture
+def judged(all_judged: Judged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judged:
+    """The runs, with a cache that holds their verdicts and no others."""
+    shutil.copytree(all_judged.folder / "cache", tmp_path / "cache")
+    monkeypatch.chdir(all_judged.folder)
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(all_judged.folder / "state"))
+    monkeypatch.setenv("OPENAI_BASE_URL", all_judged.server.base_url)
+    return all_judged
+
+
 @pytest.mark.parametrize(
     ("again", "kind", "calls", "verdict"),
     [((0.9,), "scatter", 1, "ok"), ((0.3, 0.9, 0.3), "scatter", 4, "ok"), ((0.3,), "real", 6, "regression")],
 )
 def test_a_judge_gives_a_fresh_verdict_each_time(
-    store_uri: str, tmp_path: Path, again: tuple[float, ...], kind: str, calls: int, verdict: str
+    judged: Judged, again: tuple[float, ...], kind: str, calls: int, verdict: str
 ) -> None:
     """The one that made the flip is in the cache, and not taken from there: the answer is the same."""
-    with serving(behaviour=by_text(judge(*again))) as server:
-        runs = judged_pair(store_uri, tmp_path)
-        assert server.calls == 4
-        made = compared(runs, store_uri)
-        assert server.calls == 4 + calls
+    texts = {**judge(), "Second after.": [scored_reply(score) for score in again]}
+    judged.behaviour[0], before = by_text(texts), judged.server.calls
+    made = compared(judged.runs, judged.uri)
+    assert judged.server.calls == before + calls
     (flip,) = made.flips
     assert flip.repeat is not None
     assert (flip.id, flip.repeat.kind, made.verdict) == ("b", kind, verdict)
@@ -371,12 +456,11 @@ def test_trials_are_counted_on_from_those_of_the_run(store_uri: str, tmp_path: P
     assert made.flips[0].repeat == Repeat(1, 1, 0, "scatter", 0, 3)
 
 
-def test_a_judge_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> None:
+def test_a_judge_that_is_gone_is_refused(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto` was a model, and is nobody now: a set with nothing but its judge cannot be measured without."""
-    with serving(behaviour=by_text(judge())):
-        runs = judged_pair(store_uri, tmp_path, judge="auto")
+    monkeypatch.delenv("OPENAI_BASE_URL")
     with pytest.raises(UsageError, match="there is no judge, so nothing could be measured"):
-        compared(runs, store_uri)
+        compared(judged.runs, judged.uri)
 
 
 def test_recorded_responses_and_verdicts_cannot_be_asked_again(store_uri: str, tmp_path: Path) -> None:
@@ -401,13 +485,17 @@ def test_recorded_responses_and_verdicts_cannot_be_asked_again(store_uri: str, t
 # What is refused
 
 
-def test_another_target_is_refused(store_uri: str, tmp_path: Path) -> None:
+def test_another_target_is_refused(made: Made) -> None:
     """Whoever answers now must be who answered then."""
-    candidate, before = pair(store_uri, tmp_path, {"a": [False]})
+    candidate, before = made.pair({"a": [False]})
     other = candidate.signature.model_copy(update={"target": "python:other:ask"})
-    mlflow.MlflowClient(store_uri).set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
-    with pytest.raises(UsageError) as refused:
-        compared((candidate, before), store_uri)
+    client = mlflow.MlflowClient(made.uri)
+    client.set_tag(candidate.run_id, "evaltrack.signature", other.model_dump_json())
+    try:
+        with pytest.raises(UsageError) as refused:
+            compared((candidate, before), made.uri)
+    finally:
+        client.set_tag(candidate.run_id, "evaltrack.signature", candidate.signature.model_dump_json())
     said = f"run {candidate.run_id} cannot be repeated here: target was 'python:other:ask' and is '{TARGET}'"
     assert str(refused.value) == said
     assert asked["a"] == 1
@@ -426,44 +514,41 @@ def test_a_target_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> Non
         compared((after, before), store_uri)
 
 
-def test_a_golden_set_that_is_gone_is_refused(store_uri: str, tmp_path: Path) -> None:
+def test_a_golden_set_that_is_gone_is_refused(made: Made, golden_text: str) -> None:
     """There is nothing left to ask."""
-    runs = pair(store_uri, tmp_path, {"a": [False]})
-    (tmp_path / "small.jsonl").unlink()
+    made.golden.unlink()
     with pytest.raises(UsageError, match=r"small\.jsonl: no such file"):
-        compared(runs, store_uri)
+        compared(made.pair({"a": [False]}), made.uri)
 
 
-def test_a_run_of_another_folder_is_refused(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_another_folder_is_refused(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Relative names would mean something else; without repeats it compares from anywhere."""
-    runs = pair(store_uri, tmp_path, {"a": [False]})
-    here = Path.cwd()
+    runs = made.pair({"a": [False]})
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
-        compared(runs, store_uri)
-    assert compared(runs, store_uri, repeat_flips=0).verdict == "regression"
+    with pytest.raises(UsageError, match=f"the run was started in {made.folder}; go there first"):
+        compared(runs, made.uri)
+    assert compared(runs, made.uri, repeat_flips=0).verdict == "regression"
 
 
-def test_repeats_have_bounds(store_uri: str, tmp_path: Path) -> None:
+def test_repeats_have_bounds(made: Made) -> None:
     """Up to 100; 0 asks nobody."""
-    runs = pair(store_uri, tmp_path, {"a": [False]})
+    runs = made.pair({"a": [False]})
     for times in (-1, 101):
         with pytest.raises(UsageError, match=f"repeat_flips is {times}; write auto, or a number from 0 to 100"):
-            compared(runs, store_uri, repeat_flips=times)
-    assert [flip.repeat for flip in compared(runs, store_uri, repeat_flips=0).flips] == [None]
+            compared(runs, made.uri, repeat_flips=times)
+    assert [flip.repeat for flip in compared(runs, made.uri, repeat_flips=0).flips] == [None]
 
 
-def test_a_judge_that_cannot_be_asked_any_more_ends_the_comparison(store_uri: str, tmp_path: Path) -> None:
+def test_a_judge_that_cannot_be_asked_any_more_ends_the_comparison(judged: Judged) -> None:
     """It could not be told; nothing is passed for want of a verdict."""
-    with serving(behaviour=by_text(judge())):
-        runs = judged_pair(store_uri, tmp_path)
-    with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
-        compared(runs, store_uri)
+    judged.behaviour[0] = quota()
+    with pytest.raises(InconclusiveError, match="quota"):
+        compared(judged.runs, judged.uri)
 
 
-def test_the_command_line(store_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None:
     """`compare --repeat-flips 3 --output json`: JSON alone on stdout though the target prints; 0 if all is scatter."""
-    candidate, before = pair(store_uri, tmp_path, {"a": [False, True]})
+    candidate, before = made.pair({"a": [False, True]})
     capfd.readouterr()
     rules = ("--no-log", "--max-drop", "recall_at_k=off", "--max-drop", "mrr=off")
     compared_ = ("compare", candidate.run_id, "--baseline-run", before.run_id, *rules)
@@ -477,13 +562,11 @@ def test_the_command_line(store_uri: str, tmp_path: Path, capfd: pytest.CaptureF
     assert cli(*compared_, "--repeat-flips", "often") == 2
 
 
-def test_an_older_run_is_not_asked_of_newer_code_unless_that_is_wanted(store_uri: str, tmp_path: Path) -> None:
+def test_an_older_run_is_not_asked_of_newer_code_unless_that_is_wanted(made: Made) -> None:
     """The same target was evaluated once more since: what answers now may not be what answered then."""
-    older, before = pair(store_uri, tmp_path, {"b": [False]})
-    newer = found_run(store_uri, tmp_path)
-    asked.clear()
-    made = compared((older, before), store_uri, "auto")
-    assert not asked
-    assert made.asking.why_not is not None
-    assert f"run {newer.run_id} of the same target is newer" in made.asking.why_not
-    assert compared((older, before), store_uri, 3).asking.possible
+    runs, newer = made.pair({"a": [False], "b": [False]}), made.runs["abcdef"]
+    found = compared(runs, made.uri, "auto")
+    assert set(asked.values()) == {1}
+    assert found.asking.why_not is not None
+    assert f"run {newer.run_id} of the same target is newer" in found.asking.why_not
+    assert compared(runs, made.uri, 3).asking.possible

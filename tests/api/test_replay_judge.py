@@ -71,11 +71,25 @@ def children(uri: str, run_id: str) -> list[Run]:
 
 
 def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path) -> None:
-    """By hand: 70, 72, 74 and 50, 50, 56. Variances 4 and 12, of the mean 4, of a difference 8."""
+    """By hand: 70, 72, 74 and 50, 50, 56. Variances 4 and 12, of the mean 4, of a difference 8.
+
+    Progress is told of every verdict, in order, of how many; the target is never asked again. It is logged as a run
+    below, FINISHED, with params, metrics and every response; the run itself gets a tag and nothing else.
+    """
+    told: list[tuple[int, int]] = []
+    asked: list[str] = []
+
+    def target(question: Question, k: int) -> Response:
+        asked.append(question.id)
+        return Response(answer=f"Answer {question.id}. {OPTIONS}")
+
     with serving(behaviour=graded()) as server:
-        run = judged_run(tmp_path, store_uri)
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+        run = judged_run(tmp_path, store_uri, target=target)
+        before = mlflow.get_run(run.run_id)
+        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri, on_progress=lambda *each: told.append(each))
     assert server.calls == 6
+    assert sorted(asked) == ["a", "b"]
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert (made.run_id, made.judge, made.score, made.times) == (run.run_id, JUDGE, "reasoning_score", 2)
     assert made.judge_prompt == run.signature.judge_prompt != ""
     assert {row.id: (row.score, row.again, row.spread) for row in made.rows} == {
@@ -87,14 +101,6 @@ def test_it_measures_spread_share_tiers_and_noise(store_uri: str, tmp_path: Path
     assert (made.share_within, made.mean_spread, made.num_changed) == (3 / 4, 5, 0)
     assert made.noise == pytest.approx(Z * sqrt(2 * (4 + 12) / 2**2))
     assert (made.asked, made.failed, made.left_out, made.usage_tokens) == (4, 0, 0, 4 * 30)
-
-
-def test_it_is_logged_as_a_run_below(store_uri: str, tmp_path: Path) -> None:
-    """FINISHED, with params, metrics and every response; the run itself gets a tag and nothing else."""
-    with serving(behaviour=graded()):
-        run = judged_run(tmp_path, store_uri)
-        before = mlflow.get_run(run.run_id)
-        made = replay_judge(run.run_id, times=2, tracking_uri=store_uri)
     (child,) = children(store_uri, run.run_id)
     assert (child.info.status, child.info.run_name) == ("FINISHED", "judge replay")
     assert child.data.params == {"judge": JUDGE, "times": "2", "replayed_run": run.run_id}
@@ -110,21 +116,6 @@ def test_it_is_logged_as_a_run_below(store_uri: str, tmp_path: Path) -> None:
     assert noise is not None
     assert (noise.metric, noise.half_width, noise.times) == ("reasoning_score", made.noise, 2)
     assert (noise.judge, noise.judge_prompt) == (JUDGE, run.signature.judge_prompt)
-
-
-def test_the_target_is_never_asked(store_uri: str, tmp_path: Path) -> None:
-    """The responses are those that the run holds."""
-    asked: list[str] = []
-
-    def target(question: Question, k: int) -> Response:
-        asked.append(question.id)
-        return Response(answer=f"Answer {question.id}. {OPTIONS}")
-
-    with serving(behaviour=graded()):
-        run = judged_run(tmp_path, store_uri, target=target)
-        assert sorted(asked) == ["a", "b"]
-        replay_judge(run.run_id, times=3, tracking_uri=store_uri)
-    assert sorted(asked) == ["a", "b"]
 
 
 def test_a_second_replay_costs_nothing(store_uri: str, tmp_path: Path) -> None:
@@ -187,24 +178,6 @@ def test_where_no_verdict_can_be_had_nothing_is_logged(store_uri: str, tmp_path:
     assert str(error.value).startswith(message)
     assert children(store_uri, run.run_id) == []
     assert judge_notes(connect(store_uri), run.run_id).noise is None
-
-
-def test_a_judge_without_credit_ends_it(store_uri: str, tmp_path: Path) -> None:
-    """As in a run: no further question could be judged."""
-    with serving(behaviour=graded()):
-        run = judged_run(tmp_path, store_uri)
-    with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
-        replay_judge(run.run_id, times=2, tracking_uri=store_uri)
-    assert children(store_uri, run.run_id) == []
-
-
-def test_told_hears_of_every_verdict(store_uri: str, tmp_path: Path) -> None:
-    """In order, of how many."""
-    told: list[tuple[int, int]] = []
-    with serving(behaviour=graded()):
-        run = judged_run(tmp_path, store_uri)
-        replay_judge(run.run_id, times=2, tracking_uri=store_uri, on_progress=lambda *each: told.append(each))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_a_share_of_the_responses_can_be_judged(store_uri: str, tmp_path: Path) -> None:
@@ -358,14 +331,6 @@ def test_another_prompt_is_refused(store_uri: str, tmp_path: Path) -> None:
     assert str(refused.value) == f"the judge's prompt was 0123456789abcdef and is {prompt}; evaluate again"
 
 
-def test_a_judge_that_cannot_be_reached_is_refused(store_uri: str, tmp_path: Path) -> None:
-    """With what to set."""
-    with serving(behaviour=graded()):
-        run = judged_run(tmp_path, store_uri)
-    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
-        replay_judge(run.run_id, tracking_uri=store_uri)
-
-
 def test_a_run_that_nobody_judged_is_refused(store_uri: str, tmp_path: Path) -> None:
     """There is nothing to judge again; and a run that is not there is said to be so."""
     golden, target = golden_set(tmp_path, {"a": "Answer a."}, expected_chunks=["x"])
@@ -387,14 +352,21 @@ def test_times_have_bounds(store_uri: str, times: int) -> None:
         replay_judge("nothing", times=times, tracking_uri=store_uri)
 
 
-def test_a_run_of_another_folder_is_refused(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says where to go."""
+def test_what_stands_in_the_way_is_named(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge without credit ends it, as in a run, and nothing is logged; one that cannot be reached is refused with
+    what to set; of a run of another folder it says where to go.
+    """
     with serving(behaviour=graded()):
         run = judged_run(tmp_path, store_uri)
-        here = Path.cwd()
-        monkeypatch.chdir(tmp_path)
-        with pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
-            replay_judge(run.run_id, tracking_uri=store_uri)
+    with serving(behaviour=quota()), pytest.raises(InconclusiveError, match="quota"):
+        replay_judge(run.run_id, times=2, tracking_uri=store_uri)
+    assert children(store_uri, run.run_id) == []
+    with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
+    here = Path.cwd()
+    monkeypatch.chdir(tmp_path)
+    with serving(behaviour=graded()), pytest.raises(UsageError, match=f"the run was started in {here}; go there first"):
+        replay_judge(run.run_id, tracking_uri=store_uri)
 
 
 # Where it is shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from tests.conftest import REPO, evaltrack
 from tests.judging import cli, store_in
 from tests.report.test_html import Page, assert_inert
 from tests.small_targets import broken, good, worse
+from tests.stores import copy_store
 
 MINE = """
 import os
@@ -90,11 +91,29 @@ def user_interface() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Kept]:
-    """Two runs that no test changes."""
-    folder = tmp_path_factory.mktemp("kept")
+def made_runs(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Kept:
+    """Two runs, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
     with store_in(folder, empty_database) as uri:
-        yield two_runs(folder, uri)
+        return two_runs(folder, uri)
+
+
+def copied(runs: Kept, folder: Path) -> Kept:
+    """The same runs in the store of another folder."""
+    copy_store(Path(runs.uri.removeprefix("sqlite:///")).parent, folder)
+    return replace(runs, uri=f"sqlite:///{folder}/mlflow.db")
+
+
+@pytest.fixture(scope="module")
+def kept(made_runs: Kept, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """Two runs that no test changes."""
+    return copied(made_runs, tmp_path_factory.mktemp("kept"))
+
+
+@pytest.fixture
+def runs(made_runs: Kept, store_uri: str) -> Kept:
+    """Two runs in the store of a test of its own."""
+    return copied(made_runs, Path.cwd())
 
 
 @pytest.fixture
@@ -141,9 +160,8 @@ def test_what_is_read_back_of_a_run_is_what_it_was(store_uri: str, tmp_path: Pat
     assert back.rows == made.rows
 
 
-def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, tmp_path: Path) -> None:
+def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, runs: Kept) -> None:
     """In MLflow's own experiment, or another one by name; one that did not finish is none."""
-    runs = two_runs(tmp_path, store_uri)
     runs.client.update_run(like(runs, status="FAILED"), status="FAILED")
     assert "second: 3 questions of small" in written(tracking_uri=store_uri).words
     runs.client.create_experiment("empty")
@@ -152,25 +170,26 @@ def test_the_newest_run_is_taken_where_none_is_named(store_uri: str, tmp_path: P
 
 
 @pytest.mark.parametrize(("traces", "traced"), [("all", {"007", "b", "c"}), ("failed", {"b"}), ("off", set())])
-def test_links_lead_to_traces_that_are_there(store_uri: str, tmp_path: Path, traces: Any, traced: set[str]) -> None:
+def test_links_lead_to_traces_that_are_there(
+    kept: Kept, store_uri: str, tmp_path: Path, traces: str, traced: set[str]
+) -> None:
     """Of each question that has one, by its id, in the logged page and in the written one."""
-    made = run_eval(golden(tmp_path), target=worse, tracking_uri=store_uri, traces=traces)
-    mlflow.set_tracking_uri(store_uri)
-    there = mlflow.search_traces(locations=[made.experiment_id], run_id=made.run_id, return_type="list")
-    ids = {trace.info.client_request_id: trace.info.trace_id for trace in there}
+    uri, made = kept.uri, kept.first if traces == "all" else kept.second
+    if traces == "off":
+        uri, made = store_uri, run_eval(golden(tmp_path), target=worse, tracking_uri=store_uri, traces="off")
+    ids = {trace.info.client_request_id: trace.info.trace_id for trace in _traces(uri, made)}
     assert set(ids) == traced
-    for page in (logged(store_uri, made.run_id), written(made.run_id, tracking_uri=store_uri)):
+    for page in (logged(uri, made.run_id), written(made.run_id, tracking_uri=uri)):
         links = {each["id"]: each["sides"][0]["trace"] for each in page.questions if "trace" in each["sides"][0]}
         assert links == ids
         assert page.data["traces"][0].startswith("http")
 
 
-def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_path: Path) -> None:
+def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, runs: Kept, tmp_path: Path) -> None:
     """The one that is logged is the newest of them; a run of another k is not one.
 
     The page of the first of them ends in that run, and shows no later one.
     """
-    runs = two_runs(tmp_path, store_uri)
     first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
     assert "The last runs" not in first.words
     line = "Recall@5 1.000 → 0.500 2 runs, this one last"
@@ -266,9 +285,8 @@ def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_pa
 # The page of a comparison
 
 
-def test_compare_logs_the_page_that_is_written_later(store_uri: str, tmp_path: Path) -> None:
+def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept) -> None:
     """With the flip first, links to both runs and to the traces that are there, and the last runs."""
-    runs = two_runs(tmp_path, store_uri)
     first, second = runs.first, runs.second
     made = compare_runs(second.run_id, first.run_id, tracking_uri=store_uri)
     page = logged(store_uri, second.run_id, "comparison.html")
@@ -320,9 +338,8 @@ def test_a_saved_baseline_is_compared_too(kept: Kept, tmp_path: Path) -> None:
         report_html(second.run_id, first.run_id, baseline_file=path, tracking_uri=store_uri)
 
 
-def test_what_people_accepted_stands_in_both_pages(store_uri: str, tmp_path: Path) -> None:
+def test_what_people_accepted_stands_in_both_pages(store_uri: str, runs: Kept) -> None:
     """Who, when and why, as text; the question is still the first that did not pass."""
-    runs = two_runs(tmp_path, store_uri)
     first, second = runs.first, runs.second
     made = accept_question(second.run_id, "b", "Known since <b>May</b>.", tracking_uri=store_uri)
     said = f"accepted by {made.by}, {made.at[:10]}: Known since <b>May</b>."

@@ -17,7 +17,7 @@ import pytest
 from evaltrack import report_html, run_eval
 from evaltrack.api.report_html import stored_result
 from evaltrack.errors import TrackingError
-from evaltrack.report.html.run_page import LISTED
+from evaltrack.report.html import run_page
 from evaltrack.tracking.reader import find_evaluation
 from evaltrack.tracking.store import connect
 from evaltrack.tracking.stored_rows import ROWS_TAG, rows_tag
@@ -153,10 +153,15 @@ def test_a_summary_is_read_to_the_letter(store_uri: str, tmp_path: Path) -> None
             stored_result(store, find_evaluation(store, run.run_id))
 
 
-def test_how_much_is_listed_depends_on_the_rows(store_uri: str, tmp_path: Path) -> None:
-    """A summary that speaks of one question lets no page hold ten thousand."""
+def test_how_much_is_listed_depends_on_the_rows(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A summary that speaks of one question lets no page hold them all, where they are more than it lists."""
+    assert (run_page.LISTED, run_page.SAMPLED) == (10_000, 2_000)
+    monkeypatch.setattr(run_page, "LISTED", 40)
+    monkeypatch.setattr(run_page, "SAMPLED", 20)
     golden = tmp_path / "many.jsonl"
-    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(LISTED + 100))
+    lines = (f'{{"id": {n}, "question": "What is {n}?", "expected_chunks": ["a"]}}\n' for n in range(50))
     golden.write_text("".join(lines))
     run = run_eval(golden, target=lambda question, k: ["a"], judge="none", tracking_uri=store_uri, traces="off")
     summary = mlflow.artifacts.load_dict(f"runs:/{run.run_id}/summary.json")
@@ -164,4 +169,4 @@ def test_how_much_is_listed_depends_on_the_rows(store_uri: str, tmp_path: Path) 
     mlflow.MlflowClient(store_uri).log_text(run.run_id, json.dumps(summary), "summary.json")
     page = report_html(run.run_id, tracking_uri=store_uri)
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*)</script>', page)[1])  # type: ignore[index]
-    assert len(data["questions"]) == 2000
+    assert len(data["questions"]) == 20

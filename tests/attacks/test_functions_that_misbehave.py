@@ -28,6 +28,9 @@ from evaltrack.records import Question, Row, Target
 from evaltrack.targets import open_target
 from tests.actors import evaluated
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""Loops and tasks that a function left behind in this process become garbage when its thread ends: in any later test."""
+
 Write = Callable[[str], str]
 
 GOOD = """
@@ -78,18 +81,19 @@ def failures(found: list[Row]) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("end", "how"),
+    ("kind", "end", "how"),
     [
-        ("os._exit(0)", "ended with exit code 0"),
-        ("os._exit(7)", "ended with exit code 7"),
-        ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
-        ("os.abort()", "was ended by SIGABRT"),
-        ("ctypes.string_at(0)", "was ended by SIGSEGV"),
-        ("threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
-        ("os.closerange(3, 65536); time.sleep(30)", ""),
+        ("def", "os._exit(0)", "ended with exit code 0"),
+        ("async def", "os._exit(7)", "ended with exit code 7"),
+        ("def", "os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        ("async def", "os.abort()", "was ended by SIGABRT"),
+        ("def", "ctypes.string_at(0)", "was ended by SIGSEGV"),
+        ("def", "threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
+        ("async def", "threading.Thread(target=os._exit, args=[3]).start(); time.sleep(30)", "ended with exit code 3"),
+        ("def", "os.closerange(3, 65536); time.sleep(30)", ""),
+        ("async def", "os.closerange(3, 65536); time.sleep(30)", ""),
     ],
 )
-@pytest.mark.parametrize("kind", ["def", "async def"])
 def test_a_process_that_ends_fails_the_question_in_it(kind: str, end: str, how: str, written: Write) -> None:
     """However a function ends its process, its question has failed, another process answers the others."""
     module = written(
@@ -221,7 +225,6 @@ def test_a_call_that_swallows_its_cancellation_holds_up_nobody(written: Write) -
                         pass""",
     ],
 )
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # tasks that it leaves behind
 def test_in_this_process_a_function_has_a_loop_of_its_own(deed: str, written: Write) -> None:
     """What it does to its event loop and the tasks in it, or to its own cancellation, ends no evaluation."""
     module = written(

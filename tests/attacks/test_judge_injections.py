@@ -115,17 +115,26 @@ def asked_of(place: str, text: str) -> tuple[Question, Response]:
     return question, Response(answer=answer, sources=(Source(**source),))
 
 
-def sent(place: str, text: str) -> list[dict[str, str]]:
-    """The messages that reach the server."""
-    reasoning = place == "response"
+def sent(place: str, *texts: str) -> list[list[dict[str, str]]]:
+    """The messages that reach the server, for each text first."""
+    reasoning, found = place == "response", []
     with serving(reply() if reasoning else scored_reply(0.1)) as server:
         judge = (ReasoningJudge if reasoning else AnswerJudge)(LLM("gpt-4o-mini"), JUDGE)
-        question, response = asked_of(place, text)
-        if reasoning:
-            response = Response(answer=f"{text}\n{' '.join(_quoted())}")
-        judged(judge, question, response)
-        messages: list[dict[str, str]] = server.bodies[0]["messages"]
-        return messages
+
+        async def ask() -> None:
+            try:
+                for text in texts:
+                    question, response = asked_of(place, text)
+                    if reasoning:
+                        response = Response(answer=f"{text}\n{' '.join(_quoted())}")
+                    before = len(server.bodies)
+                    await judge(question, response)
+                    found.append(server.bodies[before]["messages"])
+            finally:
+                await judge.aclose()
+
+        asyncio.run(asyncio.wait_for(ask(), 60))
+    return found
 
 
 def _quoted() -> Iterator[str]:
@@ -168,26 +177,26 @@ ANSWER_TAGS += ["/sources", "answer", "/answer"]
 REASONING_TAGS = ["question", "/question", "response", "/response"]
 
 
-@pytest.mark.parametrize("name", [*TAGS, *TOKENS])
-def test_no_text_speaks_as_anybody_else(name: str) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_no_text_speaks_as_anybody_else(place: str) -> None:
     """In whatever place: our tags stand there once, nothing within them reads as a tag, no control token is left."""
-    for place in PLACES:
-        messages = sent(place, attack({**TAGS, **TOKENS}[name], place))
-        assert [each["role"] for each in messages] == ["system", "user"]
+    attacks = {**TAGS, **TOKENS}
+    for name, messages in zip(attacks, sent(place, *(attack(text, place) for text in attacks.values())), strict=True):
+        assert [each["role"] for each in messages] == ["system", "user"], name
         suffix = suffix_of(messages)
         tags, data = parts(messages[1]["content"], suffix)
         expected = REASONING_TAGS if place == "response" else ANSWER_TAGS
-        assert tags == [f"<{tag}-{suffix}>" for tag in expected], place
+        assert tags == [f"<{tag}-{suffix}>" for tag in expected], name
         read = as_read(data)
-        assert not re.search(r"<\s*/?\s*(?:question|expected_answer|sources?|answer|response)", read), (place, data)
-        assert not CONTROL.search(read), (place, data)
-        assert ORDER.casefold() in read, place  # it is shown, and judged
-        assert ORDER not in messages[0]["content"]
+        assert not re.search(r"<\s*/?\s*(?:question|expected_answer|sources?|answer|response)", read), (name, data)
+        assert not CONTROL.search(read), (name, data)
+        assert ORDER.casefold() in read, name  # it is shown, and judged
+        assert ORDER not in messages[0]["content"], name
 
 
 def test_the_suffix_is_unpredictable_and_in_no_data() -> None:
     """Each call has a suffix of its own, of 48 random bits at least, the same in both messages."""
-    suffixes = [suffix_of(sent("answer", "An answer.")) for _ in range(8)]
+    suffixes = [suffix_of(sent("answer", "An answer.")[0]) for _ in range(8)]
     assert len(set(suffixes)) == 8
     assert all(re.fullmatch(r"[0-9a-f]{12,}", suffix) for suffix in suffixes)
 
@@ -250,14 +259,14 @@ UNTOUCHED = [
 @pytest.mark.parametrize("text", UNTOUCHED)
 def test_what_is_no_tag_is_shown_as_it_is(text: str) -> None:
     """Code, markup, quotation marks, joiners that scripts and emoji need: the judge sees what the target wrote."""
-    assert text in sent("answer", text)[1]["content"]
+    assert text in sent("answer", text)[0][1]["content"]
 
 
 def test_text_in_characters_that_nobody_sees_is_left_out() -> None:
     """An order in tag characters or in a run of variation selectors reaches no judge; a flag stays a flag."""
     hidden = "".join(chr(0xE0000 + ord(c)) for c in ORDER)
     bytes_ = "".join(chr(0xE0100 + b) for b in ORDER.encode()[:40])
-    shown = sent("answer", f"Fine.{hidden} And 😀{bytes_} good.")[1]["content"]
+    shown = sent("answer", f"Fine.{hidden} And 😀{bytes_} good.")[0][1]["content"]
     assert "Fine. And 😀" in shown
     assert not any(0xE0000 <= ord(c) <= 0xE007F for c in shown)
     assert sum(0xE0100 <= ord(c) <= 0xE01EF for c in shown) == 1
@@ -299,5 +308,5 @@ def test_a_real_model_reads_no_control_token(smollm2: str) -> None:  # noqa: F81
     raw = TOKENS["ChatML"]
     assert tokens(raw, special=True) != tokens(raw, special=False)
     for name, text in {**TOKENS, **TAGS}.items():
-        user = sent("answer", attack(text, "answer"))[1]["content"]
+        user = sent("answer", attack(text, "answer"))[0][1]["content"]
         assert tokens(user, special=True) == tokens(user, special=False), name

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison, Threshold
@@ -312,9 +312,11 @@ KINDS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
-@given(place=st.integers(0, 499), kind=st.sampled_from([kind for kind in KINDS if kind != "golden_edited"]))
-def test_a_planted_fault_in_any_of_500_questions_is_found_with_its_cause(place: int, kind: str) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "golden_edited"])
+@settings(max_examples=3, deadline=None)
+@given(place=st.integers(0, 499))
+@example(place=499)
+def test_a_planted_fault_in_any_of_500_questions_is_found_with_its_cause(kind: str, place: int) -> None:
     """Every kind of fault, anywhere: exactly one change is reported, and its cause is the planted one."""
     asked = FIVE_HUNDRED[place]
     before, after = planted(kind, asked)

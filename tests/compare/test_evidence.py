@@ -74,7 +74,7 @@ def test_a_domain_with_a_rule_of_its_own_is_tested_too() -> None:
     assert made.reasons[0].startswith("recall_at_k in d went from")
 
 
-@pytest.mark.parametrize("n", [20, 50])
+@pytest.mark.parametrize("n", [pytest.param(20, marks=pytest.mark.long), 50])
 def test_sides_swapped_by_coin_keep_the_level(n: int) -> None:
     """Two systems that differ by coin alone: over all rules together at most some 5 % are called a regression."""
     draw = np.random.default_rng(n)

@@ -26,17 +26,19 @@ from evaltrack import RunResult, resume_run, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.journal import Journal
-from evaltrack.evaluation.resume import KEPT_DAYS, journal_named, journals, remove_old
+from evaltrack.evaluation.resume import KEPT_DAYS, command_to_resume, journal_named, journals, remove_old
 from evaltrack.evaluation.signals import stop_signals
 from evaltrack.rows.reader import read_table
+from evaltrack.tracking.store import connect
 from tests.conftest import REPO
 from tests.mlflow_server import MlflowServer, free_port
 from tests.stores import copy_store
 from tests.warm import WarmProcess
 
-QUESTIONS, IN_FLIGHT = 30, 4
+QUESTIONS, IN_FLIGHT = 16, 2
 BASE = ["golden.jsonl", "-t", "python:mine:ask", "--experiment", "kept", "--concurrency", str(IN_FLIGHT)]
 BASE += ["--judge", "none"]
+PLAIN = [*BASE, "--traces", "off"]
 
 MINE = """
 import hashlib, os, time
@@ -158,12 +160,12 @@ def complaints(err: str) -> list[str]:
     return [line for line in err.splitlines() if not re.fullmatch(r"[a-z][a-z ]+: [\d,]+/[\d,]+.*", line)]
 
 
-def killed_in(folder: Path, empty_database: Path, *arguments: str, after: int = 12) -> Project:
+def killed_in(folder: Path, empty_database: Path, *arguments: str, after: int = 8) -> Project:
     """An evaluation that was killed in the middle of asking."""
     shutil.copy(empty_database, folder / "mlflow.db")
     project = Project(folder)
     project.write()
-    with project.started("run", *BASE, *arguments) as process:
+    with project.started("run", *BASE, *arguments, takes=0.15) as process:
         project.wait_for(after, process)
         process.send_signal(signal.SIGKILL)
         process.wait(30)
@@ -178,7 +180,7 @@ def killed(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Pr
 
 @pytest.fixture(scope="module")
 def killed_in_trials(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return killed_in(tmp_path_factory.mktemp("trials"), empty_database, "--trials", "3", after=20)
+    return killed_in(tmp_path_factory.mktemp("trials"), empty_database, "--trials", "3", after=11)
 
 
 def copied(project: Project, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
@@ -272,17 +274,17 @@ def test_it_is_broken_off_in_the_middle(killed: Project) -> None:
     assert killed.asked.total() - IN_FLIGHT <= kept < killed.asked.total()
 
 
-@pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "run --resume auto", "API", "API auto"])
+@pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN", "API auto"])
 def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight."""
+    """Each way: the same run, the same metrics to the last bit, and nothing asked twice but what was in flight. Then it
+    is done, and there is nothing to resume.
+    """
     run_id, before = broken_off.run().info.run_id, broken_off.asked
     result: RunResult | None = None
     if way == "resume RUN":
         code, out, err = cli("resume", run_id)
-    elif way.startswith("run"):
-        code, out, err = cli("run", *BASE, "--resume", run_id if way.endswith("RUN") else "auto")
-    elif way == "API":
-        result = resume_run(run_id, tracking_uri=broken_off.uri)
+    elif way == "run --resume RUN":
+        code, out, err = cli("run", *BASE, "--resume", run_id)
     else:
         result = run_eval(
             "golden.jsonl",
@@ -304,13 +306,15 @@ def test_it_goes_on(way: str, broken_off: Project, cli: CLI, reference: dict[str
     else:
         assert (result.run_id, result.success) == (run_id, True)
         assert said in result.notes
+    code, _, err = cli("resume", run_id)
+    assert (code, f"run {run_id}: nothing is kept of it" in err) == (2, True)
 
 
 def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
     """`evaltrack resume`, killed in its turn and resumed once more."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
     with broken_off.started("resume", run_id) as process:
-        broken_off.wait_for(before + 6, process)
+        broken_off.wait_for(before + 3, process)
         process.kill()
         process.wait(30)
     assert broken_off.run().info.status == "RUNNING"
@@ -319,15 +323,12 @@ def test_one_that_goes_on_can_be_killed_again(broken_off: Project, cli: CLI, ref
     assert broken_off.asked.total() <= QUESTIONS + 2 * IN_FLIGHT
 
 
-@pytest.mark.parametrize("way", ["resume RUN", "run --resume auto"])
-def test_it_is_found_by_the_tag_of_its_run(
-    way: str, broken_off: Project, cli: CLI, reference: dict[str, float]
-) -> None:
+def test_it_is_found_by_the_tag_of_its_run(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Killed after MLflow had made the run and before the journal knew its id."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
     broken_off.sql(path, "update command set text = replace(text, 'run_id', 'nobody')")
-    code, _, err = cli("resume", run_id) if way == "resume RUN" else cli("run", *BASE, "--resume", "auto")
+    code, _, err = cli("resume", run_id)
     assert (code, complaints(err)) == (0, [])
     check_whole(broken_off, run_id, reference)
 
@@ -376,7 +377,7 @@ def test_trials_are_kept_one_by_one(
 def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None:
     """A new run is made, all is asked, and the user is told of the one that was broken off, which stays."""
     old, before = broken_off.run().info.run_id, broken_off.asked.total()
-    code, out, _ = cli("run", *BASE)
+    code, out, _ = cli("run", *PLAIN)
     assert code == 0
     assert f"run {old} of the same command was broken off; --resume auto goes on with it" in out
     assert broken_off.asked.total() == before + QUESTIONS
@@ -384,74 +385,58 @@ def test_without_resume_it_is_pointed_out(broken_off: Project, cli: CLI) -> None
     assert len(broken_off.journals()) == 1
 
 
-@pytest.mark.parametrize(
-    ("changed", "differences"),
-    [
-        (["-k", "3"], ["k was 5 and is 3"]),
-        (["-t", "python:mine:other"], ["target was 'python:mine:ask' and is 'python:mine:other'"]),
-        (
-            ["--judge", "mine:judge"],
-            ["judge was 'none' and is 'mine:judge'"],
-        ),
-        (["--pass-threshold", "0.5"], ["pass_threshold was 0.75 and is 0.5"]),
-        (["--alpha", "1"], ["weights was 'alpha=2,beta=0.5,gamma=1.5' and is 'alpha=1,beta=0.5,gamma=1.5'"]),
-        (["--trials", "2"], ["trials was 1 and is 2"]),
-        (["-k", "3", "--trials", "2"], ["k was 5 and is 3", "trials was 1 and is 2"]),
-    ],
-    ids=lambda value: " ".join(value) if value[0].startswith("-") else "",
-)
-def test_another_evaluation_is_refused(
-    changed: list[str], differences: list[str], broken_off: Project, cli: CLI
-) -> None:
+def test_another_evaluation_is_refused(broken_off: Project, cli: CLI) -> None:
     """Rows that were measured otherwise are never mixed in: each difference is named, and nothing is run."""
     run_id, before = broken_off.run().info.run_id, broken_off.asked.total()
-    base = BASE[:-2] if "--judge" in changed else BASE
-    code, out, err = cli("run", *base, *changed, "--resume", run_id)
+    changed = ["-k", "3", "-t", "python:mine:other", "--judge", "mine:judge", "--pass-threshold", "0.5"]
+    changed += ["--alpha", "1", "--trials", "2"]
+    code, out, err = cli("run", "golden.jsonl", *changed, "--experiment", "kept", "--resume", run_id)
     assert (code, out) == (2, "")
     assert err.startswith(f"Error: run {run_id} was another evaluation: ")
     assert err.endswith(". Start a new run\n")
-    for difference in differences:
+    for difference in (
+        "k was 5 and is 3",
+        "target was 'python:mine:ask' and is 'python:mine:other'",
+        "judge was 'none' and is 'mine:judge'",
+        "pass_threshold was 0.75 and is 0.5",
+        "weights was 'alpha=2,beta=0.5,gamma=1.5' and is 'alpha=1,beta=0.5,gamma=1.5'",
+        "trials was 1 and is 2",
+    ):
         assert difference in err
     assert broken_off.asked.total() == before
     assert broken_off.run().info.status == "RUNNING"
 
 
-@pytest.mark.parametrize(
-    ("part", "was", "said"),
-    [
-        ("judge_prompt", "3f2a", "judge_prompt was '3f2a' and is ''"),
-        ("metrics_version", 0, "metrics_version was 0 and is 1"),
-        ("golden", "other", "golden was 'other' and is 'golden'"),
-    ],
-)
-def test_a_change_of_what_shapes_the_numbers_is_refused(
-    part: str, was: object, said: str, broken_off: Project, cli: CLI
-) -> None:
+def test_a_change_of_what_shapes_the_numbers_is_refused(broken_off: Project, cli: CLI) -> None:
     """A new version's prompt or definitions make other rows."""
     (path,) = broken_off.journals()
-    broken_off.sql(path, f"update command set text = json_set(text, '$.signature.{part}', ?)", was)
+    changed = "'$.signature.judge_prompt', '3f2a', '$.signature.metrics_version', 0, '$.signature.golden', 'other'"
+    broken_off.sql(path, f"update command set text = json_set(text, {changed})")
     code, _, err = cli("resume", broken_off.run().info.run_id)
     assert code == 2
-    assert f"{said}. Start a new run" in err
+    differences = err.partition(": ")[2].partition("evaluation: ")[2].removesuffix(". Start a new run\n").split("; ")
+    assert set(differences) == {
+        "judge_prompt was '3f2a' and is ''",
+        "metrics_version was 0 and is 1",
+        "golden was 'other' and is 'golden'",
+    }
 
 
-@pytest.mark.parametrize("changed", [["-k", "3"], ["--target-option", "a=b"], ["--pass-threshold", "0.5"]])
-def test_auto_takes_a_run_of_the_same_command_only(changed: list[str], broken_off: Project, cli: CLI) -> None:
+@pytest.mark.parametrize(("changed", "ends"), [(["-k", "3"], 0), (["--target-option", "a=b"], 2)])
+def test_auto_takes_a_run_of_the_same_command_only(
+    changed: list[str], ends: int, broken_off: Project, cli: CLI
+) -> None:
     """With other settings there is nothing to resume, nor anything to point out."""
-    code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
-    assert code == (2 if "--target-option" in changed else 0)
+    code, out, _ = cli("run", *PLAIN, *changed, "--resume", "auto")
+    assert code == ends
     assert "resumed" not in out
     assert "broken off" not in out
     assert broken_off.client.get_run(broken_off.runs()[-1].info.run_id).info.status == "RUNNING"
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [["--concurrency", "2"], ["--timeout", "9"], ["--traces", "off"], ["--require", "mrr>0"], ["--no-cache"]],
-    ids=lambda changed: changed[0],
-)
-def test_what_shapes_no_row_may_change(changed: list[str], broken_off: Project, cli: CLI) -> None:
+def test_what_shapes_no_row_may_change(broken_off: Project, cli: CLI) -> None:
     """Speed, traces and criteria are those of now."""
+    changed = ("--concurrency", "3", "--timeout", "9", "--traces", "off", "--require", "mrr>0", "--no-cache")
     code, out, _ = cli("run", *BASE, *changed, "--resume", "auto")
     assert code == 0
     assert "resumed: " in out
@@ -536,19 +521,6 @@ def test_only_a_name_of_a_journal_is_one() -> None:
     )
 
 
-def test_a_finished_run(broken_off: Project, cli: CLI) -> None:
-    """It is done: there is nothing to resume, and the next `--resume auto` is a new run."""
-    run_id = broken_off.run().info.run_id
-    assert cli("resume", run_id)[0] == 0
-    code, _, err = cli("resume", run_id)
-    assert code == 2
-    assert f"run {run_id}: nothing is kept of it" in err
-    code, out, _ = cli("run", *BASE, "--resume", "auto")
-    assert code == 0
-    assert "resumed" not in out
-    assert len(broken_off.runs()) == 2
-
-
 @pytest.mark.parametrize("way", ["resume RUN", "run --resume RUN"])
 def test_a_run_that_another_process_is_at(way: str, broken_off: Project, cli: CLI) -> None:
     """Two processes never write one run."""
@@ -564,7 +536,7 @@ def test_auto_leaves_a_run_alone_that_another_process_is_at(broken_off: Project,
     """What is being evaluated now was not broken off: auto begins a new run, and points nothing out."""
     (path,) = broken_off.journals()
     journal = Journal(path, {})
-    code, out, _ = cli("run", *BASE, "--resume", "auto")
+    code, out, _ = cli("run", *PLAIN, "--resume", "auto")
     journal.close()
     assert code == 0
     assert "broken off" not in out
@@ -590,38 +562,39 @@ def test_a_damaged_journal_is_named(broken_off: Project, cli: CLI) -> None:
     said = f"{path}: is damaged (file is not a database); remove it, and evaluate again"
     code, _, err = cli("resume", run_id)
     assert (code, err) == (2, f"Error: {said}\n")
-    result = run_eval(
-        "golden.jsonl", target="python:mine:ask", judge="none", resume="auto", tracking_uri=broken_off.uri
-    )
+    settings = {"target": "python:mine:ask", "judge": "none", "traces": "off"}
+    result = run_eval("golden.jsonl", resume="auto", tracking_uri=broken_off.uri, **settings)
     assert result.run_id != run_id
     assert f"not resumed: {said}" in result.notes
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [{"run_id": "RUN"}, {"run_id": "RUN", "command": 7}, {"run_id": "RUN", "command": {}, "signature": [], "store": 1}],
-)
-def test_a_journal_of_another_version(kept: dict[str, Any], broken_off: Project, cli: CLI) -> None:
-    """What it says of its run cannot be used: that is said, and auto passes it over."""
+def test_journals_of_other_versions(broken_off: Project, cli: CLI) -> None:
+    """What they say of their run cannot be used: that is said, and auto passes over all of them."""
     run_id = broken_off.run().info.run_id
     (path,) = broken_off.journals()
-    broken_off.sql(path, "update command set text = ?", json.dumps(kept).replace("RUN", run_id))
-    for command in (["resume", run_id], ["run", *BASE, "--resume", run_id]):
-        code, _, err = cli(*command)
-        assert code == 2
-        assert "was started by another version of evaltrack" in err
-        assert err.endswith("evaluate again\n")
-    code, out, _ = cli("run", *BASE, "--resume", "auto")
+    kept: list[dict[str, Any]] = [{}, {"command": 7}, {"command": {}, "signature": [], "store": 1}]
+    for number, each in enumerate(kept):
+        broken_off.sql(path, "update command set text = ?", json.dumps({"run_id": run_id, **each}))
+        for command in (["resume", run_id], ["run", *BASE, "--resume", run_id]):
+            code, _, err = cli(*command)
+            assert code == 2
+            assert "was started by another version of evaltrack" in err
+            assert err.endswith("evaluate again\n")
+        same_experiment = {"run_id": run_id, "experiment": "kept", **each}
+        Journal(path.with_name(f"{number}" * 32 + ".sqlite"), same_experiment).close()
+    code, out, _ = cli("run", *PLAIN, "--resume", "auto")
     assert code == 0
     assert "resumed" not in out
+    assert len(broken_off.journals()) == 1 + len(kept)
 
 
-@pytest.mark.parametrize("days", [-10_000, -KEPT_DAYS - 1, 10_000])
-def test_a_clock_that_was_set(days: float, broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
+def test_a_clock_that_was_set(broken_off: Project, cli: CLI, reference: dict[str, float]) -> None:
     """Whatever the clock says of its age, a journal that is asked for is used."""
     (path,) = broken_off.journals()
-    os.utime(path, (time.time() + days * 86_400,) * 2)
     run_id = broken_off.run().info.run_id
+    for days in (10_000, -KEPT_DAYS - 1, -10_000):
+        os.utime(path, (time.time() + days * 86_400,) * 2)
+        assert command_to_resume(run_id, connect(broken_off.uri)).target == "python:mine:ask"
     assert cli("resume", run_id)[0] == 0
     check_whole(broken_off, run_id, reference)
 
@@ -664,7 +637,7 @@ def test_old_journals_are_removed_when_a_new_one_is_begun(fresh: Project, cli: C
         "notes.sqlite",
     }
     os.utime(made["d"], (0, 0))
-    assert cli("run", *BASE)[0] == 0
+    assert cli("run", *PLAIN)[0] == 0
     assert fresh.journals() == [made["b"], state / "notes.sqlite"] or set(fresh.journals()) == {
         made["b"],
         state / "notes.sqlite",
@@ -677,7 +650,7 @@ def test_without_a_journal_it_is_evaluated_all_the_same(
     """A state folder that cannot be written to is a warning and a note, and no reason to fail."""
     (fresh.folder / "file").write_text("")
     monkeypatch.setenv("EVALTRACK_STATE_DIR", str(fresh.folder / "file" / "state"))
-    code, out, err = cli("run", *BASE)
+    code, out, err = cli("run", *PLAIN)
     (warning,) = complaints(err)
     assert (code, warning.startswith("Warning: nothing can be resumed after a kill: ")) == (0, True)
     assert "nothing can be resumed after a kill" in out
@@ -722,7 +695,7 @@ def test_errors_are_asked_again_when_that_is_wanted(fresh: Project, cli: CLI, re
 
 def test_errors_of_a_judge_are_gone_after_the_retry(fresh: Project, cli: CLI) -> None:
     """No metric of the run still tells of failures that were cured."""
-    base = [*BASE[:-2], "--judge", "mine:judge"]
+    base = [*BASE[:-2], "--judge", "mine:judge", "--traces", "off"]
     (fresh.folder / "no judge").touch()
     assert cli("run", *base)[0] == 0
     run_id = fresh.run().info.run_id
@@ -752,7 +725,7 @@ def meanwhile(project: Project, count: int, act: Callable[[], None]) -> threadin
 
 def stopped(project: Project, cli: CLI) -> tuple[str, str]:
     """Stop an evaluation by SIGTERM once 8 questions were asked; its run and what was said."""
-    (project.folder / "mine.py").write_text(MINE.replace('"0.01"', '"0.1"'))
+    (project.folder / "mine.py").write_text(MINE.replace('"0.01"', '"0.2"'))
     thread = meanwhile(project, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
     code, out, err = cli("run", *BASE)
     thread.join()
@@ -784,28 +757,19 @@ def test_a_stop_finishes_what_is_in_flight(fresh: Project, cli: CLI, reference: 
     check_whole(fresh, run_id, reference)
 
 
-def test_what_is_said_of_a_stop(fresh: Project, cli: CLI) -> None:
-    """One line says what happened and how to go on."""
+def test_what_a_stopped_run_holds_gives_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
+    """One line says how to go on. Metrics and the table in MLflow's UI are in the end those of all questions, each
+    once, also if the clock was set back.
+    """
     run_id, err = stopped(fresh, cli)
     assert err.endswith(f"\nInterrupted: stopped; no finished row is lost, go on with: evaltrack resume {run_id}\n")
-
-
-def test_the_table_of_a_stopped_run_is_replaced(fresh: Project, cli: CLI) -> None:
-    """Resumed, the table in MLflow's UI holds each question once."""
-    run_id, _ = stopped(fresh, cli)
     assert sorted(fresh.table(run_id), key=int) == sorted((row["id"] for row in fresh.rows(run_id)), key=int)
-    assert cli("resume", run_id)[0] == 0
-    assert fresh.table(run_id) == [str(number) for number in range(QUESTIONS)]
-
-
-def test_metrics_of_a_stopped_run_give_way(fresh: Project, cli: CLI, reference: dict[str, float]) -> None:
-    """What was logged when the run was stopped is not what it holds in the end, also if the clock was set back."""
-    run_id, _ = stopped(fresh, cli)
     for table in ("metrics", "latest_metrics"):
         fresh.sql(fresh.folder / "mlflow.db", f"update {table} set timestamp = timestamp + 86400000")
     assert fresh.metrics(run_id)["num_questions"] < QUESTIONS
     assert cli("resume", run_id)[0] == 0
     assert fresh.metrics(run_id) == reference
+    assert fresh.table(run_id) == [str(number) for number in range(QUESTIONS)]
 
 
 def test_a_third_stop_stops_now_however_soon_it_comes(fresh: Project) -> None:
@@ -890,7 +854,7 @@ def served(mlflow_server: Server, fresh: Project, monkeypatch: pytest.MonkeyPatc
     """A project whose MLflow store is the server."""
     mlflow_server.wait()
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server.address)
-    monkeypatch.setenv("TAKES", "0.1")
+    monkeypatch.setenv("TAKES", "0.2")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "1")
     return fresh
 
