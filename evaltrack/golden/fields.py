@@ -58,7 +58,7 @@ def _changes(text: str, start: int, fields: Fields) -> list[tuple[int, int, str]
     last = max(span.end for span in spans.values())
     added = ", ".join(f"{json.dumps(name)}: {value}" for name, value in values.items() if name not in spans)
     changed = [(spans[name].start, spans[name].end, value) for name, value in values.items() if name in spans]
-    removed = list(_removals(placed, fields.keys() - values.keys()))
+    removed = list(_removals(placed, fields.keys() - given.keys()))
     is_empty = any((first, end) == (placed[0][0], last) for first, end, _ in removed)
     return [*sorted(changed + removed), (last, last, f", {added}" if added and not is_empty else added)]
 

@@ -52,8 +52,7 @@ class ReviewSession:
 
     def _read(self) -> None:
         digest = _digest(self.path)
-        checked = open_golden(self.path, drafts=True)
-        self.domains = frozenset(checked.stats.by["domain"])
+        self.checked = checked = open_golden(self.path, drafts=True)
         self.questions: dict[str, NumberedQuestion] = {each.question.id: each for each in checked.numbered()}
         questions = [each.question for each in self.questions.values()]
         self.by_title = any(each.expected_sources for each in questions) and not any(
