@@ -88,7 +88,7 @@ def _findings(checked: GoldenSet, shelves: Sequence[tuple[Library, Bm25Target | 
         yield from chain(ids.check_titles(part, library), answers.check_answers(part, library))
         yield from chain(chunks.check_copies(part, library), passages.check_passages(part, library))
         negatives = [entry for entry in part if entry.question.negative]
-        if negatives and (index := index or _index(library)):
+        if negatives and (index := index or index_of(library)):
             yield from chunks.check_negatives(_best(negatives, index), library)
     file, stats = str(checked.path), checked.stats
     if not shelves and stats.questions > stats.judged_only:
@@ -147,7 +147,7 @@ def _indexed(target: str, domains: frozenset[str]) -> Iterator[tuple[Library, Bm
             yield Library(f"{shown_text(target)} ({domain})", tuple(part.chunks), frozenset({domain})), part
 
 
-def _index(library: Library) -> Bm25Target | None:
+def index_of(library: Library) -> Bm25Target | None:
     """An index of a corpus; None where it holds no words."""
     from evaltrack.targets.bm25 import Bm25Target, EmptyIndexError
 

@@ -42,12 +42,18 @@ def _array_starts(text: str) -> Iterator[int]:
 
 def members(text: str, start: int) -> Iterator[tuple[str, Span]]:
     """The names and values of the object at `start`."""
+    return ((name, span) for _, name, span in placed_members(text, start))
+
+
+def placed_members(text: str, start: int) -> Iterator[tuple[int, str, Span]]:
+    """The members of the object at `start`: where each begins, its name and its value."""
     at = _after_blanks(text, start + 1)
     while text[at] != "}":
+        first = at
         name, at = _DECODER.raw_decode(text, at)
         at = _after_blanks(text, _after_blanks(text, at) + 1)  # the colon
         value, end = _DECODER.raw_decode(text, at)
-        yield name, Span(at, end, value)
+        yield first, name, Span(at, end, value)
         at = _after_comma(text, end)
 
 

@@ -30,7 +30,7 @@ def keep_token(request: Request, response: Response, token: str) -> None:
 
 def refusal(request: Request) -> str | None:
     """Why a form is not taken, or None where it comes from one of our pages."""
-    if not _from_here(request):
+    if not is_from_here(request):
         return "the form was sent from another site"
     cookie, field = request.cookies.get(COOKIE, ""), request.form.get(FIELD, "")
     if not _TOKEN.fullmatch(cookie) or not hmac.compare_digest(cookie.encode(), field.encode()):
@@ -38,7 +38,7 @@ def refusal(request: Request) -> str | None:
     return None
 
 
-def _from_here(request: Request) -> bool:
+def is_from_here(request: Request) -> bool:
     """What the browser says of where the form stood.
 
     `Sec-Fetch-Site` cannot be forged by a page, and holds behind a proxy that renames the host; browsers leave it out

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.golden.fields import set_fields
+from evaltrack.golden.fields import ABSENT, set_fields
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,30 @@ def test_the_questions_are_what_they_should_be(
     made = set_fields(text, {place: change}, is_array=is_array)
     parsed = json.loads(made) if is_array else [json.loads(line) for line in made.splitlines()]
     assert parsed == [line | change if number == place else line for number, line in enumerate(lines)]
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "content"),
+    [
+        ('{"id":1,  "a" :[2 ]}\r\n', {"a": ABSENT}, '{"id":1}\r\n'),
+        ('{ "a" :2, "id": 1}', {"a": ABSENT}, '{ "id": 1}'),
+        ('{"id": 1, "a": 2, "b": 3}', {"a": ABSENT, "c": 4}, '{"id": 1, "b": 3, "c": 4}'),
+        ('{"id": 1, "a": 2 }', {"a": ABSENT, "c": 4}, '{"id": 1, "c": 4 }'),
+        ('{"a": 2}', {"a": ABSENT, "c": 4}, '{"c": 4}'),
+        ('{"id": 1}', {"gone": ABSENT}, '{"id": 1}'),
+    ],
+)
+def test_fields_are_removed_with_one_comma(text: str, fields: dict[str, Any], content: str) -> None:
+    """First, last or between others; blanks around the others stay."""
+    assert set_fields(text, {0: fields}, is_array=False) == content
+
+
+@settings(deadline=None, derandomize=True)
+@given(question=objects, change=objects, gone=st.sets(st.sampled_from("abcd")))
+def test_what_is_removed_is_gone_and_nothing_else(
+    question: dict[str, Any], change: dict[str, Any], gone: set[str]
+) -> None:
+    """Whatever is set and removed at once."""
+    fields = change | dict.fromkeys(gone, ABSENT)
+    made = json.loads(set_fields(json.dumps(question), {0: fields}, is_array=False))
+    assert made == {name: value for name, value in (question | change).items() if name not in gone}

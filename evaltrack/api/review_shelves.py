@@ -1,0 +1,89 @@
+"""The corpus of a review: looked up by id and title, searched, and ranked against a question."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+
+from evaltrack.api.lint_golden import index_of, libraries
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.golden.review.expectation import Expectation
+from evaltrack.golden.review.pool import Shown
+from evaltrack.records import Passage, Question
+from evaltrack.records.titles import title_key
+from evaltrack.targets.bm25 import Bm25Target
+
+MOST_OF_TITLE = 20
+"""Chunks of an expected page that are shown though no retriever returned them."""
+
+HOLDERS = 3
+"""Chunks in which an expected quotation is looked for: those that rank first for its words."""
+
+
+class Shelves:
+    """The chunks of a corpus, or of one for each domain; none where a set has no corpus."""
+
+    def __init__(self, checked: GoldenSet, corpus: str | os.PathLike[str] | None, target: str | None) -> None:
+        self._shelves = libraries(checked, corpus, target)
+        self._indexes: dict[int, Bm25Target | None] = {
+            number: index for number, (_, index) in enumerate(self._shelves) if index is not None
+        }
+        self._lock = threading.Lock()
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether there is any corpus."""
+        return bool(self._shelves)
+
+    def search(self, text: str, domain: str, depth: int) -> list[Shown]:
+        """The chunks that rank first for a text; for an id, its chunk before them."""
+        number, library = self._of(domain)
+        if library is None:
+            return []
+        with self._lock:
+            if number not in self._indexes:
+                self._indexes[number] = index_of(library)
+        index = self._indexes[number]
+        ranked = [chunk for chunk, _ in index.search(text, depth)] if index else []
+        named = library.by_id.get(text.strip())
+        return [shown_chunk(each) for each in ([named] if named else []) + [one for one in ranked if one is not named]]
+
+    def chunk(self, key: str, domain: str) -> Shown | None:
+        """The chunk with an id; None where it is not in the corpus."""
+        _, library = self._of(domain)
+        chunk = library.by_id.get(key) if library else None
+        return shown_chunk(chunk) if chunk else None
+
+    def ids_of_title(self, title: str, domain: str) -> list[str]:
+        """The chunks of a page."""
+        return [chunk.id for chunk in self._of_title(title, domain)]
+
+    def expected(self, expectation: Expectation, question: Question) -> Iterator[Shown]:
+        """The chunks that a question expects, as far as they can be named; one that is not there has no text."""
+        domain = question.domain
+        for title in expectation.titles or () if expectation.chunks is None else ():
+            yield from map(shown_chunk, self._of_title(title, domain)[:MOST_OF_TITLE])
+        for passage in question.expected_passages or ():
+            if passage.quote is not None:
+                found = self.search(passage.quote, domain, HOLDERS)
+                yield from (each for each in found if each.words.holds(passage))
+        for key in dict.fromkeys((*self._named(question.expected_passages or ()), *(expectation.chunks or ()))):
+            yield self.chunk(key, domain) or Shown(key, "", "")
+
+    def _named(self, passages: Sequence[Passage]) -> Iterator[str]:
+        return (key for passage in passages for key in passage.any_of)
+
+    def _of_title(self, title: str, domain: str) -> list[Chunk]:
+        _, library = self._of(domain)
+        return library.by_title.get(title_key(title), []) if library else []
+
+    def _of(self, domain: str) -> tuple[int, Library | None]:
+        return next(((n, each) for n, (each, _) in enumerate(self._shelves) if domain in each.domains), (-1, None))
+
+
+def shown_chunk(chunk: Chunk) -> Shown:
+    """A chunk as a target returns it, under its heading."""
+    return Shown(chunk.id, chunk.title, f"{chunk.heading}\n\n{chunk.text}" if chunk.heading else chunk.text)

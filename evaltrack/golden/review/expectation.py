@@ -1,0 +1,222 @@
+"""What a question expects, in a form that can be changed, and back as fields of the golden file. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.fields import ABSENT
+from evaltrack.golden.review.pool import Shown
+from evaltrack.records import Passage, Question
+from evaltrack.records.passage import words_of
+from evaltrack.records.titles import title_key
+
+FIELDS = ("expected_chunks", "expected_sources", "expected_passages", "grades")
+
+Names = tuple[str, ...]
+Written = tuple[Mapping[str, Any], ...]
+"""Passages as the file writes them."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The expected chunk ids, titles and passages of a question, None where a field is not there; and its grades.
+
+    `grades` are of titles where `of_titles`, else of chunk ids; those of at least `least` are relevant.
+    """
+
+    chunks: Names | None = None
+    titles: Names | None = None
+    passages: Written | None = None
+    grades: Mapping[str, int] = field(default_factory=dict)
+    least: int = 1
+    of_titles: bool = False
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether the target should say that it does not know."""
+        given = [each for each in (self.chunks, self.titles, self.passages) if each is not None]
+        return bool(given) and not any(given)
+
+    def expects(self, chunk: Shown) -> bool:
+        """Whether a chunk is one that should be retrieved; passages decide before ids, and ids before titles."""
+        if self.passages is not None:
+            return any(_holds(chunk, each) for each in self.passages)
+        if self.chunks is not None:
+            return chunk.id in self.chunks
+        return _key_in(self.titles or (), chunk.title) is not None
+
+    def grade(self, chunk: Shown) -> int | None:
+        """The grade of a chunk; None where nobody graded it."""
+        name = self._name(chunk)
+        return None if name is None else self.grades.get(name)
+
+    def _name(self, chunk: Shown) -> str | None:
+        """The id or title by which a chunk is graded; None where it has none."""
+        if not self.of_titles:
+            return chunk.id or None
+        return _key_in((*self.grades, *(self.titles or ())), chunk.title) or chunk.title or None
+
+    def mark(self, chunk: Shown) -> Expectation:
+        """Expect a chunk.
+
+        Raises:
+            UsageError: it has no id, or no title, and the question expects by these.
+        """
+        after = self.positive()
+        if after.passages and not after.expects(chunk):
+            after = replace(after, passages=(*after.passages, {"any_of": [_needed(chunk.id, "id")]}))
+        after = after.with_name(chunk)
+        return after.graded(chunk, max(after.grade(chunk) or 0, after.least)) if after.grades else after
+
+    def unmark(self, chunk: Shown) -> Expectation:
+        """Expect a chunk no longer: a quotation that it holds goes, and where grades are its own becomes 0."""
+        if self.is_negative:
+            return self.graded(chunk, 0) if self.grades else self
+        passages = tuple(filter(None, (_without(chunk, each) for each in self.passages or ())))
+        chunks = tuple(each for each in self.chunks or () if each != chunk.id)
+        gone = _key_in(self.titles or (), chunk.title)
+        titles = tuple(each for each in self.titles or () if each != gone)
+        after = replace(self, chunks=chunks or None, titles=titles or None, passages=passages or None)
+        return after.graded(chunk, 0) if self.grades else after
+
+    def give(self, chunk: Shown, grade: int) -> Expectation:
+        """Grade a chunk, which expects it if the grade is relevant; ids that were expected without one get the least.
+
+        Raises:
+            UsageError: as `mark`.
+        """
+        names = (self.titles if self.of_titles else self.chunks) or ()
+        start = replace(self, grades=dict.fromkeys(names, self.least) | dict(self.grades))
+        after = start.mark(chunk) if grade >= self.least else start.unmark(chunk)
+        return after.graded(chunk, grade)
+
+    def quote(self, chunk: Shown, words: str, ids_of_title: Callable[[str], Sequence[str]]) -> Expectation:
+        """Expect the words of a chunk, and the chunk by its id, or title, for targets that return no texts.
+
+        As quotations decide before ids, what was expected by id or title before is expected as passages too.
+
+        Raises:
+            UsageError: the chunk does not hold the words, or no chunk of an expected title is in the corpus.
+        """
+        quote = " ".join(words.split())
+        if not words_of(quote):
+            raise UsageError("the selection holds no words; select the words that answer the question")
+        made = {"quote": quote, **({"source": chunk.title} if chunk.title else {})}
+        if not _holds(chunk, made):
+            raise UsageError("these words are not in that chunk; select words of one chunk alone")
+        start = self.positive()
+        old = _as_passages(start, chunk, ids_of_title) if start.passages is None else start.passages
+        others = tuple(each for each in old if each.get("any_of") != [chunk.id] and each.get("quote") != quote)
+        after = replace(start, passages=(*others, made)).with_name(chunk)
+        return after.graded(chunk, max(after.grade(chunk) or 0, after.least)) if after.grades else after
+
+    def unquote(self, key: str) -> Expectation:
+        """Take a passage away; ids and titles beside it stay.
+
+        Raises:
+            UsageError: there is no such passage.
+        """
+        rest = tuple(each for each in self.passages or () if Passage.model_validate(each).key != key)
+        if len(rest) == len(self.passages or ()):
+            raise UsageError("there is no such passage any more; look again")
+        return replace(self, passages=rest or None)
+
+    def negative(self) -> Expectation:
+        """Expect nothing; grades that say that a chunk is irrelevant stay."""
+        grades = {name: grade for name, grade in self.grades.items() if grade < self.least}
+        by_title = self.chunks is None and self.titles is not None
+        chunks, titles = (None, ()) if by_title else ((), None)
+        return replace(self, chunks=chunks, titles=titles, passages=None, grades=grades)
+
+    def positive(self) -> Expectation:
+        """A negative question without its empty fields, so that something can be expected; others as they are."""
+        return replace(self, chunks=None, titles=None, passages=None) if self.is_negative else self
+
+    def with_name(self, chunk: Shown) -> Expectation:
+        """The chunk's id among those expected, or its title where these are."""
+        if self.chunks is None and (self.titles is not None or self.of_titles or not chunk.id):
+            if _key_in(self.titles or (), _needed(chunk.title, "title")) is not None:
+                return self
+            return replace(self, titles=(*(self.titles or ()), chunk.title), of_titles=True)
+        if _needed(chunk.id, "id") in (self.chunks or ()):
+            return self
+        return replace(self, chunks=(*(self.chunks or ()), chunk.id))
+
+    def graded(self, chunk: Shown, grade: int) -> Expectation:
+        """The chunk with a grade, whatever is expected; one without a name has none."""
+        name = self._name(chunk)
+        return self if name is None else replace(self, grades={**self.grades, name: grade})
+
+    def fields(self) -> dict[str, object]:
+        """The fields of a golden file that say so; those that are not there are `ABSENT`."""
+        made: dict[str, object] = dict.fromkeys(FIELDS, ABSENT)
+        lists = {"expected_chunks": self.chunks, "expected_sources": self.titles, "expected_passages": self.passages}
+        made |= {name: list(value) for name, value in lists.items() if value is not None}
+        graded = "expected_sources" if self.of_titles else "expected_chunks"
+        if self.grades and lists[graded]:
+            names = dict.fromkeys((*self.grades, *(lists[graded] or ())))
+            made[graded] = {name: self.grades.get(name, self.least) for name in names}
+        elif self.grades:
+            made["grades"] = dict(self.grades)
+        return made
+
+
+def expectation_of(question: Question, raw: Mapping[str, object] | None = None, by_title: bool = False) -> Expectation:
+    """What a question expects.
+
+    Args:
+        question: The question.
+        raw: Its object in the file, whose passages are kept as they are written.
+        by_title: Whether chunks are expected by their titles where nothing is expected yet.
+    """
+    raw = question.model_dump(exclude_none=True) if raw is None else raw
+    passages, none_yet = raw.get("expected_passages"), question.expected is None
+    return Expectation(
+        chunks=question.expected_chunks,
+        titles=question.expected_sources,
+        passages=tuple(passages) if isinstance(passages, list | tuple) else None,
+        grades=dict(question.grades),
+        least=question.relevant_grade,
+        of_titles=isinstance(raw.get("expected_sources"), dict)
+        or (question.expected_chunks is None and (question.expected_sources is not None or (none_yet and by_title))),
+    )
+
+
+def _as_passages(before: Expectation, chunk: Shown, ids_of_title: Callable[[str], Sequence[str]]) -> Written:
+    """What ids or titles expect besides one chunk, as passages."""
+    if before.chunks is not None:
+        return tuple({"any_of": [each]} for each in before.chunks if each != chunk.id)
+    passages = []
+    for title in before.titles or ():
+        if title_key(title) != title_key(chunk.title):
+            if not (ids := list(ids_of_title(title))):
+                raise UsageError(f"no chunk of the expected page `{title}` is in the corpus; unmark it first")
+            passages.append({"any_of": ids})
+    return tuple(passages)
+
+
+def _needed(value: str, what: str) -> str:
+    if not value:
+        raise UsageError(f"that chunk has no {what}, by which the question expects; choose another one")
+    return value
+
+
+def _key_in(titles: Sequence[str], title: str) -> str | None:
+    """The title in another form that may be there."""
+    return next((each for each in titles if title_key(each) == title_key(title)), None) if title else None
+
+
+def _holds(chunk: Shown, written: Mapping[str, Any]) -> bool:
+    passage = Passage.model_validate(written)
+    return chunk.id in passage.any_of or (passage.quote is not None and chunk.words.holds(passage))
+
+
+def _without(chunk: Shown, written: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A passage that a chunk does not hold; None where nothing is left of it."""
+    if not _holds(chunk, written):
+        return written
+    ids = [each for each in written.get("any_of", ()) if str(each) != chunk.id]
+    return {**written, "any_of": ids} if ids else None

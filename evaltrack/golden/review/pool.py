@@ -1,0 +1,47 @@
+"""The chunks of several retrievers in one list that hides who returned what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+from evaltrack.records import Source
+from evaltrack.records.passage import SourceText
+from evaltrack.records.titles import title_key
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A chunk as a person sees it; `id` is empty where a target returns titles alone."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """What the chunk is told apart by."""
+        return self.id or f"\0{title_key(self.title)}"
+
+    @property
+    def words(self) -> SourceText:
+        """The text as quotations are looked for in it."""
+        return SourceText(self.text)
+
+
+def shown_source(source: Source) -> Shown:
+    """A source that a target returned."""
+    return Shown(source.chunk_id or "", source.title or "", source.text or "")
+
+
+def pooled(rankings: Iterable[Sequence[Shown]]) -> list[Shown]:
+    """Round robin: the first of each ranking, then the second of each, and so on, without repeats.
+
+    Of a chunk that several returned the text is that of the first who returned one.
+    """
+    pool: dict[str, Shown] = {}
+    for chunk in filter(None, chain.from_iterable(zip_longest(*rankings))):
+        if not (before := pool.get(chunk.key)) or (chunk.text and not before.text):
+            pool[chunk.key] = chunk
+    return list(pool.values())

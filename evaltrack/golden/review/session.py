@@ -1,0 +1,196 @@
+"""A golden set while a person reviews it: each action is on the disk before the next one.
+
+The file may change meanwhile, by an editor or another reviewer. Its digest is looked at before each write; where it is
+another one the set is read again, and an action on a question that is still the same is done all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.fields import set_fields
+from evaltrack.golden.json_spans import members, object_starts
+from evaltrack.golden.reader import NumberedQuestion, checked_question, open_golden
+from evaltrack.golden.review.actions import Action, Confirm, Restore, after, before, changed_fields
+from evaltrack.golden.rewrite import replace_content
+from evaltrack.records import Question
+
+UNDO = 1000
+"""Actions that can be undone."""
+
+
+class _ChangedError(Exception):
+    """The file is another one than was read."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an action: whether it is in the file, and what to tell the person where something is unusual."""
+
+    is_done: bool
+    message: str = ""
+    is_reloaded: bool = False
+
+
+class ReviewSession:
+    """The questions of a golden set, drafts among them, and the file that holds them. Threads may share it."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.confirmed: set[str] = set()
+        self._lock = threading.RLock()
+        self._undo: list[tuple[str, Restore]] = []
+        self._read()
+
+    def _read(self) -> None:
+        digest = _digest(self.path)
+        self.checked = checked = open_golden(self.path, drafts=True)
+        self.questions: dict[str, NumberedQuestion] = {each.question.id: each for each in checked.numbered()}
+        questions = [each.question for each in self.questions.values()]
+        self.by_title = any(each.expected_sources for each in questions) and not any(
+            each.expected_chunks or each.expected_passages for each in questions
+        )
+        self._digest = digest  # of before it was read: a change since then shows at the next write
+
+    @property
+    def drafts(self) -> int:
+        """How many drafts are left."""
+        return sum(each.question.draft for each in self.questions.values())
+
+    def question(self, key: str) -> Question:
+        """The question with an id.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if (numbered := self.questions.get(key)) is None:
+            raise UsageError(f"there is no question `{key}` any more; the file was changed")
+        return numbered.question
+
+    def raw(self, key: str) -> Mapping[str, object]:
+        """The object of a question in the file as it is now.
+
+        Raises:
+            UsageError: the question is gone, or the file is no golden set any more.
+        """
+        with self._lock:
+            self.refresh()
+            self.question(key)
+            return self._raw(self._text(), self.questions[key].number)
+
+    def refresh(self) -> bool:
+        """Read the file again where it was changed; whether it was.
+
+        Raises:
+            GoldenError: it is no golden set any more.
+        """
+        with self._lock:
+            if _digest(self.path) == self._digest:
+                return False
+            self._read()
+            return True
+
+    def act(self, key: str, action: Action) -> Outcome:
+        """Do an action on a question, in the file.
+
+        Raises:
+            UsageError: it cannot be done, or the question is gone.
+            GoldenError: the file cannot be written, or was changed into what is no golden set.
+        """
+        with self._lock, _folder_lock(self.path):
+            seen, is_reloaded = self.question(key), self.refresh()
+            if is_reloaded and self.question(key) != seen:
+                return Outcome(False, f"question {key} was changed in the file by somebody else; look again", True)
+            message = "the file was changed by somebody else, and read again" if is_reloaded else ""
+            try:
+                self._write(key, action)
+            except _ChangedError:
+                return Outcome(False, "the file was changed at the same moment; do it once more", True)
+            return Outcome(True, message, is_reloaded)
+
+    def undo(self) -> tuple[str, Outcome]:
+        """Take the last action of this session back, and say on which question.
+
+        Raises:
+            UsageError: there is none.
+        """
+        with self._lock:
+            if not self._undo:
+                raise UsageError("there is nothing to undo")
+            key, restore = self._undo.pop()
+            return key, self.act(key, restore)
+
+    def _write(self, key: str, action: Action) -> None:
+        numbered = self.questions[key]
+        raw = self._raw(self._text(), numbered.number)
+        changes = changed_fields(raw, numbered.question, action, self.by_title)
+        if not changes:
+            return
+        written = ""
+
+        def change(text: str) -> str:
+            nonlocal written
+            if _of_text(text) != self._digest:
+                raise _ChangedError
+            written = set_fields(text, {numbered.number: changes}, is_array=self._is_array)
+            return written
+
+        replace_content(self.path, change)
+        self._digest = _of_text(written)
+        made = checked_question(after(raw, changes) | {"id": key, "domain": numbered.question.domain})
+        if isinstance(made, Question):
+            self.questions[key] = numbered._replace(question=made)
+        if not isinstance(action, Restore):
+            self._undo = [*self._undo[-UNDO:], (key, before(raw, changes))]
+        if isinstance(action, Confirm):
+            self.confirmed.add(key)
+        elif "metadata" in changes:
+            self.confirmed.discard(key)
+
+    @property
+    def _is_array(self) -> bool:
+        return self.path.suffix == ".json"
+
+    def _text(self) -> str:
+        return self.path.read_bytes().decode("utf-8")
+
+    def _raw(self, text: str, number: int) -> dict[str, object]:
+        start = next(islice(object_starts(text, is_array=self._is_array), number, None))
+        return {name: span.value for name, span in members(text, start)}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # reading it as a golden set says what is wrong
+
+
+def _of_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@contextmanager
+def _folder_lock(path: Path) -> Iterator[None]:
+    """Only one reviewer writes at a time, where the system has locks: the file itself is replaced, its folder stays."""
+    try:
+        import fcntl
+
+        folder = os.open(path.resolve().parent, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with suppress(OSError):  # some network disks have none; the digest is looked at all the same
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

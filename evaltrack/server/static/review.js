@@ -1,0 +1,326 @@
+"use strict";
+(() => {
+  const el = (id) => document.getElementById(id);
+  const judging = document.body.dataset.judging === "1";
+  const SHORT = 1500;
+  let keys = [], at = 0, now = null, current = -1, selection = null, turn = 0, query = "";
+  let work = Promise.resolve();
+  const open = new Set();
+
+  function node(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  function say(text, tone) {
+    el("status").textContent = text;
+    el("status").className = `status ${tone || ""}`;
+  }
+
+  async function ask(path, body) {
+    const options = body === undefined ? {} : {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    };
+    let answer, data;
+    try {
+      answer = await fetch(path, options);
+      data = await answer.json();
+    } catch {
+      throw new Error("evaltrack does not answer; is the command still running? Nothing was lost that is marked here.");
+    }
+    if (!answer.ok) throw new Error(data.error);
+    return data;
+  }
+
+  // One thing after the other, so that quick keys do not overtake each other.
+  function queue(task) {
+    work = work.then(task).catch((error) => say(error.message, "bad"));
+    return work;
+  }
+
+  async function readKeys(wanted) {
+    const drafts = !judging && el("filter").value;
+    const state = await ask(`state?drafts=${drafts}`);
+    keys = state.keys;
+    at = Math.max(0, keys.indexOf(wanted));
+    return state;
+  }
+
+  // The file was read again: the order stays, what somebody else took away goes.
+  async function dropKeys(id) {
+    const there = new Set((await ask("state?drafts=")).keys);
+    keys = keys.filter((key) => there.has(key));
+    at = Math.max(0, keys.indexOf(id));
+  }
+
+  function show(place) {
+    return queue(async () => {
+      if (!keys.length) return;
+      at = Math.min(Math.max(place, 0), keys.length - 1);
+      const mine = ++turn;
+      query = "";
+      el("search").value = "";
+      open.clear();
+      el("place").textContent = `Question ${at + 1} of ${keys.length}: asking the retrievers…`;
+      const next = keys[at + 1] === undefined ? "" : `&next=${encodeURIComponent(keys[at + 1])}`;
+      const data = await ask(`question?id=${encodeURIComponent(keys[at])}${next}`);
+      if (mine !== turn) return;
+      current = judging ? firstUnjudged(data) : -1;
+      stopEditing();
+      draw(data);
+      window.scrollTo(0, 0);
+      if (current < 0) el("question").focus({ preventScroll: true });
+      else focusChunk();
+    });
+  }
+
+  function firstUnjudged(data) {
+    return data.chunks.findIndex((chunk) => chunk.grade === null && !chunk.is_expected);
+  }
+
+  function draw(data) {
+    now = data;
+    el("main").hidden = false;
+    el("place").textContent = `Question ${at + 1} of ${keys.length}`;
+    el("drafts").textContent = data.drafts ? `· ${data.drafts} draft${data.drafts === 1 ? "" : "s"} left` : "· no drafts";
+    el("question").textContent = data.question;
+    el("answer").textContent = data.expected_answer || "No expected answer.";
+    el("answer").classList.toggle("dim", !data.expected_answer);
+    el("notes").textContent = data.notes;
+    const expects = data.chunks.some((chunk) => chunk.is_expected) || data.passages.length;
+    const badges = [["muted", data.id]];
+    if (data.draft) badges.push(["warn", "draft"]);
+    if (data.negative) badges.push(["ok", "negative: the target should say that it does not know"]);
+    else if (!expects) badges.push(["bad", "expects nothing: retrieval is not measured"]);
+    if (data.reviewed) badges.push(["ok", `reviewed: ${data.reviewed}`]);
+    for (const fact of data.facts) badges.push(["muted", fact]);
+    el("badges").replaceChildren(...badges.map(([tone, text]) => node("span", `badge foreign ${tone}`, text)));
+    if (!judging) el("negate").textContent = data.negative ? "Not a negative" : "Make it a negative";
+    el("passages").replaceChildren(...data.passages.map(passage));
+    el("problems").replaceChildren(...data.problems.map((text) => node("p", "foreign warn-text", `A retriever failed: ${text}`)));
+    el("list").replaceChildren(...data.chunks.map((chunk, place) => item(chunk, place)));
+    const matches = data.matches || [];
+    el("matches").replaceChildren(...matches.map((chunk, place) => item(chunk, data.chunks.length + place)));
+    if (data.matches && !matches.length) el("matches").append(node("li", "dim", "Nothing in the corpus matches."));
+    mark();
+  }
+
+  function passage(each) {
+    const box = node("div", "quote");
+    box.append(node("span", "foreign", each.words));
+    const remove = node("button", "", "Remove");
+    remove.type = "button";
+    remove.setAttribute("aria-label", `Remove the passage ${each.words.slice(0, 60)}`);
+    remove.addEventListener("click", () => act("unquote", { passage: each.key }));
+    box.append(remove);
+    return box;
+  }
+
+  function item(chunk, place) {
+    const refused = !chunk.is_expected && chunk.grade !== null;
+    const box = node("li", `chunk${chunk.is_expected ? " expected" : refused ? " refused" : ""}`);
+    box.tabIndex = -1;
+    const name = chunk.title || chunk.id;
+    const head = node("header");
+    head.append(node("h3", "foreign", name));
+    if (chunk.id) head.append(node("code", "dim foreign", chunk.id));
+    if (chunk.is_expected) head.append(node("span", "badge ok", "expected"));
+    if (chunk.grade !== null) head.append(node("span", `badge ${chunk.is_expected ? "ok" : "bad"}`, `grade ${chunk.grade}`));
+    const text = node("p", "text foreign");
+    text.dir = "auto";
+    const whole = chunk.text.length <= SHORT || open.has(chunk.key);
+    text.textContent = whole ? chunk.text : `${chunk.text.slice(0, SHORT)}…`;
+    if (!chunk.text) text.textContent = "Its text is not known: it is not in the corpus.";
+    const controls = node("div", "controls");
+    const button = (label, run, pressed) => {
+      const made = node("button", "", label);
+      made.type = "button";
+      made.setAttribute("aria-label", `${label}: ${chunk.id || name}`);
+      if (pressed !== undefined) made.setAttribute("aria-pressed", String(pressed));
+      made.addEventListener("click", () => { current = place; mark(); run(); });
+      controls.append(made);
+    };
+    if (judging) {
+      button("Relevant", () => grade(null), chunk.is_expected);
+      button("Not relevant", () => grade(0), refused);
+    } else {
+      button(chunk.is_expected ? "Unmark" : "Mark as expected", toggle, chunk.is_expected);
+      if (chunk.text) button("Quote selection", quote);
+    }
+    if (!whole) button("Show all", () => { open.add(chunk.key); draw(now); focusChunk(); });
+    box.addEventListener("click", () => { current = place; mark(); });
+    box.append(head, text, controls);
+    return box;
+  }
+
+  const items = () => [...document.querySelectorAll(".chunk")];
+  const all = () => [...now.chunks, ...(now.matches || [])];
+
+  function mark() {
+    items().forEach((each, place) => each.classList.toggle("current", place === current));
+  }
+
+  function focusChunk() {
+    mark();
+    const box = items()[current];
+    if (!box) return;
+    box.focus({ preventScroll: true });
+    box.scrollIntoView({ block: "nearest" });
+  }
+
+  function act(kind, values, then) {
+    if (!now) return work;
+    const id = now.id;
+    return queue(async () => {
+      const data = await ask("act", { id, kind, query, ...values });
+      const again = document.activeElement && document.activeElement.closest(".chunk");
+      if (data.reloaded && !judging) await dropKeys(id);
+      if (now.id === id) draw(data);
+      if (again) focusChunk();
+      say(data.message || (data.done ? "Saved." : ""), data.message ? "warn" : "");
+      if (data.done && then) then();
+    });
+  }
+
+  function toggle() {
+    const chunk = all()[current];
+    if (chunk) act(chunk.is_expected ? "unmark" : "mark", { chunk: chunk.key });
+    else say("Choose a chunk first, with the arrow keys or a click.", "warn");
+  }
+
+  function grade(value) {
+    const chunk = all()[current];
+    if (!chunk) { say("Choose a chunk first, with the arrow keys or a click.", "warn"); return; }
+    act("grade", { chunk: chunk.key, grade: value }, () => {
+      if (!judging) return;
+      const left = firstUnjudged(now);
+      if (left < 0) { say("All chunks of this question are judged; Enter goes on.", ""); return; }
+      current = left;
+      focusChunk();
+    });
+  }
+
+  // Touching a button clears the selection on some devices, so the last one is remembered.
+  document.addEventListener("selectionchange", () => {
+    const chosen = document.getSelection();
+    if (!chosen || chosen.isCollapsed || !chosen.rangeCount) return;
+    const of = (each) => (each.nodeType === 1 ? each : each.parentElement).closest(".chunk .text");
+    const first = of(chosen.anchorNode), last = of(chosen.focusNode);
+    selection = first && first === last ? { box: first.closest(".chunk"), words: chosen.toString() } : null;
+  });
+
+  function quote() {
+    const place = selection ? items().indexOf(selection.box) : -1;
+    if (place < 0) { say("Select the words that answer the question, in one chunk.", "warn"); return; }
+    const words = selection.words;
+    selection = null;
+    current = place;
+    document.getSelection().removeAllRanges();
+    act("quote", { chunk: all()[place].key, words });
+  }
+
+  function search(text) {
+    queue(async () => {
+      const data = await ask(`question?id=${encodeURIComponent(now.id)}&query=${encodeURIComponent(text)}`);
+      query = text;
+      if (data.matches && data.matches.length) current = data.chunks.length;
+      draw(data);
+      if (data.matches && data.matches.length) focusChunk();
+    });
+  }
+
+  function confirm() {
+    act("confirm", {}, () => {
+      if (at + 1 < keys.length) show(at + 1);
+      else say(`Confirmed; this was the last question. ${now.drafts ? `${now.drafts} drafts are left.` : ""}`, "");
+    });
+  }
+
+  function step(by) {
+    if (at + by < 0 || at + by >= keys.length) say(by < 0 ? "This is the first question." : "This is the last question.", "warn");
+    else { say("", ""); show(at + by); }
+  }
+
+  function edit() {
+    el("edit-question").value = now.question;
+    el("edit-answer").value = now.expected_answer;
+    el("editing").hidden = false;
+    el("reading").hidden = el("deeds").hidden = true;
+    el("edit-question").focus();
+  }
+
+  function stopEditing() {
+    el("editing").hidden = true;
+    el("reading").hidden = el("deeds").hidden = false;
+  }
+
+  function save() {
+    act("reword", { question: el("edit-question").value, expected_answer: el("edit-answer").value }, () => {
+      stopEditing();
+      el("question").focus();
+      show(at);
+    });
+  }
+
+  function undo() {
+    queue(async () => {
+      const data = await ask("undo", {});
+      if (!keys.includes(data.id)) { el("filter").value = ""; await readKeys(data.id); }
+      at = Math.max(0, keys.indexOf(data.id));
+      draw(data);
+      say(data.message || "Undone.", data.message ? "warn" : "");
+    });
+  }
+
+  const deeds = {
+    j: () => step(1), k: () => step(-1), u: undo, "?": () => el("keys").showModal(),
+    "/": () => el("search").focus(),
+    ArrowDown: () => { if (current + 1 < items().length) current += 1; focusChunk(); },
+    ArrowUp: () => { if (current > 0) current -= 1; focusChunk(); },
+    " ": () => (judging ? grade(null) : toggle()),
+    Enter: () => (judging ? step(1) : confirm()),
+  };
+  if (!judging) Object.assign(deeds, { s: () => step(1), e: edit, n: () => act("negate", {}), q: quote });
+  for (let digit = 0; digit <= 9; digit += 1) deeds[String(digit)] = () => grade(digit);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || el("keys").open || !now) return;
+    const target = event.target.closest("input, textarea, select");
+    if (target) {
+      if (event.key === "Escape") { stopEditing(); target.blur(); }
+      return;
+    }
+    if (event.target.closest("button, a") && (event.key === " " || event.key === "Enter")) return;
+    if (event.repeat && (event.key === " " || event.key === "Enter")) return;
+    const deed = deeds[event.key];
+    if (!deed) return;
+    event.preventDefault();
+    deed();
+  });
+  el("editing").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); }
+  });
+  el("editing").addEventListener("submit", (event) => { event.preventDefault(); save(); });
+  el("searching").addEventListener("submit", (event) => { event.preventDefault(); search(el("search").value); });
+  for (const [id, run] of Object.entries({
+    previous: () => step(-1), next: () => step(1), undo, help: () => el("keys").showModal(), close: () => el("keys").close(),
+    cancel: stopEditing, done: () => step(1), confirm, skip: () => step(1), edit, negate: () => act("negate", {}),
+  })) if (el(id)) el(id).addEventListener("click", run);
+
+  async function start(wanted) {
+    const state = await readKeys(wanted);
+    if (!keys.length) {
+      el("place").textContent = judging ? "Everything is judged." : "No drafts are left.";
+      el("drafts").textContent = "";
+      el("main").hidden = true;
+    }
+    return state;
+  }
+  if (!judging) el("filter").addEventListener("change", () => queue(() => start(now && now.id)).then(() => show(at)));
+  queue(async () => {
+    const state = await start();
+    if (!judging && !state.drafts) { el("filter").value = ""; await start(); }
+  }).then(() => show(0));
+})();

@@ -1,0 +1,136 @@
+"""The page of a review as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaltrack.api.review_golden import GoldenReview
+from evaltrack.golden.reader import open_golden
+from evaltrack.server.review import open_server
+from tests.conftest import few_questions
+
+from .conftest import Open
+from .pages import LOOKS, audit, picture, sideways, until, watch
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    """Five questions of the travel set, the first three of them drafts."""
+    path = few_questions(tmp_path, 5)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines[:3]:
+        line["draft"] = True
+        del line["expected_chunks"]
+    lines[2] |= {"question": f"{HOSTILE} {lines[2]['question']}", "notes": HOSTILE}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def address(golden: Path) -> Iterator[str]:
+    """Where the page is."""
+    review = GoldenReview(golden, by="Ada", k=5)
+    server, address = open_server(review)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield address
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    review.close()
+
+
+@pytest.mark.parametrize("look", list(LOOKS))
+def test_everybody_can_read_the_page(address: str, tab: Open, look: str) -> None:
+    """With its chunks, its keys and its form: axe-core finds nothing, nothing breaks the policy or stands out."""
+    page = tab(look)
+    seen = watch(page)
+    page.goto(address)
+    page.locator(".chunk").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.locator(".chunk.expected").wait_for()
+    assert audit(page) == []
+    assert sideways(page) <= 0
+    picture(page, "review", look)
+    page.keyboard.press("?")
+    assert audit(page) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    assert audit(page) == []
+    assert seen.problems == []
+    assert all(url.startswith(address) or url.startswith("data:") for url in seen.requests)
+
+
+def test_a_set_is_made_right_with_the_keys_alone(address: str, golden: Path, tab: Open) -> None:
+    """Mark, search, quote, edit, confirm, skip, make a negative, undo; each is in the file."""
+    page = tab()
+    seen = watch(page)
+    page.goto(address)
+    page.locator(".chunk").first.wait_for()
+
+    page.keyboard.press("/")
+    page.keyboard.type("overstay")
+    page.keyboard.press("Enter")
+    page.locator("#matches .chunk").first.wait_for()
+    page.evaluate(
+        """() => { const node = document.querySelector("#matches .chunk .text").firstChild;
+        const range = document.createRange(); range.setStart(node, 0); range.setEnd(node, 30);
+        getSelection().removeAllRanges(); getSelection().addRange(range) }"""
+    )
+    until(page, "getSelection().toString().length === 30")
+    words = " ".join(page.evaluate("getSelection().toString()").split())
+    page.wait_for_timeout(50)
+    page.keyboard.press("q")
+    page.locator(".quote").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Question 2 of 3").wait_for()
+
+    page.keyboard.press("e")
+    page.locator("#edit-question").fill("Another question?")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Another question?").wait_for()
+    page.keyboard.press("n")
+    page.get_by_text("negative: the target").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("Question 3 of 3").wait_for()
+    assert HOSTILE in page.locator("#question").inner_text()
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.locator(".chunk.expected").wait_for()
+    page.keyboard.press("u")
+    until(page, "!document.querySelector('.chunk.expected')")
+    page.keyboard.press("s")
+    page.get_by_text("This is the last question.").wait_for()
+
+    first, second, third, *_ = open_golden(golden, drafts=True)
+    assert [each.quote for each in first.expected_passages or ()] == [words]
+    assert (first.draft, first.metadata["reviewed"]["by"]) == (False, "Ada")
+    assert (second.question, second.negative, second.draft) == ("Another question?", True, False)
+    assert (third.draft, third.expected) == (True, None)
+    page.get_by_label("Questions").select_option("all")
+    page.get_by_text("of 5").wait_for()
+    assert seen.problems == []
+
+
+def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) -> None:
+    """The person sees the question as it is now, and that nothing was written over it."""
+    page = tab("phone")
+    page.goto(address)
+    page.locator(".chunk").first.wait_for()
+    question = next(iter(open_golden(golden, drafts=True))).question
+    golden.write_text(golden.read_text().replace(question, "Written by an editor?"))
+    page.locator(".chunk").first.get_by_role("button", name="Mark as expected").tap()
+    page.get_by_text("look again").wait_for()
+    page.get_by_role("heading", name="Written by an editor?").wait_for()
+    assert next(iter(open_golden(golden, drafts=True))).expected is None
+    page.locator(".chunk").first.get_by_role("button", name="Mark as expected").tap()
+    page.locator(".chunk.expected").wait_for()

@@ -1,0 +1,91 @@
+"""`evaltrack golden review --terminal`, key by key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaltrack import run_eval
+from evaltrack.cli import cli
+from evaltrack.golden.reader import open_golden
+from tests.conftest import few_questions
+
+DOWN, UP, ENTER = "\x1b[B", "\x1b[A", "\r"
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    """Four questions of the travel set; the first two are drafts that expect nothing yet."""
+    path = few_questions(tmp_path, 4)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines[:2]:
+        line["draft"] = True
+        del line["expected_chunks"]
+    lines[0]["question"] += "\x1b[2J"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def typed(golden: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str], prompts: str = "", *more: str) -> Result:
+    """What comes of pressing these keys, and of answering prompts with these lines."""
+    left = iter(keys)
+    monkeypatch.setattr("click.getchar", lambda: next(left, "x"))  # a terminal of the tests
+    arguments = ["golden", "review", str(golden), "--terminal", "--by", "Ada", *more]
+    return CliRunner().invoke(cli, arguments, input=prompts, catch_exceptions=False)
+
+
+def test_a_set_is_made_right_in_a_terminal(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marked, searched, quoted, graded, confirmed; the next one edited, made a negative and confirmed."""
+    keys = [" ", DOWN, "0", UP, UP, "/", "q", ENTER, "e", "n", "?", "z", ENTER]
+    words = "90 days in any period of 180 days"
+    ended = typed(golden, monkeypatch, keys, f"schengen-visa#length-of-stay\n{words}\nAnother?\nNobody knows.\n")
+    first, second, *_ = open_golden(golden, drafts=True)
+    assert [each.quote for each in first.expected_passages or ()][-1:] == [words]
+    assert list(first.grades.values()).count(0) == 1
+    assert first.metadata["reviewed"]["by"] == "Ada"
+    assert (second.question, second.expected_answer, second.negative) == ("Another?", "Nobody knows.", True)
+    assert not second.draft
+    assert "2 questions confirmed, no drafts left" in ended.stderr
+    assert "\x1b[2J" not in ended.stdout
+    assert ended.exit_code == 0
+
+
+def test_what_cannot_be_done_is_said(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words that are not there, nothing to undo; a mark is taken back, and the way leads back and forth."""
+    ended = typed(
+        golden, monkeypatch, ["u", "q", " ", " ", " ", "u", "j", "k", "k", "s", "q", "x"], "no such words\n\n"
+    )
+    assert "there is nothing to undo" in ended.stdout
+    assert "not in that chunk" in ended.stdout
+    assert "undone" in ended.stdout
+    assert next(iter(open_golden(golden, drafts=True))).expected is None
+    assert "0 questions confirmed, 2 drafts left" in ended.stderr
+
+
+def test_a_file_that_an_editor_broke_is_named(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the review goes on once it is right again."""
+    whole, left = golden.read_text(), iter("b m x")
+
+    def key() -> str:
+        pressed = next(left)
+        golden.write_text("{" if pressed == "b" else whole)
+        return pressed
+
+    monkeypatch.setattr("click.getchar", key)
+    ended = CliRunner().invoke(cli, ["golden", "review", str(golden), "--terminal"], catch_exceptions=False)
+    assert "is not JSON" in ended.stdout
+
+
+def test_what_a_run_left_is_judged_in_a_terminal(golden: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relevant, not relevant; then of the next question one with a grade; what was expected before has grade 1."""
+    run = run_eval(golden, k=3, tracking_uri=store_uri, traces="off")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
+    keys = [" ", "0", ENTER, "3", "x"]
+    ended = typed(golden, monkeypatch, keys, "", "--unjudged", run.run_id)
+    third, fourth = list(open_golden(golden, drafts=True))[2:]
+    assert sorted(third.grades.values()) == [0, 1, 1]
+    assert sorted(fourth.grades.values()) == [1, 3]
+    assert ended.exit_code == 0
