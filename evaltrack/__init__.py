@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
     from evaltrack.evaluation.set_results import SetResults as SetResults
+    from evaltrack.golden.corpus import read_corpus as read_corpus
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
     from evaltrack.records import Question as Question
@@ -86,6 +87,7 @@ _HOMES = {
     "list_baselines": "evaltrack.api.baselines",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
+    "read_corpus": "evaltrack.golden.corpus",
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",

@@ -27,7 +27,7 @@ Examples:
 @click.option("--files", default="", help="The formats that are read: md, rst, txt, html.  [default: all]")
 @output_option()
 def index(folder: str, project: str, chunk: str, files: str, output: str) -> None:
-    """Read the pages in FOLDER as `bm25:FOLDER` does, and list their chunks with the ids that a golden set expects.
+    """List the chunks of the pages in FOLDER, as `bm25:FOLDER` reads them, with the ids that a golden set expects.
 
     Nothing is stored: `bm25:` reads the folder anew each time. A retriever of your own has ids of its own, which
     `evaltrack ask` shows.

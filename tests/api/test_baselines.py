@@ -35,12 +35,20 @@ TWINS = {
     "judge agree": "judges_agreement",
     "judge accept": "accept_question",
     "rubric": "reasoning_rubric",
+    "index": "read_corpus",
+    "ask": "ask_target",
+    "golden draft": "draft_golden",
+    "golden add": "add_question",
+    "golden anchor": "anchor_golden",
+    "golden migrate": "migrate_golden",
+    "golden import": "import_golden",
+    "golden export": "export_golden",
     "golden lint": "lint_golden",
     "golden stats": "open_golden",
     "golden power": "estimate_power",
 }
-ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor"}
-"""Commands about this machine, which programs have no use for."""
+ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor", "golden review"}
+"""Commands about this machine or for a person who sits at it, which programs have no use for."""
 
 
 def commands() -> list[str]:

@@ -29,7 +29,7 @@ from evaltrack.targets import open_target
 from tests.actors import evaluated
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-"""Loops and tasks that a function left behind in this process become garbage when its thread ends: in any later test."""
+"""Loops and tasks that a function left behind in this process become garbage when its thread ends, in a later test."""
 
 Write = Callable[[str], str]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.fields import ABSENT, Fields
-from evaltrack.golden.reader import checked_question
+from evaltrack.golden.lines import checked_question
 from evaltrack.golden.review.expectation import FIELDS, Expectation, expectation_of
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Question
