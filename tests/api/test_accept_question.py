@@ -197,9 +197,11 @@ def test_a_panel_in_which_one_saw_a_hard_fail_is_refused(store_uri: str, tmp_pat
 
 
 @pytest.fixture
-def fell(stored: Stored, store_uri: str) -> tuple[RunResult, RunResult]:
+def fell(stored: Stored, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> tuple[RunResult, RunResult]:
     """A baseline in which all pass, and a candidate in which two do not, one a soft fail and one a warning."""
     copy_store(stored.folder, Path.cwd())
+    monkeypatch.chdir(stored.folder)  # where they were evaluated, by what is kept there
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(stored.folder / "state"))
     return stored.before, stored.after
 
 
@@ -252,12 +254,12 @@ def test_every_rendering_says_who_accepted_it_and_why(
 
 
 def test_what_was_accepted_of_the_baseline_says_nothing_of_the_candidate(
-    store_uri: str, fell: tuple[RunResult, RunResult]
+    store_uri: str, fell: tuple[RunResult, RunResult], tmp_path: Path
 ) -> None:
     """A response is accepted, not a question for all time."""
     _, after = fell
     accept_question(after.run_id, "a", "Known.", tracking_uri=store_uri)
-    worse = reasoning_run(Path("worse"), store_uri, {"a": 40, "b": 60, "c": 10}, "Worse.")
+    worse = reasoning_run(tmp_path / "worse", store_uri, {"a": 40, "b": 60, "c": 10}, "Worse.")
     again = compare_runs(worse.run_id, after.run_id, tracking_uri=store_uri)
     assert [(flip.id, flip.accepted, flip.counts) for flip in again.flips] == [("c", None, True)]
 
