@@ -205,7 +205,7 @@ class GoldenReview:
             return [self._with_text(each, question) for each in self.unjudged.get(question.id, ())], ()
         ranked: Ranked = self._retrievers.ask(question).result()
         ours = self._shelves.search(question.question, question.domain, self._k)
-        pool = pooled([ours, *ranked.rankings])
+        pool = pooled([ours, *ranked.rankings], question.id)
         return [self._with_text(each, question) for each in pool], ranked.problems
 
     def _with_text(self, chunk: Shown, question: Question) -> Shown:

@@ -314,7 +314,8 @@ def test_rankings_are_pooled_in_turn() -> None:
     assert pooled([[a, b], [b, c], []]) == [a, b, c]
     assert pooled([[Shown("a", "A", "")], [c, a]]) == [a, c]
     assert pooled([[NAMELESS, Shown("", "visa free", "")]]) == [NAMELESS]
-    assert pooled([]) == []
+    assert pooled([], "seed") == []
+    assert {pooled([[a], [b], [c]], str(seed))[0].id for seed in range(20)} == {"a", "b", "c"}
     assert shown_source(Source(title="A")) == Shown("", "A", "")
 
 

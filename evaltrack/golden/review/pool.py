@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from zlib import crc32
 
 from evaltrack.records import Source
 from evaltrack.records.passage import SourceText
@@ -35,13 +36,15 @@ def shown_source(source: Source) -> Shown:
     return Shown(source.chunk_id or "", source.title or "", source.text or "")
 
 
-def pooled(rankings: Iterable[Sequence[Shown]]) -> list[Shown]:
+def pooled(rankings: Sequence[Sequence[Shown]], seed: str = "") -> list[Shown]:
     """Round robin: the first of each ranking, then the second of each, and so on, without repeats.
 
-    Of a chunk that several returned the text is that of the first who returned one.
+    Of a chunk that several returned the text is that of the first who returned one. The `seed` says which ranking comes
+    first, so that places in the list do not give retrievers away.
     """
     pool: dict[str, Shown] = {}
-    for chunk in filter(None, chain.from_iterable(zip_longest(*rankings))):
+    first = crc32(seed.encode()) % len(rankings) if seed and rankings else 0
+    for chunk in filter(None, chain.from_iterable(zip_longest(*rankings[first:], *rankings[:first]))):
         if not (before := pool.get(chunk.key)) or (chunk.text and not before.text):
             pool[chunk.key] = chunk
     return list(pool.values())
