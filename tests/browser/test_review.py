@@ -25,6 +25,8 @@ def golden(tmp_path: Path) -> Path:
     """Five questions of the travel set, the first three of them drafts."""
     path = few_questions(tmp_path, 5)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line.pop("expected_passages", None)
     for line in lines[:3]:
         line["draft"] = True
         del line["expected_chunks"]

@@ -21,6 +21,8 @@ def golden(tmp_path: Path) -> Path:
     """Four questions of the travel set; the first two are drafts that expect nothing yet."""
     path = few_questions(tmp_path, 4)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line.pop("expected_passages", None)
     for line in lines[:2]:
         line["draft"] = True
         del line["expected_chunks"]
