@@ -75,6 +75,7 @@ RETRIEVAL_SCORES = (
         "Judged@{k}",
         "graded questions: sources of the first k that have a grade / those that came back",
         depends_on=K,
+        section="retrieval",
         tells_result=False,
     ),
 )
