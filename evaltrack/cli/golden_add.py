@@ -42,38 +42,16 @@ CHOICES = 10
 @click.option("--draft", is_flag=True, help="Nobody has confirmed it yet: no run asks it.")
 @click.option("-t", "--target", default="", help="Target whose sources are shown to choose the expected from.")
 @output_option()
-def add(
-    file: str,
-    question: str,
-    expect: tuple[str, ...],
-    source: tuple[str, ...],
-    quote: tuple[str, ...],
-    negative: bool,
-    draft: bool,
-    key: str | None,
-    target: str,
-    output: str,
-    **labels: Any,
-) -> None:
+def add(file: str, key: str | None, target: str, output: str, **options: Any) -> None:
     """Add a question to the golden set FILE (.jsonl or .json), which is made if it is not there."""
     from evaltrack.api.add_question import add_question
 
-    if negative and (expect or source or quote):
+    fields = _fields(**options)
+    if options["negative"] and (options["expect"] or options["source"] or options["quote"]):
         raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
-    answers = {"answer": labels.pop("answer")}
-    if not question:
-        question, expect, answers["answer"] = _asked(target, answers["answer"], expect, ask_expected=not negative)
-    made = add_question(
-        file,
-        id=key,
-        question=question,
-        expected_chunks=[] if negative else list(expect) or None,
-        expected_sources=list(source) or None,
-        expected_passages=[{"quote": each} for each in quote] or None,
-        expected_answer=answers["answer"],
-        draft=draft or None,
-        **labels,
-    )
+    if not options["question"]:
+        fields |= _asked(target, fields)
+    made = add_question(file, id=key, **fields)
     result_is_in(file)
     if output == "json":
         print_json(made.model_dump(mode="json", exclude_defaults=True))
@@ -81,18 +59,38 @@ def add(
         click.echo(f"{file}: question {made.id} added")
 
 
-def _asked(
-    target: str, answer: str | None, expect: tuple[str, ...], *, ask_expected: bool
-) -> tuple[str, tuple[str, ...], str | None]:
-    """Question, expected chunks and answer from who sits there."""
+def _fields(
+    expect: tuple[str, ...],
+    source: tuple[str, ...],
+    quote: tuple[str, ...],
+    *,
+    negative: bool,
+    draft: bool,
+    **rest: Any,
+) -> dict[str, Any]:
+    """The fields of a golden line; None of those that are left out."""
+    return {
+        "question": rest.pop("question"),
+        "expected_chunks": [] if negative else list(expect) or None,
+        "expected_sources": list(source) or None,
+        "expected_passages": [{"quote": each} for each in quote] or None,
+        "expected_answer": rest.pop("answer"),
+        "draft": draft or None,
+        **rest,
+    }
+
+
+def _asked(target: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Question, expected chunks and answer from who sits there, as far as they are not given."""
     if not sys.stdin.isatty():
         raise UsageError("there is no --question, and nobody to ask for it; give one")
-    question = click.prompt("question", err=True)
-    if target and ask_expected and not expect:
-        expect = _chosen(question, target)
-    if answer is None:
-        answer = click.prompt("expected answer (empty: none)", default="", show_default=False, err=True) or None
-    return question, expect, answer
+    answers: dict[str, Any] = {"question": click.prompt("question", err=True)}
+    if target and fields["expected_chunks"] is None:
+        answers["expected_chunks"] = list(_chosen(answers["question"], target)) or None
+    if fields["expected_answer"] is None:
+        answer = click.prompt("expected answer (empty: none)", default="", show_default=False, err=True)
+        answers["expected_answer"] = answer or None
+    return answers
 
 
 def _chosen(question: str, target: str) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from evaltrack import run_eval
 from evaltrack.server import bounds
 from evaltrack.server.bounds import HEAVY, LIGHT, REFUSED_AT_ONCE, RETRY_SECONDS, WAITING, AsgiGuard, WsgiGuard
 from evaltrack.server.page_process import PageCache
-from tests.server.test_pages import TRAVEL, Answer, Browser, served_page
+from tests.conftest import REPO
+from tests.server.test_pages import Answer, Browser, served_page
 
 PREFIX = "/team/evaltrack"
 
@@ -218,7 +219,9 @@ def address(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
 
 def test_forty_eight_readers_at_once(address: str) -> None:
     """On a real server: some get the page, the others are told to come again, and then find it made."""
-    before, now = (run_eval(TRAVEL, k=5, tracking_uri=address, judge="none", traces="off") for _ in range(2))
+    before, now = (
+        run_eval(REPO / "golden/travel.jsonl", k=5, tracking_uri=address, judge="none", traces="off") for _ in range(2)
+    )
     ids = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": before.run_id}
 
     def read(number: int) -> Answer:

@@ -20,7 +20,7 @@ def _openpyxl() -> Any:
         import openpyxl
     except ImportError:
         raise UsageError(
-            "Excel files need the package openpyxl; install evaltrack[excel], or save the sheet as CSV"
+            "Excel files need the package openpyxl; install it (pip install openpyxl), or save the sheet as CSV"
         ) from None
     return openpyxl
 

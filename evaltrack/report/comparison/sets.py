@@ -19,8 +19,9 @@ from evaltrack.report.comparison.verdict_words import VERDICTS, verdict_words
 from evaltrack.report.comparison.words import clip, delta_words, reason_words
 from evaltrack.report.github_markdown import inert
 from evaltrack.report.words import metric_title, number
+from evaltrack.scoring.metrics import HEADLINES
 
-METRICS = ("recall_at_k", "mrr", "judge_score", "reasoning_score")
+METRICS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table; one that no set compares is left out."""
 
 FLIPS: tuple[Fate, ...] = ("broke", "fixed")

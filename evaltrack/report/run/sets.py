@@ -13,8 +13,9 @@ from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import metric_title, number, one_line
+from evaltrack.scoring.metrics import HEADLINES
 
-MEANS = ("pass_rate", "recall_at_k", "mrr", "judge_score", "reasoning_score")
+MEANS = tuple(score.metric for score in HEADLINES)
 """The metrics of the table; one that no set measured is left out."""
 
 NOTE_SETS = 40
