@@ -178,7 +178,7 @@ def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return kept(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError, match=r"install evaltrack\[excel\]"):
+    with pytest.raises(UsageError, match=r"pip install openpyxl"):
         import_golden(tmp_path / "mine.xlsx", tmp_path / "out.jsonl", "table")
 
 
