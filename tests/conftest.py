@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import json
 import os
 import shutil
 import sqlite3
@@ -43,9 +44,12 @@ for variable in (
     os.environ.pop(variable, None)
 
 
-def few_questions(folder: Path, number: int) -> Path:
-    """A set in `folder` of the first questions of the travel set, with the corpora beside it."""
+def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:
+    """A set in `folder` of the first questions of the travel set, with the corpora beside it; `quoted` or by ids."""
     lines = (REPO / "golden/travel.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    if not quoted:
+        questions = map(json.loads, lines)
+        lines = [json.dumps({k: v for k, v in each.items() if k != "expected_passages"}) + "\n" for each in questions]
     (folder / "corpus").symlink_to(REPO / "golden/corpus")
     golden = folder / "travel.jsonl"
     golden.write_text("".join(lines[:number]), encoding="utf-8")

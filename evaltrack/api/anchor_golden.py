@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaltrack.api.lint_golden import all_entries, libraries
-from evaltrack.golden.fields import set_fields
 from evaltrack.golden.lint.finding import Entry
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.quotes import Choice, QuoteChooser
 from evaltrack.golden.reader import open_golden
-from evaltrack.golden.rewrite import replace_content
+from evaltrack.golden.rewrite import write_fields
 
 LEAST_SHARE = 0.2
 """Share of the weight of answer and question from which the words of a quotation are theirs."""
@@ -81,7 +80,7 @@ def anchor_golden(
             passages = [{"quote": each.quote, "source": library.by_id[each.chunk].title} for each in chosen]
             fields[entry.number] = {"expected_passages": passages}
     if fields and not dry_run:
-        replace_content(checked.path, lambda text: set_fields(text, fields, is_array=checked.path.suffix == ".json"))
+        write_fields(checked.path, fields)
     return Anchored(anchors, list(left.items()))
 
 

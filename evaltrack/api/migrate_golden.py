@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 
 from evaltrack.api.lint_golden import all_entries, libraries
 from evaltrack.errors import UsageError
-from evaltrack.golden.fields import set_fields
 from evaltrack.golden.lint.finding import Entry
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.migration import Move, Mover, moved_fields
 from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.golden.rewrite import replace_content
+from evaltrack.golden.rewrite import write_fields
 
 Choose = Callable[[Move, Library], Sequence[str]]
 """Chooses the places of a chunk that is in doubt, given the new chunks; none leaves its question as it is."""
@@ -72,16 +71,16 @@ def migrate_golden(
     for entry, mover, new in _movable(checked, pairs):
         question = entry.question
         keys = dict.fromkeys(question.expected_chunks or ())
-        found = [_settled(mover.move(question, key), new, choose) for key in keys]
-        doubtful = [move for move in found if not move.places]
+        own = [_settled(mover.move(question, key), new, choose) for key in keys]
+        doubtful = [move for move in own if not move.places]
         doubts += doubtful
         if not doubtful:
-            moves += found
-            new_fields = moved_fields(question, found)
+            moves += own
+            new_fields = moved_fields(question, own)
             if new_fields["expected_chunks"] != list(question.expected_chunks or ()):
                 fields[entry.number] = new_fields
     if fields and not dry_run:
-        replace_content(checked.path, lambda text: set_fields(text, fields, is_array=checked.path.suffix == ".json"))
+        write_fields(checked.path, fields)
     return Migration(moves, doubts, len(fields))
 
 

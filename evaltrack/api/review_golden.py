@@ -263,9 +263,9 @@ def _first(sources: Sequence[Any], k: int) -> list[Shown]:
 def reviewer_name() -> str:
     """The user's name as git knows it, else that of the login."""
     if git := shutil.which("git"):
-        asked = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
+        answer = subprocess.run(  # noqa: S603 - git alone, with fixed arguments
             [git, "config", "user.name"], capture_output=True, text=True, errors="replace", check=False, timeout=10
         )
-        if name := asked.stdout.strip():
+        if name := answer.stdout.strip():
             return name
     return user_name()

@@ -68,8 +68,8 @@ class Shelves:
             yield from map(shown_chunk, self._of_title(title, domain)[:MOST_OF_TITLE])
         for passage in question.expected_passages or ():
             if passage.quote is not None:
-                found = self.search(passage.quote, domain, HOLDERS)
-                yield from (each for each in found if each.words.holds(passage))
+                best = self.search(passage.quote, domain, HOLDERS)
+                yield from (each for each in best if each.words.holds(passage))
         for key in dict.fromkeys((*self._named(question.expected_passages or ()), *(expectation.chunks or ()))):
             yield self.chunk(key, domain) or Shown(key, "", "")
 
@@ -86,4 +86,4 @@ class Shelves:
 
 def shown_chunk(chunk: Chunk) -> Shown:
     """A chunk as a target returns it, under its heading."""
-    return Shown(chunk.id, chunk.title, f"{chunk.heading}\n\n{chunk.text}" if chunk.heading else chunk.text)
+    return Shown(chunk.id, chunk.title, chunk.headed_text)

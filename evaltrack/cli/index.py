@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,19 +41,9 @@ def index(folder: str, project: str, chunk: str, files: str, output: str) -> Non
         _print_table(name, folder, chunk, chunks)
 
 
-def _documents(chunks: list[Chunk]) -> dict[str, list[Chunk]]:
-    """The chunks of each page, by the page's id."""
-    documents: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        documents.setdefault(_page_of(chunk), []).append(chunk)
-    return documents
-
-
-def _page_of(chunk: Chunk) -> str:
-    return chunk.url.partition("#")[0]
-
-
 def _as_json(name: str, folder: str, chunks: list[Chunk]) -> dict[str, object]:
+    from evaltrack.golden.corpus import by_page
+
     documents = [
         {
             "page": page,
@@ -63,18 +52,19 @@ def _as_json(name: str, folder: str, chunks: list[Chunk]) -> dict[str, object]:
                 {"chunk_id": each.id, "heading": each.heading, "words": len(each.text.split())} for each in parts
             ],
         }
-        for page, parts in _documents(chunks).items()
+        for page, parts in by_page(chunks).items()
     ]
     return {"project": name, "folder": folder, "num_chunks": len(chunks), "documents": documents}
 
 
 def _print_table(name: str, folder: str, chunk: str, chunks: list[Chunk]) -> None:
+    from evaltrack.golden.corpus import by_page
     from evaltrack.report.words import one_line
 
-    for page, parts in _documents(chunks).items():
+    pages = by_page(chunks)
+    for page, parts in pages.items():
         click.echo(f"{click.style(one_line(page), bold=True)}  {one_line(parts[0].title)}")
         for each in parts:
             click.echo(f"  {one_line(each.id)}  ({len(each.text.split()):,} words)")
-    pages = Counter(map(_page_of, chunks))
     target = f"bm25:{folder}" + (f"?chunk={chunk}" if chunk != "heading" else "")
     click.echo(f"\n{one_line(name)}: {len(pages):,} pages, {len(chunks):,} chunks; ask with -t '{one_line(target)}'")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
-from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.corpus import Chunk, by_page
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.quotes import QuoteChooser
 from evaltrack.golden.words import ContentWords
@@ -91,7 +91,7 @@ def draft_questions(library: Library, number: int, negatives: int) -> Iterator[d
 def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
     """Questions on a heading of one page and the title of another that holds none of the heading's words."""
     split = ContentWords()
-    pages = _by_page(library.chunks)
+    pages = by_page(library.chunks)
     words = {page: frozenset().union(*(library.words[each.id] for each in parts)) for page, parts in pages.items()}
     titles = [(page, parts[0].title) for page, parts in _shuffled(pages.items())]
     made = 0
@@ -99,7 +99,7 @@ def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
         stems = set(split(chunk.heading))
         others = titles[place % len(titles) :] + titles[: place % len(titles)]
         for page, title in others:
-            if made < number and stems and page != _page_of(chunk) and not stems & words[page]:
+            if made < number and stems and page != chunk.page and not stems & words[page]:
                 made += 1
                 text = f'What does "{title}" say about "{" ".join(chunk.heading.split())}"?'
                 yield {"question": text, "expected_chunks": [], "category": "usage", "draft": True}
@@ -109,19 +109,8 @@ def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
 def _spread(chunks: Sequence[Chunk], number: int) -> list[Chunk]:
     """Chunks with a heading and words enough, one of each page in turn."""
     fit = [chunk for chunk in chunks if chunk.heading.strip() and len(chunk.text.split()) >= LEAST_WORDS]
-    rounds = zip_longest(*(_shuffled(enumerate(parts)) for _, parts in _shuffled(_by_page(fit).items())))
+    rounds = zip_longest(*(_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items())))
     return [entry[1] for each in rounds for entry in each if entry is not None][:number]
-
-
-def _by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
-    pages: dict[str, list[Chunk]] = {}
-    for chunk in chunks:
-        pages.setdefault(_page_of(chunk), []).append(chunk)
-    return pages
-
-
-def _page_of(chunk: Chunk) -> str:
-    return chunk.url.partition("#")[0]
 
 
 def _shuffled(items: Iterable[T]) -> list[T]:

@@ -40,7 +40,7 @@ class Mover:
         chunk = self._old.by_id.get(key)
         if chunk is None:
             return Move(question.id, key, doubt=f"it is not in {self._old.name}")
-        if same := self._same_words.get(tuple(words_of(_text(chunk)))):
+        if same := self._same_words.get(tuple(words_of(chunk.headed_text))):
             return Move(question.id, key, same)
         choice = self._chooser.choose(chunk, question)
         if choice is None:
@@ -56,7 +56,7 @@ class Mover:
         """The new chunks by all of their words."""
         same: dict[tuple[str, ...], tuple[str, ...]] = {}
         for chunk in self._new.chunks:
-            words = tuple(words_of(_text(chunk)))
+            words = tuple(words_of(chunk.headed_text))
             same[words] = (*same.get(words, ()), chunk.id)
         return same
 
@@ -72,10 +72,6 @@ class Mover:
         own = self._old.words[chunk.id]
         shares = {key: len(own & words) / (1 + len(own | words)) for key, words in self._new.words.items()}
         return tuple(sorted(shares, key=shares.__getitem__, reverse=True)[:SHOWN_CANDIDATES])
-
-
-def _text(chunk: Chunk) -> str:
-    return f"{chunk.heading}\n\n{chunk.text}"
 
 
 def moved_fields(question: Question, moves: Sequence[Move]) -> dict[str, object]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
+from evaltrack.golden.fields import Fields, set_fields
 
 
 def replace_content(path: Path, change: Callable[[str], str]) -> None:
@@ -38,6 +39,15 @@ def replace_content(path: Path, change: Callable[[str], str]) -> None:
         raise GoldenError([f"{path}: cannot be written: {error.strerror or error}"]) from None
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_fields(path: Path, fields: Mapping[int, Fields]) -> None:
+    """Set fields of questions in a golden file, by their places in it (from 0).
+
+    Raises:
+        GoldenError: as `replace_content`.
+    """
+    replace_content(path, lambda text: set_fields(text, fields, is_array=path.suffix == ".json"))
 
 
 def _write(part: Path, content: bytes, mode: int) -> None:

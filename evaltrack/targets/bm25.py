@@ -172,11 +172,10 @@ class Bm25Target(Target):
 
 
 def _source(chunk: Chunk, score: float, links: str) -> Source:
-    heading = f"{chunk.heading}\n\n" if chunk.heading else ""
     return Source(
         chunk_id=chunk.id,
         title=chunk.title,
         url=links + (quote(chunk.url, safe="/#") if links else chunk.url),
-        text=heading + chunk.text,
+        text=chunk.headed_text,
         score=score,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -14,6 +15,24 @@ class Chunk:
     heading: str
     url: str
     text: str
+
+    @property
+    def page(self) -> str:
+        """The path of its page."""
+        return self.url.partition("#")[0]
+
+    @property
+    def headed_text(self) -> str:
+        """The text under its heading, as `bm25:` returns it."""
+        return f"{self.heading}\n\n{self.text}" if self.heading else self.text
+
+
+def by_page(chunks: Iterable[Chunk]) -> dict[str, list[Chunk]]:
+    """The chunks of each page, by its path, in their order."""
+    pages: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        pages.setdefault(chunk.page, []).append(chunk)
+    return pages
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Library:
     @cached_property
     def texts(self) -> dict[str, SourceText]:
         """The text of each chunk as a target returns it, under its heading, by its id."""
-        return {chunk.id: SourceText(f"{chunk.heading}\n\n{chunk.text}") for chunk in self.chunks}
+        return {chunk.id: SourceText(chunk.headed_text) for chunk in self.chunks}
 
     def expected_chunks(self, question: Question) -> list[Chunk]:
         """The chunks that a question expects, by passage, by id or by title; none where any of them is missing."""
