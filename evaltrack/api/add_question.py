@@ -11,7 +11,7 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.additions import next_id, with_question
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
-from evaltrack.golden.rewrite import replace_content
+from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.records import Question
 
 
@@ -42,6 +42,13 @@ def add_questions(path: str | os.PathLike[str], lines: Iterable[Mapping[str, obj
 
 
 def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed: bool) -> list[Question]:
+    if path.suffix not in (".jsonl", ".json"):
+        raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
+    with only_writer(path):  # else two who add at once take the same id
+        return _written(path, lines, repeats_allowed)
+
+
+def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed: bool) -> list[Question]:
     questions = _texts(path)
     texts = {_plain(text): key for key, text in questions.items()}
     added: list[tuple[Question, dict[str, object]]] = []
@@ -69,8 +76,6 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
 
 def _texts(path: Path) -> dict[str, str]:
     """What a set asks, by id; nothing where it is empty or not there."""
-    if path.suffix not in (".jsonl", ".json"):
-        raise UsageError(f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)")
     if not path.exists() or path.read_bytes().strip() in (b"", b"[]"):
         return {}
     return {each.id: each.question for each in open_golden(path, drafts=True)}

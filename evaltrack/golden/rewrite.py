@@ -5,11 +5,30 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.fields import Fields, set_fields
+
+
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Only one of ours writes at a time, where the system has locks: the file itself is replaced, its folder stays."""
+    try:
+        import fcntl
+
+        folder = os.open(path.resolve().parent, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with suppress(OSError):  # some network disks have none; the digest is looked at all the same
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def replace_content(path: Path, change: Callable[[str], str]) -> None:

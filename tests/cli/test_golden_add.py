@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,15 @@ def test_a_set_with_bad_lines_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(GoldenError, match="cannot be written"):
         add_question(tmp_path / "file" / "mine.jsonl", question="a?")
+
+
+def test_two_who_add_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Each question is there once, with an id of its own."""
+    path = tmp_path / "mine.jsonl"
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda number: add_question(path, question=f"Question {number}?"), range(24)))
+    assert sorted(int(each.id) for each in made) == list(range(1, 25))
+    assert {each.question for each in open_golden(path)} == {f"Question {number}?" for number in range(24)}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "\n"])

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from evaltrack.golden.json_spans import members, object_starts
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.golden.review.actions import Action, Confirm, Restore, after, before, changed_fields
-from evaltrack.golden.rewrite import replace_content
+from evaltrack.golden.rewrite import only_writer, replace_content
 from evaltrack.records import Question
 
 UNDO = 1000
@@ -106,7 +105,7 @@ class ReviewSession:
             UsageError: it cannot be done, or the question is gone.
             GoldenError: the file cannot be written, or was changed into what is no golden set.
         """
-        with self._lock, _folder_lock(self.path):
+        with self._lock, only_writer(self.path):
             seen, is_reloaded = self.question(key), self.refresh()
             if is_reloaded and self.question(key) != seen:
                 return Outcome(False, f"question {key} was changed in the file by somebody else; look again", True)
@@ -177,21 +176,3 @@ def _digest(path: Path) -> str:
 
 def _of_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-@contextmanager
-def _folder_lock(path: Path) -> Iterator[None]:
-    """Only one reviewer writes at a time, where the system has locks: the file itself is replaced, its folder stays."""
-    try:
-        import fcntl
-
-        folder = os.open(path.resolve().parent, os.O_RDONLY)
-    except (ImportError, OSError):
-        yield
-        return
-    try:
-        with suppress(OSError):  # some network disks have none; the digest is looked at all the same
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
