@@ -58,11 +58,17 @@ def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:
 
 FIRST = ("browser", "test_resume", "test_repeat_flips", "test_kill_loop", "server", "cli", "test_baselines")
 """What takes longest is started first, so that nothing long is left for the end."""
+LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())
+"""Slow tests of code that quicker tests execute too; `scripts/choose_quick_tests` finds them."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; `--dist=loadfile` has one worker run each, so that what its tests share is made once."""
     items.sort(key=lambda item: FIRST.index(group) if (group := _group(item)) in FIRST else len(FIRST))
+    for item in items:
+        if item.nodeid in LONG:
+            item.add_marker("long")
 
 
 def _group(item: pytest.Item) -> str:

@@ -3,101 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evaltrack.compare.judge_agreement import (
+    COUNTED,
+    SCALES,
+    SCORE,
+    JudgesAgreement,
+    PairedVerdicts,
+    Values,
+    tolerances_of,
+)
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
 from evaltrack.records import Signature, Verdict
-from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_NAME
 from evaltrack.scoring.panel import panel_mean
-from evaltrack.scoring.reasoning import DIMENSIONS, reasoned
+from evaltrack.scoring.reasoning import reasoned
 from evaltrack.scoring.rubric import RubricWeights
-from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
 from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
 from evaltrack.tracking.store import Store, connect
-
-Values = Mapping[str, Any]
-
-
-SCORE = {"answer": "overall_score", "reasoning": "reasoning_score"}
-"""What a judge's grades come to, by rubric."""
-SCALES = {
-    "answer": {name: BY_NAME[name].span or 1.0 for name in ANSWER_GRADES},
-    "reasoning": {name: BY_NAME[name].span or 1.0 for name in (SCORE["reasoning"], *DIMENSIONS)},
-}
-"""Each grade with its scale: a tolerance is a share of it."""
-COUNTED = {"answer": (), "reasoning": ("hypotheses", "shifts")}
-"""What is counted, and has no scale: two judges agree on it up to a difference of 1."""
-TOLERANCES = {
-    "answer": dict.fromkeys(SCALES["answer"], 0.1),
-    "reasoning": {"reasoning_score": 0.05, **dict.fromkeys(DIMENSIONS, 0.1)},
-}
-"""The share of its scale up to which two judges agree on each grade, where none is named."""
-LABELS = {
-    "answer": ("outcome", "declined"),
-    "reasoning": ("tier", "hard_fails", "crux_treatment", "uncertainty_treatment", "mode"),
-}
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """One response on which the scores lie apart by more than the tolerance."""
-
-    id: str
-    score: float
-    other: float
-
-    @property
-    def gap(self) -> float:
-        """How far they lie apart."""
-        return abs(self.score - self.other)
-
-
-@dataclass(frozen=True)
-class Within:
-    """Whether two judges agree on the score: `share` of `n` responses lie within the tolerance, `needed` have to.
-
-    `tolerance` is a share of the score's scale. `agree` is None where no response has both scores.
-    """
-
-    tolerance: float
-    needed: float
-    share: float | None
-    n: int
-
-    @property
-    def agree(self) -> bool | None:
-        """The answer."""
-        return None if self.share is None else self.share >= self.needed - 1e-9
-
-
-@dataclass(frozen=True)
-class JudgesAgreement:
-    """The judge of a run against another: each measure with its figures, and the disagreements, largest first.
-
-    `tolerances` are in the unit of each number: differences up to which both agree on it.
-    """
-
-    run_id: str
-    judge: str
-    other: str
-    rubric: str
-    numbers: Mapping[str, Agreement]
-    labels: Mapping[str, Agreement]
-    disagreements: tuple[Disagreement, ...]
-    tolerances: Mapping[str, float]
-    within: Within
-
-    @property
-    def kappa(self) -> float | None:
-        """Quadratic-weighted kappa of the score; None where it is not defined."""
-        return self.numbers[SCORE[self.rubric]].figures["quadratic_kappa"].value
 
 
 def judges_agreement(
@@ -139,7 +67,7 @@ def judges_agreement(
     other, others = (
         _of_file(Path(labels), signature) if labels is not None else _of_other(store, str(other_run), signature, rows)
     )
-    pairs = _Held(signature.rubric, _tolerances(signature.rubric, tolerance), own, others)
+    pairs = PairedVerdicts(signature.rubric, tolerances_of(signature.rubric, tolerance), own, others)
     numbers, label_figures = pairs.figures(resamples, seed)
     if not any(figures.n for figures in (*numbers.values(), *label_figures.values())):
         raise UsageError(f"no question was judged on both sides: {signature.judge} and {other}")
@@ -159,61 +87,11 @@ def judges_agreement(
     return agreement
 
 
-@dataclass(frozen=True)
-class _Held:
-    """What both sides say of each question, and the differences up to which they agree."""
-
-    rubric: str
-    tolerances: Mapping[str, float]
-    own: Mapping[str, Values]
-    others: Mapping[str, Values]
-
-    def figures(self, resamples: int, seed: int) -> tuple[dict[str, Agreement], dict[str, Agreement]]:
-        """Of every number, and of every label."""
-        numbers = {
-            name: numeric_agreement(*self._columns(name), tolerance=tolerance, resamples=resamples, seed=seed)
-            for name, tolerance in self.tolerances.items()
-        }
-        labels = {
-            name: label_agreement(*self._columns(name), resamples=resamples, seed=seed) for name in LABELS[self.rubric]
-        }
-        return numbers, labels
-
-    def within(self, numbers: Mapping[str, Agreement], needed: float) -> Within:
-        """Whether both agree on the score."""
-        score = SCORE[self.rubric]
-        near = numbers[score].figures["share_within"]
-        return Within(self.tolerances[score] / SCALES[self.rubric][score], needed, near.value, near.n)
-
-    def apart(self) -> list[Disagreement]:
-        """The responses on which the scores lie apart by more than the tolerance, the widest first."""
-        score = SCORE[self.rubric]
-        pairs = zip(self._ids, *self._columns(score), strict=True)
-        both = [Disagreement(key, one, two) for key, one, two in pairs if one is not None and two is not None]
-        return sorted((each for each in both if each.gap > self.tolerances[score] + 1e-9), key=lambda each: -each.gap)
-
-    @property
-    def _ids(self) -> list[str]:
-        return sorted(set(self.own) | set(self.others))
-
-    def _columns(self, name: str) -> tuple[list[Any], list[Any]]:
-        """One measure of both sides, by question; None where there is none."""
-        one, other = ([side.get(key, {}).get(name) for key in self._ids] for side in (self.own, self.others))
-        return one, other
-
-
 def _check_shares(**shares: float | None) -> None:
     """Refuse what is no share."""
     for name, share in shares.items():
         if share is not None and not 0 <= share <= 1:
             raise UsageError(f"{name} is {share:g}; write a number from 0 to 1")
-
-
-def _tolerances(rubric: str, share: float | None) -> dict[str, float]:
-    """Each number with the difference up to which two judges agree on it, in its own unit."""
-    scales, usual = SCALES[rubric], TOLERANCES[rubric]
-    graded = {name: scale * (usual[name] if share is None else share) for name, scale in scales.items()}
-    return graded | dict.fromkeys(COUNTED[rubric], 1.0)
 
 
 def _note(store: Store, agreement: JudgesAgreement, signature: Signature) -> None:

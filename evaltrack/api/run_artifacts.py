@@ -10,13 +10,14 @@ from evaltrack.evaluation.logged_metrics import logged_metrics
 from evaltrack.evaluation.plan import Plan
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records.clock import milliseconds_now
+from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.pictures import run_pictures
 from evaltrack.report.run.evaluation_json import evaluation_json
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
-from evaltrack.tracking.history import PastRun, run_history
+from evaltrack.tracking.history import run_history
 from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
 from evaltrack.tracking.writer import REPORT, RunWriter

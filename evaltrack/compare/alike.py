@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from evaltrack.compare.engine import AFFECTED, metrics_left_out
 
 if TYPE_CHECKING:
-    from evaltrack.tracking.history import PastRun
+    from evaltrack.records.past_run import PastRun
 
 
 def alike(metric: str, one: PastRun, other: PastRun) -> bool:

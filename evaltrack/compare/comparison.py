@@ -19,8 +19,8 @@ from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
-    from evaltrack.tracking.history import PastRun
-    from evaltrack.tracking.traces import Traced
+    from evaltrack.records.past_run import PastRun
+    from evaltrack.records.row import Traced
 
 CauseKind = Literal[
     "golden_edited",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evaltrack.compare.alike import alike
 
 if TYPE_CHECKING:
-    from evaltrack.tracking.history import PastRun
+    from evaltrack.records.past_run import PastRun
 
 
 def trend(metric: str, run: PastRun, runs: Sequence[PastRun]) -> list[float]:

@@ -18,6 +18,8 @@ Finds = tuple[tuple[str, ...], ...]
 A repeat of a source has those of its first occurrence.
 """
 
+Traced = Literal["all", "failed", "off"]
+"""Which questions of a run have a trace."""
 FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge_error"]
 
 

@@ -11,11 +11,12 @@ from itertools import islice
 from evaltrack.compare.alike import alike
 from evaltrack.compare.trends import trend
 from evaltrack.errors import EvaltrackError
+from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
 from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
-from evaltrack.tracking.history import PastRun, golden_sets_of, past_run, past_runs, recent_golden_sets
+from evaltrack.tracking.history import golden_sets_of, past_run, past_runs, recent_golden_sets
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.store import Store
 

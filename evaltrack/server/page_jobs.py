@@ -15,7 +15,7 @@ from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around
 
 if TYPE_CHECKING:
-    from evaltrack.tracking.history import PastRun
+    from evaltrack.records.past_run import PastRun
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.records import Signature
+from evaltrack.records.row import Traced
 from evaltrack.rows.reader import check_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
@@ -21,7 +22,7 @@ from evaltrack.tracking.parents import CHILDREN_TAG
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, ROWS_TAG, TRIALS, RowsFile, check_logged
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
-from evaltrack.tracking.traces import TRACES_TAG, Traced
+from evaltrack.tracking.traces import TRACES_TAG
 from evaltrack.tracking.writer import SUMMARY
 
 if TYPE_CHECKING:

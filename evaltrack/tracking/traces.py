@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from evaltrack.records.row import Traced
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.assessments import assessments_of
 from evaltrack.tracking.patience import Persistent, has_wire
@@ -25,7 +26,6 @@ from evaltrack.tracking.store import Store, tracking_errors
 if TYPE_CHECKING:
     from mlflow.entities import Span, Trace, TraceInfo
 
-Traced = Literal["all", "failed", "off"]
 TRACES_TAG = "evaltrack.traces"
 """Which questions of a run have a trace."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaltrack.errors import TrackingError
 from evaltrack.records import Reasoned, Row
 from evaltrack.records.clock import milliseconds_now
+from evaltrack.records.row import Traced
 from evaltrack.rows.reader import count_rows, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
@@ -27,7 +28,7 @@ from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, Traced, has_trace, read_counts, trace_id_of, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, has_trace, read_counts, trace_id_of, write_traces
 from evaltrack.tracking.working_folder import WorkingFolder
 
 if TYPE_CHECKING:

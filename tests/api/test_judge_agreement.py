@@ -13,7 +13,8 @@ import mlflow
 import pytest
 
 from evaltrack import RunResult, run_eval
-from evaltrack.api.judge_agreement import COUNTED, LABELS, SCALES, JudgesAgreement, judges_agreement
+from evaltrack.api.judge_agreement import judges_agreement
+from evaltrack.compare.judge_agreement import COUNTED, LABELS, SCALES, JudgesAgreement
 from evaltrack.errors import UsageError
 from evaltrack.report.judge.agreement import agreement_json
 from evaltrack.scoring.rubric import RubricWeights, grade

@@ -9,8 +9,8 @@ import pytest
 
 from evaltrack.compare.alike import alike
 from evaltrack.records import Signature
+from evaltrack.records.past_run import PastRun
 from evaltrack.server.contents import _figure, _trend
-from evaltrack.tracking.history import PastRun
 
 SIGNATURE = Signature(golden="set", golden_digest="0", k=5, target="t", judge="kind")
 MEANS = {"recall_at_k": 0.5, "pass_rate": 0.5, "judge_score": 0.5}

@@ -23,6 +23,7 @@ from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
 from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Repeat
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
+from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import _way, comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines
@@ -36,7 +37,6 @@ from evaltrack.report.html.text import safe_link, shown
 from evaltrack.rows.columns import schema
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
-from evaltrack.tracking.history import PastRun
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (

@@ -12,7 +12,7 @@ from evaltrack.report.words import metric_title, number
 from evaltrack.scoring.metrics import HEADLINES
 
 if TYPE_CHECKING:
-    from evaltrack.tracking.history import PastRun
+    from evaltrack.records.past_run import PastRun
 
 
 @dataclass(frozen=True)

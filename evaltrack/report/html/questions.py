@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from evaltrack.compare.comparison import Change, Comparison, RunInfo
 from evaltrack.compare.kinds import Fate
+from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
@@ -18,7 +19,7 @@ from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metric import Score
 from evaltrack.scoring.metrics import SCORES
-from evaltrack.tracking.traces import Traced, has_trace, trace_id_of
+from evaltrack.tracking.traces import has_trace, trace_id_of
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
 GROUPS: dict[Fate, Group] = {

@@ -34,8 +34,8 @@ from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, is_share
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
-    from evaltrack.tracking.history import PastRun
-    from evaltrack.tracking.traces import Traced
+    from evaltrack.records.past_run import PastRun
+    from evaltrack.records.row import Traced
 
 FIRST = tuple(score.metric for score in HEADLINES)
 """Shown large; the others stand in a table below."""

@@ -12,7 +12,7 @@ from evaltrack.report.words import number, one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evaltrack.api.judge_agreement import JudgesAgreement
+    from evaltrack.compare.judge_agreement import JudgesAgreement
     from evaltrack.stats.agreement import Agreement
     from evaltrack.stats.figures import Figure
 
