@@ -254,6 +254,9 @@ class _Evaluation:
             own.append(f"{failed} failed; a question is measured by its others")
         if ledger.num_unanswered and summary.num_judged:
             own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
+        if ledger.unread:
+            names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
+            own.append(f"responses have fields that are not read: {shown_text(names)}")
         for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
             reported, calls = ledger.told[whose], ledger.asked[whose]
             if price and reported < calls:

@@ -27,6 +27,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
     FIELDS,
@@ -37,7 +38,6 @@ from evaltrack.targets.mapping import (
     excerpt,
     take_mapping,
 )
-from evaltrack.targets.responses import InvalidResponseError
 
 if TYPE_CHECKING:
     import httpx2

@@ -32,8 +32,9 @@ from evaltrack.records import PlainTarget, Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, bounded
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import in_own_loop, in_thread
 
 MAX_WORKERS = 256

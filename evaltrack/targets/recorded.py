@@ -20,8 +20,9 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError, listed
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import as_response
 
 MAX_LINE_BYTES = 16 << 20
 

@@ -33,7 +33,7 @@ from evaltrack.targets.child.frames import (
     frame,
 )
 from evaltrack.targets.failures import READ_LIMIT, described, usage_of
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.targets.forms import InvalidResponseError
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 """From the JSON of a call to the JSON of its result."""
