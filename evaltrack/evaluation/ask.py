@@ -27,7 +27,7 @@ from evaltrack.records import (
 from evaltrack.records.clock import seconds_now
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.failures import described, usage_of
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict)
