@@ -30,7 +30,7 @@ MAX_ROWS = 20_000
 """Rows of trials that are read of one side."""
 
 CONTENT = (
-    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts"),
+    *("answer", "abstained", "error", "retrieval_digest", "sources", "tool_calls", "verdicts", "wording"),
     *Reasoned.model_fields,
 )
 """What a row shows of one of its trials."""

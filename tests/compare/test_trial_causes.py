@@ -125,4 +125,5 @@ def test_the_cause_is_read_from_the_wordings_that_got_worse(store_uri: str, tmp_
     assert flip.cause.detail.endswith("`b` took its place, in variant 2")
     for row, ids in ((flip.before, "ade"), (flip.after, "bde")):
         assert row is not None
+        assert row.wording == 2
         assert "".join(source.chunk_id or "" for source in row.sources or ()) == ids
