@@ -149,8 +149,8 @@ class CandidateAsker:
         if not ids:
             return
         rows = self.side.rows(ids)
-        worded = [key for key, row in rows.items() if row.wordings]
-        trials = self.side.trials(worded) if worded else {}
+        with_variants = [key for key, row in rows.items() if row.wordings]
+        trials = self.side.trials(with_variants) if with_variants else {}
         for key, row in rows.items():
             self._digests[key] = row.digest
             for each in trials.get(key, ()) if row.wordings else (row,):

@@ -77,10 +77,10 @@ class Evaluator:
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials, which says in which wording."""
         wording = question.wording_of(trial)
-        worded, target = question.in_wording(wording), self.target.on_wording(wording)
+        variant, target = question.in_wording(wording), self.target.on_wording(wording)
         await target.ready()
         started_at, start = seconds_now(), time.perf_counter()
-        outcome = await self._within(self.timeout, lambda: target(worded, self.rules.k), "target")
+        outcome = await self._within(self.timeout, lambda: target(variant, self.rules.k), "target")
         asked = Row(
             position=position,
             question=question,
@@ -92,7 +92,7 @@ class Evaluator:
         if isinstance(outcome, Failure):
             return asked.model_copy(update={"failure": outcome})
         shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
-        return asked.model_copy(update={"response": shown, **await self._judged(worded, outcome, shown, asked)})
+        return asked.model_copy(update={"response": shown, **await self._judged(variant, outcome, shown, asked)})
 
     async def _judged(self, question: Question, response: Response, shown: Response, asked: Row) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""

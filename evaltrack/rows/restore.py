@@ -38,7 +38,7 @@ def question_of(row: StoredRow) -> Question:
     return Question.model_validate(
         {
             "id": row.id,
-            "question": row.worded,
+            "question": row.wording_text,
             "history": [{"role": turn.role, "content": turn.content} for turn in row.history],
             "expected_answer": row.expected_answer,
             "domain": row.domain,

@@ -166,7 +166,7 @@ class StoredRow:
         return list(value) if isinstance(value, tuple) else value
 
     @property
-    def worded(self) -> str:
+    def wording_text(self) -> str:
         """The question in the wording whose answer the row shows."""
         place = self.wording or 0
         return self.wordings[place].text if place < len(self.wordings) else self.question

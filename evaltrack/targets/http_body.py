@@ -29,7 +29,7 @@ class Body:
 
     def __init__(self, text: str = "") -> None:
         self._expression = compile_expression("http", "body", text) if text else None
-        if self._expression is not None and _tried(self._expression, ALONE) is None:
+        if self._expression is not None and _result(self._expression, ALONE) is None:
             names = "question, k, id, history and messages"
             raise UsageError(f"http target: body is `{text}`, which gives nothing; choose from {names}")
 
@@ -37,7 +37,7 @@ class Body:
     def takes_history(self) -> bool:
         """Whether what it makes differs with the turns before the question."""
         one = self._expression
-        return one is None or _tried(one, ALONE) != _tried(one, WITH_HISTORY)
+        return one is None or _result(one, ALONE) != _result(one, WITH_HISTORY)
 
     def content(self, question: Question, k: int) -> bytes:
         """The JSON to post.
@@ -47,10 +47,10 @@ class Body:
         """
         fields = _fields(question, k)
         if self._expression is not None:
-            posted = self._expression.find(fields)
+            body = self._expression.find(fields)
         else:
-            posted = {name: value for name, value in fields.items() if name != "messages" and value != []}
-        return json.dumps(posted, ensure_ascii=False).encode()
+            body = {name: value for name, value in fields.items() if name != "messages" and value != []}
+        return json.dumps(body, ensure_ascii=False).encode()
 
 
 def _fields(question: Question, k: int) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _fields(question: Question, k: int) -> dict[str, Any]:
     return asked | {"history": messages[:-1], "messages": messages}
 
 
-def _tried(expression: Expression, question: Question) -> Any:
+def _result(expression: Expression, question: Question) -> Any:
     from jmespath.exceptions import JMESPathError
 
     try:

@@ -607,7 +607,7 @@ def test_rows_of_an_earlier_version_have_no_conversation(tmp_path: Path) -> None
     check_rows(path)
     (read,) = stored_rows(path)
     assert (read.wording, read.wordings, read.history) == (None, (), ())
-    assert read.worded == read.question
+    assert read.wording_text == read.question
 
 
 def test_a_foreign_role_is_refused(tmp_path: Path) -> None:

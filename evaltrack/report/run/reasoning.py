@@ -39,7 +39,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     judged.sort(key=_order)
     yield f"# What the judge said\n\n{len(judged)} questions, failures first.\n"
     for row in judged[:SHOWN]:
-        yield f"\n## {plain(row.id)}: {plain(row.worded, 300)}\n\n"
+        yield f"\n## {plain(row.id)}: {plain(row.wording_text, 300)}\n\n"
         for turn in row.history[-SHOWN_TURNS:]:
             yield f"- before, {turn.role}: {plain(turn.content, 300)}\n"
         yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"
