@@ -22,6 +22,8 @@ from evaltrack.proposals.reply import Line
 from evaltrack.records import Question, Usage, together
 
 CONCURRENCY = 8
+"""Calls in flight."""
+
 BATCH = 20
 """Questions that are written at a time; what is paid for is lost only with a crash, and then no more than these."""
 
@@ -57,7 +59,6 @@ def draft_by_model(
     negatives: int = 5,
     categories: Sequence[str] = (),
     chunk: str = "heading",
-    concurrency: int = CONCURRENCY,
     on_progress: Callable[[int, int], object] = lambda _done, _total: None,
 ) -> ModelDrafts:
     """Add drafts to a golden set that a model proposed: questions on chunks of a corpus, and near misses.
@@ -76,7 +77,6 @@ def draft_by_model(
         negatives: How many near misses.
         categories: Of the questions, in turn; none takes the category that the heading of the chunk shows.
         chunk: How pages become chunks, as in the setting `chunk` of ``bm25:``.
-        concurrency: Calls in flight.
         on_progress: Receives how many proposals are there, of how many.
 
     Raises:
@@ -100,10 +100,10 @@ def draft_by_model(
         wishes += _wishes(chunks, missing, negative=negative, categories=categories, seen=seen)
     if not wishes and not earlier:
         raise UsageError(f"corpus {corpus}: no chunk has 20 words, so that there is nothing to ask about")
-    proposer = Proposer(LLM(name, concurrency=concurrency), library)
+    proposer = Proposer(LLM(name, concurrency=CONCURRENCY), library)
     work = _Work(Path(path), name, proposer, drafts, on_progress)
     try:
-        run_to_end(lambda: work.run(wishes, concurrency))
+        run_to_end(lambda: work.run(wishes))
     finally:
         work.write()
         drafts.notes = tuple(proposer.notes)
@@ -139,7 +139,7 @@ class _Work:
     lines: list[Line] = field(default_factory=list)
     done: int = 0
 
-    async def run(self, wishes: Sequence[Wish], concurrency: int) -> None:
+    async def run(self, wishes: Sequence[Wish]) -> None:
         """Ask for all of them; the first error that no other call could escape ends it."""
         waiting = iter(wishes)
 
@@ -149,7 +149,7 @@ class _Work:
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(max(concurrency, 1)):
+                for _ in range(CONCURRENCY):
                     group.create_task(work())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None

@@ -95,11 +95,15 @@ def _by_model(
         try:
             made = draft_by_model(file, model=model, categories=categories, on_progress=count, **options)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(
-                f"{done} proposals were made, and are in {file}; the same command goes on"
-            ) from None
+            raise KeyboardInterrupt(_kept(done, file)) from None
     _print(file, made.questions, output)
     _print_ledger(file, made, prices)
+
+
+def _kept(done: int, file: str) -> str:
+    if not done:
+        return "nothing was proposed yet"
+    return f"{done} proposals were made; what holds of them is in {file}, and the same command goes on"
 
 
 def _print(file: str, questions: Iterable[Question], output: str) -> None:
@@ -126,7 +130,7 @@ def _print_ledger(file: str, made: ModelDrafts, prices: tuple[float | None, floa
     if made.already:
         click.echo(f"  {file} had {made.already} drafts of this model before; they count", err=True)
     for reason, count in made.left_out.most_common():
-        click.echo(f"  left out after a second attempt: {count}: {one_line(reason)}", err=True)
+        click.echo(f"  left out: {count}: {one_line(reason)}", err=True)
     if made.usage is None:
         return
     cost = ""

@@ -167,8 +167,11 @@ def test_faults_of_a_server_are_waited_out(tmp_path: Path, pages: Path, serve: S
     assert any("does not take" in note for note in made.notes)
 
 
-def test_a_quota_that_ends_keeps_what_is_done(tmp_path: Path, pages: Path, serve: Serve) -> None:
+def test_a_quota_that_ends_keeps_what_is_done(
+    tmp_path: Path, pages: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The error says why it ended; the set holds what was paid for."""
+    monkeypatch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
     once = script(Reply("unused"))
 
     def behave(request: Json, call: int) -> Reply:
@@ -177,7 +180,7 @@ def test_a_quota_that_ends_keeps_what_is_done(tmp_path: Path, pages: Path, serve
     server = serve(once)
     server.behaviour = behave
     with pytest.raises(QuotaError):
-        draft_by_model(tmp_path / "set.jsonl", pages, "m", number=4, negatives=0, concurrency=1)
+        draft_by_model(tmp_path / "set.jsonl", pages, "m", number=4, negatives=0)
     assert len(open_golden(tmp_path / "set.jsonl", drafts=True)) == 2
 
 
@@ -200,12 +203,12 @@ def test_ctrl_c_keeps_what_is_done(
     command = ["golden", "draft", golden, "--corpus", str(pages), "--model", "m", "--number", "4", "--negatives", "0"]
     keep = signal.getsignal(signal.SIGINT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(draft_by_model.__kwdefaults__, "concurrency", 1)
+        patch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
         try:
             assert _run(command) == EXIT_INTERRUPTED
         finally:
             signal.signal(signal.SIGINT, keep)
-    assert "2 proposals were made, and are in" in capsys.readouterr().err
+    assert "2 proposals were made; what holds of them is in" in capsys.readouterr().err
     assert len(open_golden(golden, drafts=True)) == 2
     assert _run(command) == 0
     assert "had 2 drafts of this model before" in capsys.readouterr().err
@@ -227,7 +230,7 @@ def test_the_command_line_says_what_it_cost(
     assert _run([*arguments, "--number", "4", "--negatives", "0", "--category", "usage", *prices]) == 0
     printed = capsys.readouterr()
     assert "3 drafts added, 0 of them negatives; a person confirms them" in printed.err
-    assert "left out after a second attempt: 1: quote: does not stand in the passage" in printed.err
+    assert "left out: 1: quote: does not stand in the passage" in printed.err
     assert "500 prompt and 100 completion tokens, 1.5000 USD" in printed.err
     assert len(printed.out.splitlines()) == 3
     assert _run([*arguments, "--number", "3", "--negatives", "0", "--output", "json"]) == 0

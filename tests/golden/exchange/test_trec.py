@@ -247,6 +247,13 @@ def test_topics_in_xml_that_cannot_be_read(tmp_path: Path, text: str, message: s
     assert message in "\n".join(problems(tmp_path, *files))
 
 
+def test_topics_in_xml_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are refused before they are read."""
+    monkeypatch.setattr("evaltrack.golden.exchange.trec_xml.MAX_ARRAY_BYTES", 10)
+    files = put(tmp_path / "t.xml", XML_TOPICS), put(tmp_path / "q.txt", XML_QRELS)
+    assert problems(tmp_path, *files) == ["t.xml: is larger than 10 bytes; split it"]
+
+
 def test_topics_in_xml_that_nest_without_end(tmp_path: Path) -> None:
     """Are read like any others."""
     deep = "<topics>" + "<a>" * 50_000 + '<topic number="1">q</topic>' + "</a>" * 50_000 + "</topics>"

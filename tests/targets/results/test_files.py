@@ -95,3 +95,12 @@ def test_a_line_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_deeply_nested_json_is_an_error(tmp_path: Path) -> None:
     """And no crash."""
     assert "is not JSON" in refusal(put(tmp_path / "a.json", "[" * 100_000))
+
+
+def test_a_sample_of_another_length_than_the_log_says(tmp_path: Path) -> None:
+    """Is refused: what was unpacked may be half of it."""
+    raw = bytearray((DATA / "inspect_log.eval").read_bytes())
+    entry = raw.index(b"PK\x01\x02", raw.rindex(b"samples/1_epoch_1.json") - 50)
+    size = int.from_bytes(raw[entry + 24 : entry + 28], "little")
+    raw[entry + 24 : entry + 28] = (size + 7).to_bytes(4, "little")
+    assert refusal(put(tmp_path / "a.eval", bytes(raw))).endswith("its length is not the one that the ZIP file says")

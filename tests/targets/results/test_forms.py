@@ -113,6 +113,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     ({"user_input": "q", "response": "a", "retrieved_context_ids": [4]}, {"ids": ["4"]}),
     ({"user_input": [{"content": "q", "role": "user"}], "response": "a"}, {"answer": "a"}),
+    ({"user_input": '[{"content": "q", "role": "user"}]', "response": "a"}, {"answer": "a"}),
+    ({"input": "q", "actual_output": "a", "tools_called": [{"type": "f"}, "g"]}, {"tool_calls": (), "sources": None}),
     ({"question": "q", "answer": "a", "contexts": ["c"], "faithfulness": 1.0}, {"texts": ["c"]}),
     ({"user_input": "q", "response": None, "retrieved_contexts": []}, {"answer": None, "sources": ()}),
     (

@@ -147,3 +147,22 @@ def test_a_run_over_results_of_another_tool(tmp_path: Path, store_uri: str, name
     failed = "target_error: FailedElsewhereError: promptfoo recorded: no connection"
     assert rows["3"].error == (failed if name.startswith("promptfoo") else None)
     assert made.totals["num_errors"] == name.startswith("promptfoo")
+
+
+def test_verdicts_beside_a_file_are_taken_whatever_its_settings(tmp_path: Path, store_uri: str) -> None:
+    """`NAME.verdicts.jsonl` beside `recorded:NAME.jsonl?format=ragas`."""
+    path = put(tmp_path / "r.jsonl", [{"user_input": "q", "response": "a"}])
+    verdict = {"accuracy": 1, "completeness": 1, "relevance": 1, "overall_score": 0.9, "reasoning": "right"}
+    put(tmp_path / "r.verdicts.jsonl", [{"id": "1", **verdict}])
+    golden = put(tmp_path / "g.jsonl", [{"id": 1, "question": "q", "expected_answer": "a"}])
+    made = run_eval(golden, target=f"recorded:{path}?format=ragas", tracking_uri=store_uri, traces="off")
+    assert made.metrics["judge_score"] == 0.9
+
+
+def test_texts_of_a_tool_that_are_hostile_are_shown_on_one_line(tmp_path: Path) -> None:
+    """Names and ids out of a file cannot break a message, and are bounded."""
+    rows = [promptfoo(name + "\x1b[2J\n" + "x" * 500, 0, "a") for name in "ab"]
+    said = refusal(put(tmp_path / "p.json", rows))
+    assert "\x1b" not in said
+    assert "\n" not in said
+    assert len(said) < 400
