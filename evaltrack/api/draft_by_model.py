@@ -170,9 +170,9 @@ class _Work:
 
     def write(self) -> None:
         """Put what is there at the end of the set; questions that it has already are left out."""
-        lines, self.lines = self.lines, []
-        if lines:
-            added = add_questions(self.path, lines)
+        if self.lines:
+            added = add_questions(self.path, self.lines)
             self.drafts.questions += added
-            if len(added) < len(lines):
-                self.drafts.left_out["the set has this question already"] += len(lines) - len(added)
+            if len(added) < len(self.lines):
+                self.drafts.left_out["the set has this question already"] += len(self.lines) - len(added)
+            self.lines = []

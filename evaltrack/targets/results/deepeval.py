@@ -20,7 +20,7 @@ def result_of(row: Mapping[str, Any], question: str = "") -> Result:
     """
     text = text_or_none(_either(row, question or "input"))
     metadata = object_in(row, "metadata") or object_in(row, "additional_metadata")
-    key = text_or_none(metadata.get("id", row.get("name")))
+    key = text_or_none(metadata.get("id"))
     if text is None:
         raise ValueError(f"has no `{question or 'input'}`; a test case of several turns is no single question")
     answer, sources = text_or_none(_either(row, "actual_output")), _sources(_either(row, "retrieval_context"))

@@ -74,7 +74,7 @@ class PairedResults(Target):
         self._by_id, self._by_text = dict[str, _Stored](), dict[str, _Stored]()
         self._twice = defaultdict[str, list[_Stored]](list)
         self._texts_twice = set[str]()
-        self._missing, self._without_ids = list[str](), list[str]()
+        self._missing, self._without_ids = dict[str, None](), dict[str, None]()
         self._count = self._cut = 0
         self.format, entries = read_results(path, start, choice.format)
         self._take(entries, choice)
@@ -152,7 +152,7 @@ class PairedResults(Target):
         """How the file was read, which questions it lacks, and what of it could not be measured."""
         notes = [f"{self._path}: read as results of {self.format}"] if self.format != "lines" else []
         if self._missing:
-            first = ", ".join(f"`{shown(key)}`" for key in self._missing[:EXAMPLES])
+            first = ", ".join(f"`{shown(key)}`" for key in list(self._missing)[:EXAMPLES])
             more = ", …" if len(self._missing) > EXAMPLES else ""
             what = f"questions that none of its {self._count:,} results is of: {len(self._missing):,}"
             notes.append(f"{self._path}: {what} ({first}{more})")
@@ -183,7 +183,7 @@ class PairedResults(Target):
             raise FailedElsewhereError(f"{self.format} recorded: {stored.failure}")
         response = Response.model_validate_json(stored.response)
         if stored.nameless and _expects_ids(question):
-            self._without_ids.append(question.id)
+            self._without_ids[question.id] = None
             return response.model_copy(update={"sources": None})
         return response
 
@@ -195,7 +195,7 @@ class PairedResults(Target):
         by_text = None if self._pair == "id" else self._by_text.get(key)
         if by_text is not None and key not in self._texts_twice:
             return by_text
-        self._missing.append(question.id)
+        self._missing[question.id] = None
         raise NotRecordedError(self._why_not(question, by_id, key))
 
     def _why_not(self, question: Question, by_id: _Stored | None, key: str) -> str:
@@ -208,9 +208,9 @@ class PairedResults(Target):
 
 
 def _expects_ids(question: Question) -> bool:
-    """Whether the sources of an answerable question are told by their ids or titles alone."""
-    passages = question.expected_passages or ()
-    return bool(question.expected) and not any(passage.quote for passage in passages)
+    """Whether something that an answerable question expects is told by its id or title alone."""
+    passages = question.expected_passages
+    return bool(question.expected) and (passages is None or not all(passage.quote for passage in passages))
 
 
 def _corpus(place: str) -> CorpusIds:

@@ -56,7 +56,7 @@ def test_pairing_by_ids_or_texts_alone(tmp_path: Path) -> None:
 def test_many_questions_without_a_result_are_one_note(tmp_path: Path) -> None:
     """With the first three."""
     target = opened(put(tmp_path / "log.json", answers(a="one")))
-    for key in "wxyz":
+    for key in "wxyzw":  # a question may be asked again
         why_not(target, key, key)
     assert target.notes[1].endswith("is of: 4 (`w`, `x`, `y`, …)")
 
@@ -120,9 +120,18 @@ def test_texts_without_ids_are_no_miss_where_ids_are_expected(tmp_path: Path) ->
     assert ask(target, "1", OVERSTAY, expected_sources=["Visas"]).sources is None
     assert ask(target, "1", OVERSTAY, expected_passages=[{"any_of": ["schengen-visa#overstay"]}]).sources is None
     assert len(ids(ask(target, "1", OVERSTAY, expected_passages=[{"quote": "an offence"}]))) == 2
+    mixed = [{"quote": "an offence"}, {"any_of": ["schengen-visa#overstay"]}]
+    assert ask(target, "4", OVERSTAY, expected_passages=mixed).sources is None
     assert ask(target, "1", OVERSTAY, expected_chunks=[]).sources
     assert ask(target, "23", ESIM).sources == ()
-    assert "retrieval is not measured: 3; name the corpus (`?corpus=DIR`)" in target.notes[1]
+    assert "retrieval is not measured: 2; name the corpus (`?corpus=DIR`)" in target.notes[1]
+
+
+def test_names_of_test_cases_are_no_ids(tmp_path: Path) -> None:
+    """DeepEval's `name` may be that of a group."""
+    rows = [{"input": text, "actualOutput": text, "name": "group"} for text in ("one", "two")]
+    target = opened(put(tmp_path / "d.json", {"testCases": rows}))
+    assert [ask(target, "9", text).answer for text in ("one", "two")] == ["one", "two"]
 
 
 def test_equal_texts_have_one_name(tmp_path: Path) -> None:
