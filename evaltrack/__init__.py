@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
     from evaltrack.api.compare_sets import compare_sets as compare_sets
+    from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
+    from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
     from evaltrack.api.draft_golden import draft_golden as draft_golden
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.golden_power import estimate_power as estimate_power
@@ -58,6 +60,7 @@ _HOMES = {
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
+    "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
     "Response": "evaltrack.records",
@@ -75,6 +78,7 @@ _HOMES = {
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "draft_by_model": "evaltrack.api.draft_by_model",
     "draft_golden": "evaltrack.api.draft_golden",
     "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.golden_add import add, draft
+from evaltrack.cli.golden_add import add
+from evaltrack.cli.golden_draft import draft
 from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.golden_review import review

@@ -211,7 +211,7 @@ def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: Verdict
 def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
     kind, _, place = target.partition(":")
-    beside = Path(place).with_suffix(".verdicts.jsonl")
+    beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")
     if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
         return [f"recorded:{beside}"]
     return judge_names(settings.judge)
