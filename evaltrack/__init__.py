@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
+    from evaltrack.api.sync_golden import GoldenSync as GoldenSync
+    from evaltrack.api.sync_golden import pull_golden as pull_golden
+    from evaltrack.api.sync_golden import push_golden as push_golden
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
@@ -58,6 +61,7 @@ _HOMES = {
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
+    "GoldenSync": "evaltrack.api.sync_golden",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
     "Response": "evaltrack.records",
@@ -87,6 +91,8 @@ _HOMES = {
     "list_baselines": "evaltrack.api.baselines",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
+    "pull_golden": "evaltrack.api.sync_golden",
+    "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",
