@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
+    from evaltrack.api.report_sets import report_sets as report_sets
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
@@ -97,6 +98,7 @@ _HOMES = {
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",
+    "report_sets": "evaltrack.api.report_sets",
     "resume_run": "evaltrack.api.run_eval",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
