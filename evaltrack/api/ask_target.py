@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all, run_to_end
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Row
 from evaltrack.scoring.measure import Rules
@@ -42,9 +40,8 @@ def ask_target(
     rows: list[Row] = []
 
     async def work() -> None:
-        evaluator = Evaluator(
-            opened, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets_of(os.environ) | set(opened.secrets))
-        )
+        redactor = Redactor.with_environment(secrets=opened.secrets)
+        evaluator = Evaluator(opened, Rules(k=k), timeout=timeout, redactor=redactor)
         try:
             rows.append(await evaluator.row(0, Question(id="ask", question=question, domain=domain), 1))
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.review.pool import Shown, shown_source
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Target
 from evaltrack.scoring.measure import Rules
@@ -50,9 +48,8 @@ class Retrievers:
             self._close_targets()
             raise
         self._k, self._names = k, names
-        secrets = secrets_of(os.environ)
         self._evaluators = [
-            Evaluator(each, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets | set(each.secrets)))
+            Evaluator(each, Rules(k=k), timeout=timeout, redactor=Redactor.with_environment(secrets=each.secrets))
             for each in self._opened
         ]
         self._asked: OrderedDict[tuple[str, str], Future[Ranked]] = OrderedDict()
