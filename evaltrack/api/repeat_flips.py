@@ -6,19 +6,21 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from evaltrack.api.local_commands import Named, command_to_repeat
 from evaltrack.compare.config import MAX_REPEATS, RepeatFlips
 from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.scatter import Again, Record
-from evaltrack.errors import UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.records import Row
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.reader import EvaluationRun, newer_evaluation
+from evaltrack.tracking.store import Store
 
 LOUD = 20
 """Answers that are asked for at a time from which it is said; and at first."""
@@ -38,6 +40,7 @@ FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
 
 
 def asking_again(
+    store: Store,
     run: EvaluationRun,
     side: Side,
     times: RepeatFlips,
@@ -52,6 +55,7 @@ def asking_again(
     tracking store says. Each time is a trial of its own, so that no verdict of before is used again.
 
     Args:
+        store: Where the run is.
         run: The candidate.
         side: Its rows.
         times: How often each question is asked at most; 0 asks none, ``"auto"`` as often as it takes, where that is
@@ -76,7 +80,11 @@ def asking_again(
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
-    return AskAgain(CandidateAsker(run, side, command, records, resources, say), None if times == "auto" else times)
+    if times == "auto":
+        return AskAgain(
+            CandidateAsker(run, side, command, records, resources, say, partial(newer_evaluation, store, run))
+        )
+    return AskAgain(CandidateAsker(run, side, command, records, resources, say), times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -86,7 +94,10 @@ def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
 
 @dataclass
 class CandidateAsker:
-    """Asks questions of a run again, each time as a trial of its own."""
+    """Asks questions of a run again, each time as a trial of its own.
+
+    Not where `find_newer` gives a newer run of the same target: its code may differ by now.
+    """
 
     run: EvaluationRun
     side: Side
@@ -94,6 +105,7 @@ class CandidateAsker:
     find_records: FindRecords
     resources: ExitStack
     say: Say = lambda _: None
+    find_newer: Callable[[], EvaluationRun | None] = lambda: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _shown: dict[str, StoredRow] = field(default_factory=dict)
     _opened: tuple[Plan, asyncio.Runner] | None = None
@@ -112,7 +124,11 @@ class CandidateAsker:
 
         Raises:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+            InconclusiveError: the target has a newer run.
         """
+        if self._opened is None and (newer := self.find_newer()):
+            why = f"run {newer.run_id} of the same target is newer, and its code may differ"
+            raise InconclusiveError(f"{why}; --repeat-flips N asks it")
         rows_of_run = self._shown
         if unread := set(ids) - rows_of_run.keys():
             rows_of_run.update(self.side.rows(unread))
