@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from evaltrack.api.compare_context import judge_known
+from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
 from evaltrack.api.local_commands import Named
 from evaltrack.api.question_records import no_records, question_records
@@ -81,12 +81,12 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, candidate_run, Path(folder))
-        judge = judge_known(store, candidate_run, compared_run, config.require_agreement)
+        judge = judge_context(store, candidate_run, compared_run, config.require_agreement)
         records = partial(question_records, store, compared_run) if compared_run else no_records
         again = None
         if config.gate == "auto":
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
-        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, known=judge)
+        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
     comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
     comparison = replace(
         comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)

@@ -49,7 +49,7 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
     measured = [row for row in by_trial if row.passed is not None]
     passed = sum(bool(row.passed) for row in measured)
-    tally = Tally(asked=num_trials or len(by_trial), measured=len(measured), passed=passed)
+    tally = Tally(trials=num_trials or len(by_trial), measured=len(measured), passed=passed)
     outcome = 2 * passed > len(measured) if measured else None
     alike = [row for row in by_trial if row.passed is outcome]
     example = next((row for row in alike if row.response is not None), alike[0])
@@ -58,7 +58,7 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     unmeasured = dict(example.unmeasured)
     for name in OF_TRIALS:
         if name not in own:
-            unmeasured[name] = f"{tally.measured} of {tally.asked} trials were measured"
+            unmeasured[name] = f"{tally.measured} of {tally.trials} trials were measured"
     return example.model_copy(
         update={
             "trial": None,
@@ -82,9 +82,9 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
 
 def _of_trials(tally: Tally) -> dict[str, float]:
     """`OF_TRIALS`, where every trial was measured: a question known by part of them would bias the means."""
-    if tally.measured < tally.asked:
+    if tally.measured < tally.trials:
         return {}
-    some, all_of_them = tally.passed > 0, tally.passed == tally.asked
+    some, all_of_them = tally.passed > 0, tally.passed == tally.trials
     return {"pass_at_n": float(some), "pass_hat_n": float(all_of_them), "flaky": float(some and not all_of_them)}
 
 

@@ -59,14 +59,18 @@ def test_the_same_answers_again_are_a_deterministic_target() -> None:
     """After a hundred of them, spread over what changed and others."""
     answers = Answers(dict.fromkeys("abcde", ALWAYS))
     found = settle(["a"], ["b"], ["c", "d", "e"], answers)
-    assert (found.found, found.calls, found.repeats["a"].kind) == (False, PROBES, "real")
+    assert (found.is_shown, found.calls, found.repeats["a"].kind) == (False, PROBES, "real")
 
 
 def test_one_other_answer_anywhere_is_scatter() -> None:
     """A question that fails for good is then unsettled where nothing is known of it."""
     answers = Answers({"a": ALWAYS, "b": [False, False, True]})
     found = settle(["a"], [], ["b"], answers)
-    assert (found.found, found.repeats["a"].kind, found.repeats["a"].failed) == (True, "unsettled", answers.asked["a"])
+    assert (found.is_shown, found.repeats["a"].kind, found.repeats["a"].failed) == (
+        True,
+        "unsettled",
+        answers.asked["a"],
+    )
     assert answers.asked["a"] >= PERSISTENT
 
 

@@ -142,7 +142,7 @@ FULL = row(
     duplicates=2,
     passed=True,
     trial=None,
-    tally=Tally(asked=4, measured=3, passed=2),
+    tally=Tally(trials=4, measured=3, passed=2),
     started_at=1_700_000_000.125,
     seconds=0.5,
 )
