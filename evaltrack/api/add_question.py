@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.additions import next_id, with_question
+from evaltrack.golden.additions import next_id, with_questions
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.rewrite import only_writer, replace_content
@@ -67,11 +67,8 @@ def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed:
             raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
     if not path.exists():
         _create(path)
-
-    def extended(text: str) -> str:
-        return reduce(partial(with_question, is_array=path.suffix == ".json"), (line for _, line in added), text)
-
-    replace_content(path, extended)
+    lines = [line for _, line in added]
+    replace_content(path, partial(with_questions, lines=lines, is_array=path.suffix == ".json"))
     return [question for question, _ in added]
 
 

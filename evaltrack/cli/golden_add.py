@@ -45,7 +45,7 @@ def add(file: str, key: str | None, target: str, output: str, **options: Any) ->
     if options["negative"] and (options["expect"] or options["source"] or options["quote"]):
         raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
     if not options["question"]:
-        fields |= _asked(target, fields)
+        fields |= _prompted(target, fields)
     made = add_question(file, id=key, **fields)
     result_is_in(file)
     if output == "json":
@@ -75,7 +75,7 @@ def _fields(
     }
 
 
-def _asked(target: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _prompted(target: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Question, expected chunks and answer from who sits there, as far as they are not given."""
     if not sys.stdin.isatty():
         raise UsageError("there is no --question, and nobody to ask for it; give one")

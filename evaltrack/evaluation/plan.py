@@ -6,7 +6,6 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.scoring.criteria import Criterion, parse_criteria
@@ -166,7 +164,7 @@ def planned(
         check_names(judges)
         check_variants(golden, (opened_target, *judges))
         signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
-        redactor = Redactor(settings.redact, secrets_of(os.environ) | set(opened_target.secrets))
+        redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
         yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
 
