@@ -13,8 +13,8 @@ from typing import Unpack
 
 from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
+from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
-from evaltrack.api.question_records import no_records, question_records
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison

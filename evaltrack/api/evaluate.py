@@ -19,9 +19,9 @@ from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.logged_metrics import left_out_words
-from evaltrack.evaluation.misfits import Misfits
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult

@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaltrack.compare.aims import aims_of
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Asking, Change, Comparison, MetricDelta, Repeat
 from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
+from evaltrack.compare.reasoning_aims import aims_of
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, UsageError

@@ -8,8 +8,8 @@ from importlib.resources import files
 
 from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.lint.library import Library
-from evaltrack.judges.inert import inert, with_suffix
 from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
+from evaltrack.judges.neutral_text import inert, with_suffix
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.proposals.reply import (
     Line,
