@@ -118,9 +118,8 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
     import mlflow
 
     ui_url = _checked_ui(ui_url or os.environ.get(UI_VARIABLE, ""))
-    os.environ.setdefault(
-        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true"
-    )  # stdout is for results, and it shows passwords
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # it shows passwords
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # drawn wherever tqdm is installed
     uri = uri or mlflow.get_tracking_uri()
     _check_database_file(uri)
     try:

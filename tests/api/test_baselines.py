@@ -46,6 +46,8 @@ TWINS = {
     "golden lint": "lint_golden",
     "golden stats": "open_golden",
     "golden power": "estimate_power",
+    "golden push": "push_golden",
+    "golden pull": "pull_golden",
 }
 ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor", "golden review"}
 """Commands about this machine or for a person who sits at it, which programs have no use for."""

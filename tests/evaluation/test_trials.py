@@ -473,7 +473,7 @@ def test_questions_have_as_many_trials_as_wordings() -> None:
     gathering.add(second)
     assert [(row.position, row.trial) for row in taken] == [(0, 1), (1, None)]
     assert taken[1].tally is not None
-    assert taken[1].tally.asked == 3
+    assert taken[1].tally.trials == 3
 
 
 def test_a_question_that_was_broken_off_misses_its_other_wordings() -> None:
@@ -485,6 +485,6 @@ def test_a_question_that_was_broken_off_misses_its_other_wordings() -> None:
     gathering.close()
     (merged,) = taken
     assert merged.tally is not None
-    assert (merged.tally.asked, merged.tally.measured) == (6, 4)
+    assert (merged.tally.trials, merged.tally.measured) == (6, 4)
     assert [each.measured for each in merged.tally.wordings] == [2, 1, 1]
     assert merged.unmeasured["wording_sensitive"] == "4 of 6 trials were measured"

@@ -284,7 +284,7 @@ def test_program_fails(code: str, message: str) -> None:
         ("", "is empty; it must be JSON"),
         ("Thinking…\n{}", "is not JSON (expected value at line 1 column 1); it starts with `Thinking… {}`"),
         ('{"answer": "ye', "is not JSON (EOF while parsing a string at line 1 column 14); "),
-        ('{"reply": "yes"}', "reply: Extra inputs are not permitted"),
+        ('{"reply": "yes"}', "holds none of answer, sources, abstained, tool_calls, usage, model but reply"),
     ],
 )
 def test_no_response(output: str, message: str) -> None:

@@ -131,7 +131,7 @@ def test_as_it_stands(raw: bytes, expected: Response) -> None:
         (b"[" * 100_000, "is not JSON (recursion limit exceeded"),
         (b"7", "is int; return an answer, a list of sources, a mapping or a Response"),
         (b"null", "is NoneType; "),
-        (b'{"answer": "a", "extra": 1}', "extra: Extra inputs are not permitted"),
+        (b'{"answer": "a", "source": []}', "source: is not read; write `sources`"),
         (b'{"sources": {"a": 1}}', "sources: is dict; return a list, best first"),
         (b'{"answer": 7}', "answer: Input should be a valid string"),
     ],

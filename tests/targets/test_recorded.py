@@ -206,7 +206,7 @@ def test_question_without_response(opened: Open, tmp_path: Path) -> None:
         ('{"id": true}', "`id` is missing; name the question that was answered"),
         ('{"id": 1.5}', "`id` is missing; name the question that was answered"),
         ('{"id": "1"}', "id `1` is recorded twice; keep one of them"),
-        ('{"id": 2, "text": "yes"}', "text: Extra inputs are not permitted"),
+        ('{"id": 2, "text": "yes"}', "holds none of answer, sources, abstained, tool_calls, usage, model but text"),
         ('{"id": 2, "answer": 5}', "answer: Input should be a valid string"),
         ('{"id": 2, "sources": "a"}', "sources: is str; return a list, best first"),
         ('{"id": 2, "sources": [""]}', "sources.0.chunk_id: String should have at least 1 character"),

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.cli import _run
 from evaltrack.records import Usage
 from evaltrack.report.run.json_form import run_json
 from tests.conftest import REPO
@@ -83,11 +82,10 @@ def test_rows_of_trials(tmp_path: Path) -> None:
 
 
 def test_what_only_rows_know_of_a_source_is_left_out(tmp_path: Path) -> None:
-    """`finds` and the digest of the text; another field that is not known is still refused."""
+    """`finds` and the digest of the text; any other field is named as not read."""
     source = {"chunk_id": "c", "title": None, "text": "t", "text_digest": "x", "finds": ["p"]}
     lines = put(tmp_path / "lines.jsonl", [{"id": 1, "answer": "a", "sources": [source, "d"]}])
     response = ask(opened(lines), "1", "q")
-    assert (ids(response), texts(response)) == (["c", "d"], ["t", None])
-    wrong = put(tmp_path / "lines.jsonl", [{"id": 1, "answer": "a", "sources": [{**source, "rank": 1}]}])
-    golden = put(tmp_path / "g.jsonl", [{"id": 1, "question": "q", "expected_chunks": ["c"]}])
-    assert _run(["run", str(golden), "-t", f"recorded:{wrong}", "--judge", "none"]) == 2
+    assert (ids(response), texts(response), response.unread) == (["c", "d"], ["t", None], ())
+    more = put(tmp_path / "lines.jsonl", [{"id": 1, "answer": "a", "sources": [{**source, "rank": 1}]}])
+    assert ask(opened(more), "1", "q").unread == ("sources.rank",)
