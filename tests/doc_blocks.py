@@ -6,12 +6,11 @@ printed: each of its lines but `...` must be there, in that order. A comment abo
 
     <!-- not run: why -->      it is only parsed
     <!-- ends with 1 -->       its exit code is not 0
-    <!-- needs PACKAGE -->     it is run where that can be imported
+    <!-- needs PACKAGE -->     it is run where that is installed
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -25,6 +24,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import distributions
 from pathlib import Path
 
 from . import warm
@@ -168,8 +168,8 @@ class _Pipe:
 
 def is_possible(block: Block) -> bool:
     """Whether it is to be run, and what it needs is here."""
-    needed = block.marks.get("needs", "")
-    return "not run" not in block.marks and (not needed or importlib.util.find_spec(needed) is not None)
+    needed = block.marks.get("needs")
+    return "not run" not in block.marks and (needed is None or any(distributions(name=needed)))
 
 
 def lay_out(folder: Path, page: Path, database: Path) -> Path:

@@ -126,3 +126,10 @@ def _is_large(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     body = function.body[1:] if ast.get_docstring(function) else function.body
     lines = (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
     return len(names) > 8 or lines > 50
+
+
+def test_the_long_tests_exist() -> None:
+    """Every line of `tests/long.txt` names a test that is there."""
+    named = {tuple(line.partition("[")[0].split("::")) for line in (REPO / "tests/long.txt").read_text().splitlines()}
+    texts = {file: (REPO / file).read_text() if (REPO / file).exists() else "" for file, _ in named}
+    assert [f"{file}::{name}" for file, name in sorted(named) if f"def {name}(" not in texts[file]] == []

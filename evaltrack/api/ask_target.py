@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all, run_to_end
+from evaltrack.golden.lines import checked_question
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import Question, Row
+from evaltrack.records import Row
 from evaltrack.scoring.measure import Rules
 from evaltrack.targets import open_target
 
@@ -22,6 +25,7 @@ def ask_target(
     domain: str = "ask",
     timeout: float = TIMEOUT,
     target_options: Mapping[str, str] | None = None,
+    history: Sequence[Mapping[str, str]] = (),
 ) -> Row:
     """Ask a target one question; its row has the response, or the failure that says why there is none.
 
@@ -34,11 +38,18 @@ def ask_target(
         domain: The question's domain, for a target that has an index for each.
         timeout: Seconds for the answer.
         target_options: The target's own settings.
+        history: The turns before the question, each with `role` and `content`, as in a golden line.
 
     Raises:
-        UsageError: the target is unknown or cannot be opened.
+        UsageError: the target is unknown or cannot be opened, or the history is none, or the target takes none.
     """
+    asked = checked_question({"id": "ask", "question": question, "domain": domain, "history": list(history)})
+    if isinstance(asked, list):
+        raise UsageError("; ".join(asked))
     opened = open_target(target, target_options)
+    if history and not opened.takes_history:
+        opened.close()
+        raise UsageError(f"`history=`: target {shown_text(target)} takes the question alone; leave it out")
     rows: list[Row] = []
 
     async def work() -> None:
@@ -46,7 +57,7 @@ def ask_target(
             opened, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets_of(os.environ) | set(opened.secrets))
         )
         try:
-            rows.append(await evaluator.row(0, Question(id="ask", question=question, domain=domain), 1))
+            rows.append(await evaluator.row(0, asked, 1))
         finally:
             await close_all((opened,))
 

@@ -200,6 +200,7 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 BRIEF_COLUMNS = [
     *("id", "question", "answer", "domain", "difficulty", "category", "passed", "error", "by_title", "expected"),
     *MAIN_SCORES,
+    *("wording", "wordings", "history"),
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
 ]
 

@@ -185,7 +185,8 @@ class _Evaluation:
         settings = self.plan.settings
         ledger, summary, shown_rows = Ledger(), Summary(settings.k), Kept()
         interruption: BaseException | None = None
-        with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
+        trials_of_each = settings.trials if self.plan.several_trials else 0
+        with RunWriter(self.store, self.run, settings.k, trials_of_each) as writer:
             returned, doubts = Returned(self.progress.warn), Misfits()
             takers = (writer.add, summary.add, shown_rows.add, returned.add, doubts.add, self.progress.advance)
             trials = Gathering(settings.trials, _each(*takers))
@@ -226,7 +227,7 @@ class _Evaluation:
             signature=signature if judged else signature.unjudged(),
             metrics=summary.metrics,
             counts=summary.counts,
-            totals=summary.totals | ledger.totals | ({"trial_errors": 0} if settings.trials == 1 else {}),
+            totals=summary.totals | ledger.totals | ({} if plan.several_trials else {"trial_errors": 0}),
             groups=summary.groups,
             seconds=ledger.seconds(),
             by_judge=summary.by_judge,
@@ -249,11 +250,14 @@ class _Evaluation:
             self.journal.problem,
             _reuse_words(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
         ]
-        if self.plan.settings.trials > 1 and ledger.trial_errors:
+        if self.plan.several_trials and ledger.trial_errors:
             failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
             own.append(f"{failed} failed; a question is measured by its others")
         if ledger.num_unanswered and summary.num_judged:
             own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
+        if ledger.unread:
+            names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
+            own.append(f"responses have fields that are not read: {shown_text(names)}")
         for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
             reported, calls = ledger.told[whose], ledger.asked[whose]
             if price and reported < calls:

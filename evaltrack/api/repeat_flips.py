@@ -16,6 +16,7 @@ from evaltrack.compare.scatter import Again, Record
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.plan import Plan, planned
+from evaltrack.evaluation.trials import merge
 from evaltrack.records import Row
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.tracking.reader import EvaluationRun
@@ -86,7 +87,10 @@ def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
 
 @dataclass
 class CandidateAsker:
-    """Asks questions of a run again, each time as a trial of its own."""
+    """Asks questions of a run again, each time as a trial of its own; one with variants in all its wordings each time.
+
+    What is `same` is told wording by wording, as other words may well have another answer of a deterministic target.
+    """
 
     run: EvaluationRun
     side: Side
@@ -95,7 +99,8 @@ class CandidateAsker:
     resources: ExitStack
     say: Say = lambda _: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    _shown: dict[str, StoredRow] = field(default_factory=dict)
+    _shown: dict[tuple[str, int], StoredRow] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
     _opened: tuple[Plan, asyncio.Runner] | None = None
 
     @property
@@ -113,19 +118,20 @@ class CandidateAsker:
         Raises:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
         """
-        rows_of_run = self._shown
-        if unread := set(ids) - rows_of_run.keys():
-            rows_of_run.update(self.side.rows(unread))
+        self._read(set(ids) - self._digests.keys())
         if len(ids) * times >= LOUD or not self._times:
             what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"
             often = "once" if times == 1 else f"{times} times"
             self.say(f"asking {what} again, {often}, to tell what broke from what scatters")
         outcomes: defaultdict[str, list[Again]] = defaultdict(list)
+        rounds: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
 
         def take(row: Row) -> None:
-            outcomes[row.question.id].append(
-                Again(row.passed, _same(stored_row(row, self.run.signature.k), rows_of_run))
-            )
+            size = len(row.question.wordings)
+            key = row.question.id, ((row.trial or 1) - 1) // size
+            rounds[key].append(row)
+            if len(rounds[key]) == size:
+                outcomes[row.question.id].append(self._again(rounds.pop(key)))
 
         by_before: defaultdict[int, set[str]] = defaultdict(set)
         for key in ids:
@@ -133,10 +139,33 @@ class CandidateAsker:
             self._times[key] += times
         for before, those in by_before.items():
             plan, runner = self._open()
-            questions = (q for q in plan.golden if q.id in those and rows_of_run[q.id].digest == q.digest)
+            questions = (q for q in plan.golden if q.id in those and self._digests[q.id] == q.digest)
             first = plan.settings.trials + 1 + REPLAYS + before  # a replay's verdicts are paid for already
             plan.ask(take, questions=list(questions), trials=range(first, first + times), runner=runner)
         return outcomes
+
+    def _read(self, ids: set[str]) -> None:
+        """Read what the run holds of these questions: of those with variants the first trial of each wording."""
+        if not ids:
+            return
+        rows = self.side.rows(ids)
+        with_variants = [key for key, row in rows.items() if row.wordings]
+        trials = self.side.trials(with_variants) if with_variants else {}
+        for key, row in rows.items():
+            self._digests[key] = row.digest
+            for each in trials.get(key, ()) if row.wordings else (row,):
+                self._shown.setdefault((key, each.wording or 0), each)
+
+    def _again(self, trials: Sequence[Row]) -> Again:
+        """One round of a question: its trial, or one in each of its wordings."""
+        same = [self._is_same(each) for each in trials]
+        merged = trials[0] if len(trials) == 1 else merge(trials)
+        return Again(merged.passed, all(same), calls=len(trials))
+
+    def _is_same(self, row: Row) -> bool:
+        """Whether a wording was answered and judged as in the run; as before, where the run lost that trial."""
+        stored = stored_row(row, self.run.signature.k)
+        return _same(stored, self._shown.setdefault((stored.id, row.wording), stored))
 
     def _open(self) -> tuple[Plan, asyncio.Runner]:
         """What is asked and where, opened once: starting a target may take longer than asking it."""
@@ -149,9 +178,8 @@ class CandidateAsker:
         return self._opened
 
 
-def _same(row: StoredRow, rows_of_run: Mapping[str, StoredRow]) -> bool:
-    """Whether a question was answered and judged as in the run."""
-    other = rows_of_run[row.id]
+def _same(row: StoredRow, other: StoredRow) -> bool:
+    """Whether a question was answered and judged as in the other row."""
     same_score = all(row.scores.get(name) == other.scores.get(name) for name in ("overall_score", "reasoning_score"))
     return same_score and _content(row) == _content(other)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from fractions import Fraction
 from hashlib import sha256
 from math import ceil
@@ -149,7 +150,10 @@ def _ask(
     """Each response's rows, judged under trials of their own, so that no verdict of the run is used again."""
     responses = {row.id: response_of(row) for row in rows}
     rows_by_id: defaultdict[str, list[Row]] = defaultdict(list)
-    first, done, tokens = settings.trials + 1, 0, 0
+    by_wordings: defaultdict[int, list[StoredRow]] = defaultdict(list)
+    for row in rows:
+        by_wordings[max(1, len(row.wordings))].append(row)
+    done = tokens = 0
 
     async def stored(question: Question, _k: int, /) -> Response:
         return responses[question.id]
@@ -161,14 +165,17 @@ def _ask(
         done += 1
         on_progress(done, times * len(rows))
 
-    def judging() -> AsyncGenerator[Row]:
-        target = PlainTarget(stored)
-        return evaluate(
-            map(question_of, rows),
-            Evaluator(target, rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout),
-            trials=range(first, first + times),
-            concurrency=settings.concurrency,
+    async def judging() -> AsyncGenerator[Row]:
+        evaluator = Evaluator(
+            PlainTarget(stored), rules=settings.rules, judges=judges, judge_timeout=settings.judge_timeout
         )
+        for wordings, same in by_wordings.items():
+            first = settings.trials * wordings + 1  # the trials before are the run's own
+            trials = range(first, first + times)
+            asking = evaluate(map(question_of, same), evaluator, trials=trials, concurrency=settings.concurrency)
+            async with aclosing(asking):
+                async for row in asking:
+                    yield row
 
     take_all(judging, take, judges)
     return rows_by_id, tokens

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +21,7 @@ EXAMPLES = """\b
 Examples:
   evaltrack ask "How long may I stay?" -t bm25:docs
   evaltrack ask "How long may I stay?" -t python:app.rag:ask --output json | jq '.sources[].chunk_id'
+  evaltrack ask "And in winter?" -t python:app.rag:ask --history turns.json
 """
 WIDTH = 100
 
@@ -32,9 +35,17 @@ WIDTH = 100
     "--timeout", default=60.0, show_default=True, type=click.FloatRange(0.001, 86_400), help="Seconds it has."
 )
 @click.option("--target-option", "target_options", multiple=True, help="KEY=VALUE of the target.")
+@click.option("--history", "history_file", type=click.Path(), help="JSON file with the turns before the question.")
 @output_option()
 def ask(
-    question: str, target: str, k: int, domain: str, timeout: float, target_options: tuple[str, ...], output: str
+    question: str,
+    target: str,
+    k: int,
+    domain: str,
+    timeout: float,
+    target_options: tuple[str, ...],
+    history_file: str | None,
+    output: str,
 ) -> int:
     """Ask a target one QUESTION and show its ranked sources, with the chunk ids that a golden set expects.
 
@@ -44,6 +55,7 @@ def ask(
 
     if not question.strip():
         raise UsageError("the question is empty; write some text")
+    history = _history(history_file) if history_file else []
     with redirect_stdout(sys.stderr):  # stdout is for the result, whatever a target prints
         row = ask_target(
             question,
@@ -52,6 +64,7 @@ def ask(
             domain=domain,
             timeout=timeout,
             target_options=settings_of_target(target_options),
+            history=history,
         )
     if output == "json":
         print_json(_as_json(row, target))
@@ -61,6 +74,21 @@ def ask(
         click.echo(f"Error: {row.failure}", err=True)
         return EXIT_INCONCLUSIVE
     return 0
+
+
+def _history(name: str) -> list[dict[str, str]]:
+    """The turns in a file; their form is checked with the question."""
+    form = 'write [{"role": "user", "content": "the text"}]'
+    try:
+        raw = Path(from_caller(name)).read_bytes()
+        history: Any = json.loads(raw)
+    except OSError as error:
+        raise UsageError(f"`history={name}`: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"`history={name}`: is not JSON; {form}") from None
+    if not isinstance(history, list):
+        raise UsageError(f"`history={name}`: is no list of turns; {form}")
+    return history
 
 
 def _as_json(row: Row, target: str) -> dict[str, object]:

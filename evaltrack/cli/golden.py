@@ -127,6 +127,8 @@ def stats(files: tuple[str, ...], output: str) -> None:
         counts = (
             f"{totals.questions} questions, {totals.negatives} negatives, {totals.with_answer} with an expected answer"
         )
+        counts += f", {totals.with_history} with a history" if totals.with_history else ""
+        counts += f", {totals.with_variants} with variants" if totals.with_variants else ""
         click.echo(
             f"{checked.path}: {counts}" + (f"; {totals.drafts} drafts, which no run asks" if totals.drafts else "")
         )
@@ -149,6 +151,8 @@ def _counts(checked: GoldenSet) -> dict[str, object]:
         "judged_only": totals.judged_only,
         "with_answer": totals.with_answer,
         "drafts": totals.drafts,
+        "with_history": totals.with_history,
+        "with_variants": totals.with_variants,
         **{label: dict(counts) for label, counts in totals.by.items()},
         "category_uncovered": uncovered_categories(totals),
     }

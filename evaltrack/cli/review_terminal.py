@@ -124,7 +124,11 @@ class _Terminal:
         states = ["draft"] * question.draft + ["negative"] * viewed.is_negative
         about = f"{self._at + 1} of {len(self._ids)}  {one_line(question.id)}  {' '.join(states)}"
         click.secho(f"{about}   ? shows the keys", fg="cyan")
+        for turn in question.history:
+            click.secho(one_line(str(turn), CURRENT_TEXT), dim=True)
         click.secho(one_line(question.question, CURRENT_TEXT), bold=True)
+        for variant in question.variants:
+            click.echo(f"or: {one_line(variant, CURRENT_TEXT)}")
         if question.expected_answer:
             click.echo(one_line(question.expected_answer, CURRENT_TEXT))
         for _, words in viewed.passages:

@@ -27,7 +27,7 @@ from evaltrack.records import (
 from evaltrack.records.clock import seconds_now
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.failures import described, usage_of
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict)
@@ -75,29 +75,34 @@ class Evaluator:
     redactor: Redactor | None = None
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
-        """Ask, judge and score one question, in one of its trials."""
-        await self.target.ready()
+        """Ask, judge and score one question, in one of its trials, which says in which wording."""
+        wording = question.wording_of(trial)
+        variant, target = question.in_wording(wording), self.target.on_wording(wording)
+        await target.ready()
         started_at, start = seconds_now(), time.perf_counter()
-        outcome = await self._within(self.timeout, lambda: self.target(question, self.rules.k), "target")
+        outcome = await self._within(self.timeout, lambda: target(variant, self.rules.k), "target")
         asked = Row(
             position=position,
             question=question,
             trial=trial,
+            wording=wording,
             started_at=started_at,
             seconds=time.perf_counter() - start,
         )
         if isinstance(outcome, Failure):
             return asked.model_copy(update={"failure": outcome})
         shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
-        return asked.model_copy(update={"response": shown, **await self._judged(question, outcome, shown, trial)})
+        return asked.model_copy(update={"response": shown, **await self._judged(variant, outcome, shown, asked)})
 
-    async def _judged(self, question: Question, response: Response, shown: Response, trial: int) -> dict[str, Any]:
+    async def _judged(self, question: Question, response: Response, shown: Response, asked: Row) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        judged = await _together([self._judge(judge.on_trial(trial), question, shown) for judge in judges])
+        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
+        judged = await _together([self._judge(judge, question, shown) for judge in own])
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         failure = _first_of([each for each in judged if isinstance(each, Failure)])
-        tokens = await _aside(response, _tokens, question, response, self.rules.k, self.count)
+        texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
+        tokens = await _aside(response, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
         return {
@@ -158,14 +163,14 @@ async def _aside(response: Response, work: Callable[..., T], *arguments: Any) ->
     return await aside(work, *arguments)
 
 
-def _tokens(question: Question, response: Response, k: int, count: Counter | None) -> Tokens | None:
-    """What the target reports; else the count of question, the first k sources' text and answer."""
+def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | None) -> Tokens | None:
+    """What the target reports; else the count of what it was asked, the first k sources' text and the answer."""
     if response.usage is not None:
         return Tokens(count=response.usage.total_tokens, known="reported")
     if count is None:
         return None
-    texts = [question.question, *(source.text or "" for source in (response.sources or ())[:k]), response.answer or ""]
-    return count(texts)
+    sources = (source.text or "" for source in (response.sources or ())[:k])
+    return count([*asked, *sources, response.answer or ""])
 
 
 async def _within(

@@ -47,6 +47,8 @@ async def evaluate(
 ) -> AsyncGenerator[Row]:
     """Yield one row for each trial of each question, in the order in which they finish.
 
+    `trials` numbers the rounds: in each of them a question is asked once in each of its wordings.
+
     At most `concurrency` questions are in flight. What `memory` recalls is not asked again, and what is new is kept
     there before it is yielded. The space needed does not grow with the questions. Once `stop` says so no question is
     begun, and those in flight are finished; closing the generator breaks them off.
@@ -56,7 +58,7 @@ async def evaluate(
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    numbered = ((*one, trial) for one in enumerate(questions) for trial in trials)
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in one[1].trials_of(trials))
     loop = _Loop(evaluator, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))

@@ -19,6 +19,7 @@ from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
@@ -50,6 +51,11 @@ class Plan:
         """The settings it was planned with."""
         return self.command.settings
 
+    @property
+    def several_trials(self) -> bool:
+        """Whether any question is asked more than once, as it is again and again or in several wordings."""
+        return self.settings.trials > 1 or self.golden.stats.with_variants > 0
+
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in (self.target, *self.judges) for note in each.notes]
@@ -57,6 +63,9 @@ class Plan:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
             )
+        if (unheard := self.golden.stats.with_history) and not self.target.takes_history:
+            those = "1 question has" if unheard == 1 else f"{unheard:,} questions have"
+            notes.append(f"{those} a `history`, and the target was asked the question alone: it takes no other turns")
         return tuple(dict.fromkeys(notes + ([self.cache.problem] if self.cache and self.cache.problem else [])))
 
     def params(self) -> dict[str, str]:
@@ -142,19 +151,20 @@ def planned(
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     golden = open_golden(golden_path, selection)
     if settings.evaluation_json and not repeats:
-        _check_writable(Path(settings.evaluation_json))
+        check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
         opened_target, target_name = _named_target(target, golden, settings)
         opened.callback(opened_target.close)  # also where it is never asked
         names = _judges_of(settings, target_name)
-        _check_measurable(golden, settings, names)
+        check_measurable(golden, settings, names)
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
             opened.callback(cache.close)
         judges = open_judges(names, settings, cache)
         for judge in judges:
             opened.callback(judge.close)
-        _check_names(judges)
+        check_names(judges)
+        check_variants(golden, (opened_target, *judges))
         signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
         redactor = Redactor(settings.redact, secrets_of(os.environ) | set(opened_target.secrets))
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
@@ -172,17 +182,7 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
     if not target:
         opened, name = _named_target(None, golden, settings)
         opened.close()
-    _check_measurable(golden, settings, _judges_of(settings, name))
-
-
-def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
-    """Refuse an evaluation that could measure nothing."""
-    if settings.rubric == "reasoning" and not judges:
-        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
-        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
-    if golden.stats.judged_only == len(golden) and not judges:
-        missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
-        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+    check_measurable(golden, settings, _judges_of(settings, name))
 
 
 def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
@@ -215,23 +215,6 @@ def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
         return [f"recorded:{beside}"]
     return judge_names(settings.judge)
-
-
-def _check_names(judges: Sequence[Judge]) -> None:
-    """Judges of a panel are told apart by their names."""
-    names = [judge.name for judge in judges]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"`judge=`: two judges are called `{name}`; name each in the `judge` field of its lines")
-
-
-def _check_writable(path: Path) -> None:
-    """Find out before the questions are asked that a file cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise UsageError(f"`evaluation_json={path}`: cannot be written: {error.strerror}") from None
 
 
 def _named_target(

@@ -2,7 +2,11 @@
 
 A score is its mean over the trials that measured it; a question passes when more than half of its measured trials did.
 Beside them stand *pass@n* (did one of the n trials pass: Chen et al. 2021, section 2.1, with k = n), *pass^n* (did all
-of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not).
+of them: Yao et al. 2024, tau-bench, section 4) and whether it is *flaky* (some did, some did not, in the same words).
+
+The variants of a question are asked in trials of their own. A wording passes as a question does, when more than half of
+its measured trials did; a question is *wording-sensitive* where one wording passes and another does not. What differs
+from trial to trial of one wording is thereby told from what differs from wording to wording.
 """
 
 from __future__ import annotations
@@ -11,13 +15,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from evaltrack.records import Row, Tally, Tokens
-from evaltrack.scoring.metrics import OF_TRIALS
+from evaltrack.scoring.metrics import OF_TRIALS, OF_WORDINGS
 
 
 class Gathering:
     """Collects the trials of each question and hands on one merged row when the last of them is in.
 
-    It holds only questions whose trials are under way.
+    There are `trials` of each of its wordings. It holds only questions whose trials are under way.
     """
 
     def __init__(self, trials: int, take: Callable[[Row], None]) -> None:
@@ -26,18 +30,20 @@ class Gathering:
 
     def add(self, row: Row) -> None:
         """Take one trial."""
-        if self._trials == 1:
+        num_trials = self._trials * len(row.question.wordings)
+        if num_trials == 1:
             self._take(row)
             return
         rows = self._waiting.setdefault(row.position, [])
         rows.append(row)
-        if len(rows) == self._trials:
+        if len(rows) == num_trials:
             self._take(merge(self._waiting.pop(row.position)))
 
     def close(self) -> None:
         """Merge what there is of the questions that were broken off."""
         for position in sorted(self._waiting):
-            self._take(merge(self._waiting.pop(position), self._trials))
+            rows = self._waiting.pop(position)
+            self._take(merge(rows, self._trials * len(rows[0].question.wordings)))
 
 
 def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
@@ -47,18 +53,16 @@ def merge(trials: Sequence[Row], num_trials: int | None = None) -> Row:
     be measured it is the first one's failure.
     """
     by_trial = sorted(trials, key=lambda row: row.trial or 0)
-    measured = [row for row in by_trial if row.passed is not None]
-    passed = sum(bool(row.passed) for row in measured)
-    tally = Tally(asked=num_trials or len(by_trial), measured=len(measured), passed=passed)
-    outcome = 2 * passed > len(measured) if measured else None
+    tally = _tally(by_trial, num_trials or len(by_trial))
+    outcome = tally.majority
     alike = [row for row in by_trial if row.passed is outcome]
     example = next((row for row in alike if row.response is not None), alike[0])
     means = _means(by_trial)
     own = {} if outcome is None else {"pass": float(outcome)} | _of_trials(tally)
     unmeasured = dict(example.unmeasured)
-    for name in OF_TRIALS:
+    for name in (*OF_TRIALS, *(OF_WORDINGS if tally.wordings else ())):
         if name not in own:
-            unmeasured[name] = f"{tally.measured} of {tally.asked} trials were measured"
+            unmeasured[name] = _why_unmeasured(tally)
     return example.model_copy(
         update={
             "trial": None,
@@ -80,12 +84,39 @@ def _means(rows: Sequence[Row]) -> dict[str, float]:
     return {name: float(sum(map(Fraction, each)) / len(each)) for name, each in values.items() if name != "pass"}
 
 
+def _tally(trials: Sequence[Row], num_trials: int) -> Tally:
+    """How they went, and of a question with variants how those of each wording went."""
+    question = trials[0].question
+    own = [[row for row in trials if row.wording == wording] for wording in range(len(question.wordings))]
+    share = num_trials // len(own)
+    return _counted(trials, num_trials).model_copy(
+        update={"wordings": tuple(_counted(rows, share) for rows in own) if question.variants else ()}
+    )
+
+
+def _counted(trials: Sequence[Row], num_trials: int) -> Tally:
+    measured = [row.passed for row in trials if row.passed is not None]
+    return Tally(asked=max(num_trials, 1), measured=len(measured), passed=sum(measured))
+
+
 def _of_trials(tally: Tally) -> dict[str, float]:
-    """`OF_TRIALS`, where every trial was measured: a question known by part of them would bias the means."""
+    """Scores of trials and wordings, where every trial was measured: a question known by part of them biases means."""
     if tally.measured < tally.asked:
         return {}
-    some, all_of_them = tally.passed > 0, tally.passed == tally.asked
-    return {"pass_at_n": float(some), "pass_hat_n": float(all_of_them), "flaky": float(some and not all_of_them)}
+    wordings = tally.wordings or (tally,)
+    scores = {"pass_at_n": tally.passed > 0, "pass_hat_n": tally.passed == tally.asked}
+    if not tally.wordings or all(each.asked > 1 for each in wordings):  # one trial of a wording tells no scatter
+        scores["flaky"] = any(each.mixed for each in wordings)
+    if tally.wordings:
+        scores["wording_sensitive"] = len({each.majority for each in wordings}) > 1
+    return {name: float(value) for name, value in scores.items()}
+
+
+def _why_unmeasured(tally: Tally) -> str:
+    """Why a score of trials has no value; where all trials were measured it is `flaky`."""
+    if tally.measured < tally.asked:
+        return f"{tally.measured} of {tally.asked} trials were measured"
+    return "each wording was asked once"
 
 
 def _tokens(rows: Sequence[Row]) -> Tokens | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from typing import get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from evaltrack.golden.entries import kind_of
-from evaltrack.records import Question
+from evaltrack.records import Question, Role
 
 MAX_DEPTH = 100
 FIELDS = tuple(Question.model_fields)
@@ -17,6 +18,8 @@ LISTS = {
     "expected_sources": 'titles, like ["a", "b"]',
     "expected_passages": 'passages, like [{"quote": "the words that answer it"}]',
     "expected_tools": 'names, like ["a", "b"]',
+    "history": 'turns, like [{"role": "user", "content": "the text"}]',
+    "variants": 'texts, like ["the question in other words"]',
 }
 
 
@@ -25,7 +28,8 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
     try:
         question = Question.model_validate(value)
     except ValidationError as error:
-        return [_explain(detail) for detail in error.errors(include_url=False)]
+        details = error.errors(include_url=False)
+        return [(_explain_part if _is_part(detail) else _explain)(detail) for detail in details]
     if _too_deep(question.metadata):
         return [f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"]
     return question
@@ -52,8 +56,41 @@ def _explain(detail: ErrorDetails) -> str:
     if kind in ("string_too_short", "string_pattern_mismatch"):
         return f"`{'.'.join(map(str, place))}` is empty; write some text"
     if name in LISTS and len(place) == 1:
-        return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"
+        return _explain_list(name, detail)
     if name == "grades":
         return f"the grade of `{'.'.join(map(str, place[1:]))}` is no whole number from 0 to 1,000; write one"
     message = detail["msg"].removeprefix("Value error, ")
     return f"`{'.'.join(map(str, place))}`: {message}" if place else message
+
+
+def _explain_list(name: str, detail: ErrorDetails) -> str:
+    """That a field is no list, or too long a one."""
+    if detail["type"] == "too_long":
+        return f"`{name}` has {detail['ctx']['actual_length']:,} entries; write at most {detail['ctx']['max_length']:,}"
+    return f"`{name}` is {kind_of(detail['input'])}; write a list of {LISTS[name]}"
+
+
+def _is_part(detail: ErrorDetails) -> bool:
+    """Whether a finding is about a turn of the history, or a variant."""
+    return len(detail["loc"]) > 1 and detail["loc"][0] in ("history", "variants")
+
+
+def _explain_part(detail: ErrorDetails) -> str:
+    """One finding about a turn of the history or a variant."""
+    *whole, field = map(str, detail["loc"])
+    value = detail["input"]
+    kind = f"`{value[:80]}`" if isinstance(value, str) else kind_of(value)
+    empty = "is empty; write some text"
+    reasons = {
+        "missing": "is missing; a turn has `role` and `content`",
+        "string_too_short": empty,
+        "string_pattern_mismatch": empty,
+        "string_type": f"is {kind}; write its text",
+        "literal_error": f"is {kind}; write one of {', '.join(get_args(Role))}",
+        "model_type": f'is {kind}; write {{"role": "user", "content": "the text"}}',
+    }
+    if detail["type"] == "extra_forbidden":
+        return f"`{'.'.join(whole)}` has the unknown field `{field[:80]}`; a turn has `role` and `content`"
+    message = detail["msg"].removeprefix("Value error, ")
+    reason = reasons.get(detail["type"])
+    return f"`{'.'.join((*whole, field))}`" + (f" {reason}" if reason else f": {message}")

@@ -45,7 +45,8 @@ class NumberedQuestion(NamedTuple):
 class GoldenStats:
     """Counts over one golden set; `by` maps `domain`, `difficulty` and `category` to counts per label.
 
-    `drafts` are counted whether or not they are among the questions.
+    `with_history` and `with_variants` count the questions that have some. `drafts` are counted whether or not they are
+    among the questions.
     """
 
     questions: int = 0
@@ -55,6 +56,8 @@ class GoldenStats:
     by: dict[str, Counter[str]] = field(default_factory=dict)
     negatives_by_domain: Counter[str] = field(default_factory=Counter)
     drafts: int = 0
+    with_history: int = 0
+    with_variants: int = 0
 
 
 @dataclass(frozen=True)
@@ -258,6 +261,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.questions = self.negatives = self.judged_only = self.with_answer = self.drafts = 0
+        self.with_history = self.with_variants = 0
         self.by: dict[str, Counter[str]] = {"domain": Counter(), "difficulty": Counter(), "category": Counter()}
         self.negatives_by_domain: Counter[str] = Counter()
 
@@ -266,6 +270,8 @@ class _Tally:
         self.negatives += question.negative
         self.judged_only += question.expected is None
         self.with_answer += question.expected_answer is not None
+        self.with_history += bool(question.history)
+        self.with_variants += bool(question.variants)
         for label, counter in self.by.items():
             value = getattr(question, label)
             if value is not None:
@@ -282,4 +288,6 @@ class _Tally:
             self.by,
             self.negatives_by_domain,
             self.drafts,
+            self.with_history,
+            self.with_variants,
         )

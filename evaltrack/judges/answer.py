@@ -19,7 +19,9 @@ from evaltrack.judges.llm_judge import (
     Messages,
     between,
     cut,
+    history_prompt,
     prompt,
+    question_parts,
     read_reply,
     refuse_copy,
     system_and_user,
@@ -86,7 +88,11 @@ def _prompt(question: Question) -> str:
 
 @cache
 def prompt_digest() -> str:
-    """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare."""
+    """SHA-256 (16 hex digits) of prompts, schemas and limits: verdicts under different ones do not compare.
+
+    What a question with history adds is not in it, as other questions are judged without; cached verdicts are found by
+    all that the judge was shown.
+    """
     schemas = [reply_schema(form).schema for form in (AnswerReply, NegativeReply)]
     limits = [TEXT_LIMIT, SOURCES_LIMIT, SOURCE_LIMIT, TITLE_LIMIT]
     text = json.dumps([prompt("answer.txt"), prompt("negative.txt"), TAG_RULE, schemas, limits])
@@ -108,11 +114,11 @@ def reply_schema(form: type[_Reply]) -> Schema:
 
 def judge_messages(question: Question, response: Response) -> list[dict[str, str]]:
     """What the judge is shown: the prompt as system message, and all data between tags in one user message."""
-    parts = [tagged("question", question.question)]
+    parts = question_parts(question)
     if not question.negative and question.expected_answer:
         parts.append(tagged("expected_answer", question.expected_answer))
     parts += [_sources(response), tagged("answer", response.answer or "(no answer)")]
-    return system_and_user(prompt(_prompt(question)), parts)
+    return system_and_user(prompt(_prompt(question)) + history_prompt(question), parts)
 
 
 def _sources(response: Response) -> str:

@@ -7,7 +7,7 @@ runs in a process of its own, as a function that is a target does (see `evaltrac
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.scoring.measure import lacking
 from evaltrack.targets.child.in_processes import InProcesses
+from evaltrack.targets.child.server import Service
 from evaltrack.targets.python import import_function, is_async
 from evaltrack.targets.threads import in_thread
 
@@ -100,7 +101,7 @@ class ProcessJudge(InProcesses, Judge):
         return Verdict.model_validate_json(verdict).model_copy(update={"judge": self.name})
 
 
-def answering(name: str) -> Callable[[bytes], Awaitable[bytes]]:
+def answering(name: str) -> Service:
     """The judge called `name` as a child process serves it: from the JSON of a `Call` to that of a `Verdict`.
 
     Raises:
@@ -112,4 +113,4 @@ def answering(name: str) -> Callable[[bytes], Awaitable[bytes]]:
         call = Call.model_validate_json(payload)
         return (await judge(call.question, call.response)).model_dump_json(exclude_defaults=True).encode()
 
-    return answer
+    return Service(answer)

@@ -28,6 +28,7 @@ TEXT_LIMIT = 12_000
 """Characters shown to the judge of question, expected answer and answer each. What is cut is marked."""
 
 CUT = " [... cut]"
+HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
 COPY_LETTERS = 15
 """Letters from which a part of the prompt's example is a copy of it."""
@@ -188,6 +189,30 @@ def refuse_copy(reasoning: str, name: str) -> None:
 def system_and_user(system: str, parts: list[str]) -> Messages:
     """The prompt as system message, and all data in one user message; the suffix of the tags is still to be chosen."""
     return [{"role": "system", "content": system + TAG_RULE}, {"role": "user", "content": "\n\n".join(parts)}]
+
+
+def history_prompt(question: Question) -> str:
+    """What is added to a prompt of a question with turns before it; nothing where there are none."""
+    return prompt("history.txt") if question.history else ""
+
+
+def question_parts(question: Question) -> list[str]:
+    """The question between tags, and before it the turns of its history, where there are any: JSON, one a line.
+
+    The last turns that `TEXT_LIMIT` has room for are shown, and how many stood before them. The tag begins as that of
+    the question does, so that `inert` breaks it too.
+    """
+    if not question.history:
+        return [tagged("question", question.question)]
+    lines, room = list[str](), TEXT_LIMIT
+    for turn in reversed(question.history):
+        line = json.dumps({"role": turn.role, "content": cut(turn.content, TEXT_LIMIT)}, ensure_ascii=False)
+        room -= len(line)
+        if room < 0 and lines:
+            lines.append(f"({len(question.history) - len(lines)} earlier turns are not shown)")
+            break
+        lines.append(inert(line))
+    return [between(HISTORY_TAG, "\n".join(reversed(lines))), tagged("question", question.question)]
 
 
 def tagged(tag: str, text: str) -> str:

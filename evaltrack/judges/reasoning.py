@@ -24,7 +24,9 @@ from evaltrack.judges.llm_judge import (
     DoubtfulReplyError,
     LlmJudge,
     Messages,
+    history_prompt,
     prompt,
+    question_parts,
     read_reply,
     refuse_copy,
     system_and_user,
@@ -93,8 +95,8 @@ class ReasoningJudge(LlmJudge):
 
     def messages(self, question: Question, response: Response) -> Messages:
         """The prompt, and question and response between tags."""
-        parts = [tagged("question", question.question), tagged("response", response.answer or "(no response)")]
-        return system_and_user(reasoning_prompt(), parts)
+        parts = [*question_parts(question), tagged("response", response.answer or "(no response)")]
+        return system_and_user(reasoning_prompt() + history_prompt(question), parts)
 
     def schema(self, _question: Question) -> Schema:
         """The strict JSON schema of the reply."""

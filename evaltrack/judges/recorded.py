@@ -2,14 +2,16 @@
 
 Each line: `id` (of the question), `accuracy`, `completeness`, `relevance`, `overall_score`, `declined`, `reasoning`,
 and `judge`, who gave it; a verdict on reasoning: `dimensions` and the other fields of `records.Observed`. Lines that
-name a judge count as that judge's, so that a comparison knows who judged.
+name a judge count as that judge's, so that a comparison knows who judged. Of a question with variants `wording` says
+the answer to which of them was judged: 0 is `question` and the default, 1 its first variant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -17,8 +19,10 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
 from evaltrack.records import Judge, Observed, Question, Response, Verdict
+from evaltrack.records.question import MAX_VARIANTS
 from evaltrack.scoring.measure import lacking
 
+WORDINGS = "0 is `question`, 1 its first variant"
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
 
@@ -39,7 +43,7 @@ class RecordedJudge(Judge):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._verdicts = path, dict[str, Verdict]()
+        self._path, self._wording, self._verdicts = path, 0, dict[tuple[str, int], Verdict]()
         problems: list[str] = []
         try:
             lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -61,21 +65,35 @@ class RecordedJudge(Judge):
         try:
             value = from_json(raw, allow_inf_nan=False)
             no_repeats(raw)
-            key, verdict = _judged(value)
+            key, wording, verdict = _judged(value)
         except ValidationError as error:
             problems.append(f"{self._path}:{number}: {findings(error)}")
             return
         except ValueError as error:
             problems.append(f"{self._path}:{number}: {error}")
             return
-        if key in self._verdicts:
-            problems.append(f"{self._path}:{number}: id `{key}` is judged twice; keep one of them")
-        self._verdicts[key] = verdict
+        if (key, wording) in self._verdicts:
+            problems.append(f"{self._path}:{number}: id `{key}`{_on(wording)} is judged twice; keep one of them")
+        self._verdicts[key, wording] = verdict
 
     @property
-    def verdicts(self) -> Mapping[str, Verdict]:
-        """All of them, by question id."""
+    def verdicts(self) -> Mapping[tuple[str, int], Verdict]:
+        """All of them, by question id and wording."""
         return self._verdicts
+
+    @property
+    def lacks_variants(self) -> str:
+        """Whether all verdicts are on answers to `question`."""
+        if any(wording for _, wording in self._verdicts):
+            return ""
+        cure = f"add a line for each with `wording`: {WORDINGS}"
+        return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
+
+    def on_wording(self, wording: int) -> Self:
+        """The verdicts on answers to one wording."""
+        other = copy(self)
+        other._wording = wording  # noqa: SLF001 - its own copy
+        return other
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
@@ -83,16 +101,20 @@ class RecordedJudge(Judge):
         Raises:
             NotJudgedError: there is none, or it lacks what the question needs.
         """
-        verdict = self._verdicts.get(question.id)
+        verdict = self._verdicts.get((question.id, self._wording))
         if verdict is None:
-            raise NotJudgedError(f"no verdict with id `{question.id}` in {self._path}")
+            raise NotJudgedError(f"no verdict with id `{question.id}`{_on(self._wording)} in {self._path}")
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
 
 
-def _judged(value: object) -> tuple[str, Verdict]:
-    """The question id and the verdict of one line."""
+def _on(wording: int) -> str:
+    return f" on variant {wording}" if wording else ""
+
+
+def _judged(value: object) -> tuple[str, int, Verdict]:
+    """Question id, wording and verdict of one line."""
     if not isinstance(value, dict):
         raise _BadLineError("is not a JSON object")
     key = value.pop("id", None)
@@ -101,7 +123,10 @@ def _judged(value: object) -> tuple[str, Verdict]:
     for name in NOT_IN_FILES:
         if name in value:
             raise _BadLineError(f"{name}: stands in no file, as a verdict that is read costs nothing; take it out")
-    return str(key), read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+    wording = value.pop("wording", 0)
+    if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
+        raise _BadLineError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}: {WORDINGS}")
+    return str(key), wording, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:

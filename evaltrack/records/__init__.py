@@ -11,6 +11,7 @@ from evaltrack.records.response import Response, Source, ToolCall, Usage, togeth
 from evaltrack.records.roles import Closable, Judge, PlainTarget, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
 from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
+from evaltrack.records.turn import Role, Turn
 from evaltrack.records.verdict import CruxTreatment, Dimensions, Mode, Observed, UncertaintyTreatment, Unit, Verdict
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Reasoned",
     "Record",
     "Response",
+    "Role",
     "Row",
     "Signature",
     "Source",
@@ -42,6 +44,7 @@ __all__ = [
     "Text",
     "Tokens",
     "ToolCall",
+    "Turn",
     "UncertaintyTreatment",
     "Unit",
     "Usage",

@@ -82,7 +82,7 @@ class Response(Record):
 
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
     the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
-    the model that answered, where the target says so.
+    the model that answered, where the target says so. `unread` names fields of what it returned that were not read.
     """
 
     answer: ForeignText | None = None
@@ -91,6 +91,7 @@ class Response(Record):
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
     model: ForeignText | None = None
+    unread: tuple[ForeignText, ...] = ()
 
     @property
     def declined(self) -> bool:

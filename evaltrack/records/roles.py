@@ -18,6 +18,15 @@ class Closable(Protocol):
         """What is worth knowing of it after a run."""
         return ()
 
+    @property
+    def lacks_variants(self) -> str:
+        """Why it can tell nothing of the variants of questions, and the cure; empty where it can."""
+        return ""
+
+    def on_wording(self, wording: int) -> Self:  # noqa: ARG002 - for those that hold what was given before
+        """The one for a wording of a question with variants: 0 is `question`, 1 its first variant."""
+        return self
+
     async def aclose(self) -> None:
         """Close what was opened in the event loop; called once all questions are done."""
         return
@@ -42,6 +51,11 @@ class Target(Closable, Protocol):
     def model(self) -> str | None:
         """The name of its model, as far as it is known before anything is asked."""
         return None
+
+    @property
+    def takes_history(self) -> bool:
+        """Whether it is given the turns before a question, or asked the question alone."""
+        return False
 
     @property
     def secrets(self) -> Collection[str]:
@@ -73,10 +87,14 @@ class Judge(Closable, Protocol):
 
 
 class PlainTarget(Target):
-    """A target that is an async function and nothing more."""
+    """A target that is an async function and nothing more; `takes_history` says whether it is told the turns before."""
 
-    def __init__(self, function: Callable[[Question, int], Awaitable[Response]]) -> None:
-        self._function = function
+    takes_history: bool = False
+
+    def __init__(
+        self, function: Callable[[Question, int], Awaitable[Response]], *, takes_history: bool = False
+    ) -> None:
+        self._function, self.takes_history = function, takes_history
 
     def __call__(self, question: Question, k: int, /) -> Awaitable[Response]:
         """Ask the function."""

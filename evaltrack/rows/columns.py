@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evaltrack.records import Reasoned, Row, Source, Usage
+from evaltrack.records import Reasoned, Role, Row, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode
 from evaltrack.scoring.metrics import SCORES
@@ -164,7 +164,31 @@ VERDICT_COLUMNS = (
     *(Column(name, "integer", _part("usage", name)) for name in Usage.model_fields),
 )
 
-_ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included"})
+WORDING_COLUMNS = (
+    Column("text", "text", lambda each, _: each[0], since_first=False),
+    Column("trials", "integer", lambda each, _: each[1].measured, since_first=False),
+    Column("passes", "integer", lambda each, _: each[1].passed, since_first=False),
+)
+TURN_COLUMNS = (
+    Column("role", "text", _attribute("role"), choices=get_args(Role), since_first=False),
+    Column("content", "text", _attribute("content"), since_first=False),
+)
+
+
+def _wordings(row: Row, k: int) -> list[dict[str, Any]] | None:
+    """The wordings of a question with variants, each with how its trials went."""
+    if row.tally is None or not row.tally.wordings:
+        return None
+    pairs = zip(row.question.wordings, row.tally.wordings, strict=True)
+    return [{column.name: column.value(pair, k) for column in WORDING_COLUMNS} for pair in pairs]
+
+
+def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
+    turns = row.question.history
+    return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
+
+
+_ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included", "wording_sensitive"})
 
 COLUMNS = (
     _of_question("id", required=True),
@@ -215,6 +239,9 @@ COLUMNS = (
     Column("trial", "integer", _attribute("trial")),
     Column("trials", "integer", _part("tally", "measured")),
     Column("passes", "integer", _part("tally", "passed")),
+    Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None, since_first=False),
+    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS, since_first=False),
+    Column("history", "objects", _history, fields=TURN_COLUMNS, since_first=False),
 )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evaltrack.records import Mode, Row
+from evaltrack.records import Mode, Role, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
-from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, VERDICT_COLUMNS, flatten
+from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS, flatten
 from evaltrack.scoring.metrics import SCORES
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
@@ -58,13 +58,31 @@ class StoredVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredWording:
+    """One wording of a question with variants: how many of its trials were measured, and how many of these passed."""
+
+    text: str = ""
+    trials: int = 0
+    passes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTurn:
+    """One message before the question."""
+
+    role: Role = "user"
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
     """One question of a run, or one trial of it.
 
     `scores` holds what was measured, by the names of `SCORES`. A column that was not read has its default. `expected`
     is None where nothing is said of sources and empty where the target should decline; it names passages where
     `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured trials that the row merges,
-    `passes` those that passed.
+    `passes` those that passed. `wordings` holds the same for each wording of a question with variants, and `wording`
+    is the place of the one whose answer the row shows; `history` holds the turns before the question.
     """
 
     id: str
@@ -108,6 +126,9 @@ class StoredRow:
     trial: int | None = None
     trials: int | None = None
     passes: int | None = None
+    wording: int | None = None
+    wordings: tuple[StoredWording, ...] = ()
+    history: tuple[StoredTurn, ...] = ()
 
     @classmethod
     def of(cls, columns: Mapping[str, Any]) -> StoredRow:
@@ -115,6 +136,7 @@ class StoredRow:
         values = {name: columns[name] for name in _PLAIN if name in columns}
         scores = {name: value for name in _SCORES if (value := columns.get(name)) is not None}
         sources, verdicts = columns.get("sources"), columns.get("verdicts")
+        wordings, history = columns.get("wordings") or (), columns.get("history") or ()
         return cls(
             **values,
             scores=scores,
@@ -123,6 +145,8 @@ class StoredRow:
             tool_calls=_tuple(columns.get("tool_calls")),
             hard_fails=_tuple(columns.get("hard_fails")) or (),
             verdicts=tuple(StoredVerdict(**_values(StoredVerdict, each)) for each in verdicts or ()),
+            wordings=tuple(StoredWording(**_values(StoredWording, each)) for each in wordings),
+            history=tuple(StoredTurn(**_values(StoredTurn, each)) for each in history),
         )
 
     def columns(self) -> dict[str, Any]:
@@ -135,9 +159,17 @@ class StoredRow:
         value = getattr(self, name)
         if name in ("sources", "verdicts"):
             return None if value is None else [_object(each) for each in value]
+        if name in ("wordings", "history"):
+            return [_object(each) for each in value] or None
         if name == "hard_fails" and self.mode is None:
             return None
         return list(value) if isinstance(value, tuple) else value
+
+    @property
+    def wording_text(self) -> str:
+        """The question in the wording whose answer the row shows."""
+        place = self.wording or 0
+        return self.wordings[place].text if place < len(self.wordings) else self.question
 
     @property
     def outcome(self) -> RowOutcome:
@@ -212,15 +244,20 @@ def stored_row(row: Row, k: int) -> StoredRow:
 
 
 _SCORES = frozenset(score.name for score in SCORES)
-_LISTS = frozenset({"expected", "sources", "tool_calls", "hard_fails", "verdicts"})
+_LISTS = frozenset({"expected", "sources", "tool_calls", "hard_fails", "verdicts", "wordings", "history"})
 _PLAIN = tuple(column.name for column in COLUMNS if column.name not in _SCORES | _LISTS)
 _FIELDS = {
     StoredSource: tuple(column.name for column in SOURCE_COLUMNS),
     StoredVerdict: tuple(column.name for column in VERDICT_COLUMNS),
+    StoredWording: tuple(column.name for column in WORDING_COLUMNS),
+    StoredTurn: tuple(column.name for column in TURN_COLUMNS),
 }
 
 
-def _values(kind: type[StoredSource | StoredVerdict], item: Mapping[str, Any]) -> dict[str, Any]:
+_Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
+
+
+def _values(kind: type[_Part], item: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are there; those of a newer version are left alone."""
     return {name: item[name] for name in _FIELDS[kind] if name in item}
 
@@ -230,7 +267,7 @@ def _source(item: Mapping[str, Any]) -> StoredSource:
     return StoredSource(**values | {"finds": tuple(values.get("finds") or ())})
 
 
-def _object(item: StoredSource | StoredVerdict) -> dict[str, Any]:
+def _object(item: _Part) -> dict[str, Any]:
     values = {name: getattr(item, name) for name in _FIELDS[type(item)]}
     return values | {"finds": list(values["finds"]) or None} if "finds" in values else values
 

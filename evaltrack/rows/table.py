@@ -25,21 +25,28 @@ SOURCE_SIZE = 500
 """What a source takes besides its texts, in characters."""
 
 
+_Place = tuple[int, int]
+"""Where a row stands: the position of its question, and its trial."""
+
+
 class TableWriter:
-    """Streams rows into a Parquet file, in the order of the golden set, `trials` rows for each question.
+    """Streams rows into a Parquet file, in the order of the golden set.
+
+    There is one row for each question; with `trials` one for each trial of it, so many of each of its wordings.
 
     A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`; past that the
     order is given up rather than memory, and `position` still tells it.
     """
 
-    def __init__(self, path: Path, k: int, trials: int = 1) -> None:
+    def __init__(self, path: Path, k: int, trials: int = 0) -> None:
         import pyarrow.parquet as pq
 
         own = schema().with_metadata({VERSION_KEY: str(ROWS_VERSION)})
         self._writer = pq.ParquetWriter(path, own, compression="zstd")
         self._k, self._trials = k, trials
-        self._next = self._added = 0
-        self._waiting: list[tuple[int, int, int, dict[str, Any]]] = []
+        self._next: _Place = (0, 1)
+        self._added = 0
+        self._waiting: list[tuple[_Place, int, int, bool, dict[str, Any]]] = []
         self._held = 0
         self._batch: list[dict[str, Any]] = []
         self._characters = 0
@@ -48,10 +55,12 @@ class TableWriter:
     def add(self, row: Row) -> None:
         """Take one row; it reaches the file with its batch."""
         self._added += 1
-        place = row.position * self._trials + (row.trial or 1) - 1
+        trial = row.trial or 1
+        is_last = trial >= self._trials * len(row.question.wordings)
         columns = flatten(row, self._k)
         size = _characters(columns)
-        heapq.heappush(self._waiting, (place, self._added, size, columns))
+        place = (row.position, trial if self._trials else 1)
+        heapq.heappush(self._waiting, (place, self._added, size, is_last, columns))
         self._held += size
         while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
@@ -68,9 +77,9 @@ class TableWriter:
         self._writer.close()
 
     def _release(self) -> None:
-        place, _, size, columns = heapq.heappop(self._waiting)
+        (position, trial), _, size, is_last, columns = heapq.heappop(self._waiting)
         self._held -= size
-        self._next = place + 1
+        self._next = (position + 1, 1) if is_last else (position, trial + 1)
         self._batch.append(columns)
         self._characters += size
         if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
@@ -90,4 +99,5 @@ def _characters(columns: dict[str, Any]) -> int:
     sources, verdicts = columns["sources"] or (), columns["verdicts"] or ()
     own = sum(len(value) for value in columns.values() if isinstance(value, str))
     own += sum(SOURCE_SIZE + len(source["text"] or "") + len(source["title"] or "") for source in sources)
+    own += sum(len(turn["content"]) for turn in columns["history"] or ())
     return own + sum(len(verdict["reasoning"]) + len(verdict["observed"] or "") for verdict in verdicts)

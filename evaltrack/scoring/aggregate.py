@@ -48,6 +48,8 @@ class ExactMean:
 
 MAX_MODELS = 10
 """Models that a run names; further ones are left out."""
+MAX_UNREAD = 20
+"""Fields of responses that a run says it has not read."""
 
 
 class Ledger:
@@ -60,6 +62,7 @@ class Ledger:
         self.told = {"target": 0, "judge": 0}
         self._seconds = array("d")
         self.models: set[str] = set()
+        self.unread: dict[str, int] = {}
 
     def add(self, row: Row) -> None:
         """Enter one trial. What a failed call cost is in the ledger of whom it was asked."""
@@ -71,6 +74,9 @@ class Ledger:
             self.num_unanswered += response.answer is None
             if response.model and len(self.models) < MAX_MODELS:
                 self.models.add(response.model)
+            for name in response.unread:
+                if name in self.unread or len(self.unread) < MAX_UNREAD:
+                    self.unread[name] = self.unread.get(name, 0) + 1
             self._enter("target", response.usage)
         for verdict in row.verdicts:
             self.cached_verdicts += verdict.cached

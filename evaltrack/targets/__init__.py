@@ -7,7 +7,7 @@
 | `recorded:FILE` | responses gathered earlier: JSON Lines, or a TREC run |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
-| `openai:MODEL` | a model asked once, with the question alone |
+| `openai:MODEL` | a model asked once, without sources |
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 The line is split into arguments as a POSIX shell splits it, once and before any question is known; there is no shell,
 so pipes, variables and wildcards mean nothing. Then ``{question}``, ``{k}`` and ``{id}`` are replaced inside the
-arguments: whatever a question holds, it stays one argument, or the part of one. A brace is written ``{{`` or ``}}``. A
+arguments: whatever a question holds, it stays one argument, or the part of one. ``{messages}`` is the conversation as a
+JSON list, the turns before the question and the question as the last message of the user; ``{history}`` the same
+without the question. A program without either is asked the question alone. A brace is written ``{{`` or ``}}``. A
 question that starts with ``-`` is passed as it is, and most programs read it as an option then: write
 ``--question={question}`` or put ``--`` before it.
 
@@ -14,6 +16,7 @@ deadline passes, when it writes too much, and when it ended and left other proce
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -32,7 +35,8 @@ from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, Response
 
 T = TypeVar("T")
 
-PLACEHOLDERS = ("question", "k", "id")
+CONVERSATION = ("messages", "history")
+PLACEHOLDERS = ("question", "k", "id", *CONVERSATION)
 _KNOWN = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
 _BRACES = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]")
 
@@ -64,7 +68,7 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
     names = {name for argument in arguments for name in _placeholders(argument)}
     if _placeholders(arguments[0]):
         raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
-    if names.isdisjoint({"question", "id"}):
+    if names.isdisjoint({"question", "messages", "id"}):
         raise UsageError(
             f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same"
         )
@@ -91,11 +95,19 @@ def fill(argument: str, values: Mapping[str, str]) -> str:
     return _BRACES.sub(lambda match: values.get(match[0][1:-1], match[0][0]), argument)
 
 
+def _json(messages: list[dict[str, str]]) -> str:
+    return json.dumps(messages, ensure_ascii=False)
+
+
 class CommandTarget(Target):
     """Runs a program for each question."""
 
+    takes_history: bool = False
+
     def __init__(self, arguments: list[str], reader: ResponseReader | None = None) -> None:
         self._arguments = arguments
+        used = {name for argument in arguments for name in _placeholders(argument)}
+        self.takes_history = not used.isdisjoint(CONVERSATION)
         self._reader = reader or ResponseReader()
 
     async def __call__(self, question: Question, k: int, /) -> Response:
@@ -105,7 +117,9 @@ class CommandTarget(Target):
             CommandTargetError: it cannot be started, ended with a code other than 0, or wrote too much.
             InvalidResponseError: its output is not JSON, or not in the form that was promised.
         """
+        messages = question.messages
         values = {"question": question.question, "k": str(k), "id": question.id}
+        values |= {"messages": _json(messages), "history": _json(messages[:-1])}
         output = await _run([fill(argument, values) for argument in self._arguments])
         if output.too_long:
             raise CommandTargetError(f"wrote more than {MAX_BYTES:,} bytes and was killed")

@@ -1,7 +1,7 @@
 """`http://…` and `https://…`: a question is posted as JSON, the response is JSON.
 
-The body is ``{"question": …, "k": …, "id": …}``, or what the setting `body` makes of it, a JMESPath expression such as
-``{query: question, top_k: k}``. Where the fields of the response stand is said by the settings of
+What is posted, and the setting `body` that makes something else of it, is said in `evaltrack.targets.http_body`.
+Where the fields of the response stand is said by the settings of
 `evaltrack.targets.mapping`. A header is named by the setting `header.NAME`, whose value is the *name* of an environment
 variable, with a scheme before it where one is needed: ``header.Authorization=Bearer MY_API_KEY``. What a server sends
 back of the headers' values is masked. The URL is logged with the run, so no secret may stand in it, and the values of
@@ -14,7 +14,6 @@ followed within the same scheme, host and port only, three at most; the question
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import AsyncGenerator, Collection
@@ -27,17 +26,16 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.http_body import Body
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
     FIELDS,
     MAX_BYTES,
-    Expression,
     ResponseReader,
-    compile_expression,
     excerpt,
     take_mapping,
 )
-from evaltrack.targets.responses import InvalidResponseError
 
 if TYPE_CHECKING:
     import httpx2
@@ -71,11 +69,9 @@ def open_http(place: str, settings: dict[str, str]) -> HttpTarget:
         for name in list(settings)
         if name.startswith("header.")
     }
-    body = compile_expression("http", "body", settings.pop("body")) if "body" in settings else None
+    body = Body(settings.pop("body", ""))
     reader = take_mapping("http", settings)
     no_more_settings("http", settings, f"header.NAME, body, {', '.join(FIELDS)}")
-    if body is not None and body.search({"question": "q", "k": 5, "id": "1"}) is None:
-        raise UsageError(f"http target: body is `{body.text}`, which gives nothing; choose from question, k and id")
     return HttpTarget(url, headers, reader, body)
 
 
@@ -119,15 +115,17 @@ class HttpTarget(Target):
     """
 
     secrets: Collection[str] = ()
+    takes_history: bool = True
 
     def __init__(
         self,
         url: httpx2.URL,
         headers: dict[str, str] | None = None,
         reader: ResponseReader | None = None,
-        body: Expression | None = None,
+        body: Body | None = None,
     ) -> None:
-        self._url, self._body = url, body
+        self._url, self._body = url, body or Body()
+        self.takes_history = self._body.takes_history
         self._headers = headers or {}
         self._reader = reader or ResponseReader()
         self.secrets = {piece for value in self._headers.values() for piece in parts_of_header(value)}
@@ -146,7 +144,7 @@ class HttpTarget(Target):
         import httpx2
 
         try:
-            raw = await self._post(self._content(question, k))
+            raw = await self._post(self._body.content(question, k))
         except httpx2.DecodingError:
             raise InvalidResponseError("cannot be decompressed") from None
         except httpx2.HTTPError as error:
@@ -158,10 +156,6 @@ class HttpTarget(Target):
         _, closer = self._clients.pop(asyncio.get_running_loop(), (None, None))
         if closer is not None:
             await closer.aclose()
-
-    def _content(self, question: Question, k: int) -> bytes:
-        fields = {"question": question.question, "k": k, "id": question.id}
-        return json.dumps(self._body.find(fields) if self._body else fields, ensure_ascii=False).encode()
 
     async def _post(self, content: bytes) -> bytes:
         """The body of the response, after redirects."""

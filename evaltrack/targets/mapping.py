@@ -29,7 +29,9 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response
-from evaltrack.targets.responses import InvalidResponseError, as_response, told_parts
+from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.responses import as_response
+from evaltrack.targets.usage import read_parts
 
 MAX_BYTES = 16 << 20
 """Bytes of a response, decompressed; a longer one is cut off and becomes an error."""
@@ -185,7 +187,7 @@ class ResponseReader:
             sources = bounded(fields["sources"])
             fields["sources"] = [self._source(item, place) for place, item in enumerate(sources)]
         own_counts = self._expressions.keys().isdisjoint(usage)
-        parts = told_parts(usage_fields) if own_counts else {}
+        parts = read_parts(usage_fields) if own_counts else {}
         model = self._find("model", value, own.get("model"))
         return fields | {"usage": None if missing else {**parts, **usage}, "model": model}
 

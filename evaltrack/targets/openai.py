@@ -1,7 +1,11 @@
-"""`openai:MODEL`: a model asked once, with the question alone: the naive baseline that retrieval has to beat.
+"""`openai:MODEL`: a model asked once, without sources: the naive baseline that retrieval has to beat.
 
 It retrieves nothing, so only its answers can be judged. Under the reasoning rubric it is the naive single-shot baseline
 over which the aims are measured: no instruction asks it to reason.
+
+It is sent the turns before the question, where there are any, and the question as the last message of the user. A
+system turn that begins them takes the place of the target's own system message. The protocol takes a tool's message
+only beside the call that it answers, which a golden line does not hold: it is sent as the user's, as a tool result.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from evaltrack.targets import no_more_settings
 SYSTEM = "Answer the question in a few sentences. If you do not know the answer, say that you do not know."
 SETTINGS = "system, temperature, max_completion_tokens"
 HOTTEST = 2.0
+TOOL_RESULT = "Tool result:\n"
+"""Begins a tool's turn, which is sent as the user's."""
 
 
 def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
@@ -48,6 +54,7 @@ class OpenAITarget(Target):
     """Asks the model; reports its usage."""
 
     model: str | None = None
+    takes_history: bool = True
 
     def __init__(
         self, model: str, system: str = SYSTEM, temperature: float | None = None, longest: int | None = None
@@ -67,10 +74,18 @@ class OpenAITarget(Target):
         Raises:
             AnswerError: the model gave none.
         """
-        messages = [{"role": "system", "content": self._system}, {"role": "user", "content": question.question}]
+        messages = [_as_sent(each) for each in question.messages]
+        if messages[0]["role"] != "system":
+            messages.insert(0, {"role": "system", "content": self._system})
         answer = await self._llm.ask(messages)
         return Response(answer=answer.text, usage=answer.usage)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._llm.aclose()
+
+
+def _as_sent(message: dict[str, str]) -> dict[str, str]:
+    if message["role"] != "tool":
+        return message
+    return {"role": "user", "content": TOOL_RESULT + message["content"]}

@@ -1,9 +1,12 @@
 """`python:package.module:function`: your own function as the target, sync or async.
 
 The function is called with the question's text and k: ``def ask(question: str, k: int)``. One that takes a single
-argument is called without k; one whose first parameter is annotated `Question` gets a copy of the whole record. It may
-return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any other
-target, of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
+argument is called without k; one whose first parameter is annotated `Question` gets a copy of the whole record. One
+with a parameter `messages` gets the conversation as chat messages, also where it is the question alone: ``def
+ask(messages: list[dict[str, str]])``. Beside it `question` and `k` are passed by these names where they are there.
+
+It may return a `Response`, a mapping of its fields, a list of sources (or of chunk ids), or a plain answer; as from any
+other target, of at most `MAX_ITEMS` sources and `MAX_BYTES` characters.
 
 It runs in a process of its own, or in several. Where one ends, whatever the reason, the questions in flight in it have
 failed, and another takes its place. What it prints goes to stderr.
@@ -22,6 +25,7 @@ import inspect
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +36,15 @@ from evaltrack.records import PlainTarget, Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
+from evaltrack.targets.child.server import Service
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, bounded
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import in_own_loop, in_thread
+
+MESSAGES = "messages"
+ARGUMENTS = ("question", "k", MESSAGES)
+"""What a function may be called with."""
 
 MAX_WORKERS = 256
 LEAST_MEMORY = 64 << 20
@@ -93,6 +103,11 @@ class Call(Record):
 class ProcessTarget(InProcesses, Target):
     """A function in processes of its own."""
 
+    @property
+    def takes_history(self) -> bool:
+        """Whether the function takes the turns before a question, as its process says."""
+        return bool(self._pool.facts.get("takes_history"))
+
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the function returns.
 
@@ -113,11 +128,11 @@ class ProcessTarget(InProcesses, Target):
         await self._pool.ready()
 
 
-def answering(place: str) -> Callable[[bytes], Awaitable[bytes]]:
+def answering(place: str) -> Service:
     """The function called `place` as a child process serves it: from the JSON of a `Call` to that of a `Response`.
 
     Raises:
-        UsageError: it cannot be imported, or is no function of one or two arguments.
+        UsageError: it cannot be imported, or takes other arguments than a question, k and messages.
     """
     target = function_target(import_function(place), own_loop=False)
 
@@ -126,7 +141,7 @@ def answering(place: str) -> Callable[[bytes], Awaitable[bytes]]:
         response = await target(call.question, call.k)
         return response.model_dump_json(exclude_defaults=True).encode()
 
-    return answer
+    return Service(answer, {"takes_history": target.takes_history})
 
 
 def import_function(place: str, what: str = "python target") -> Callable[..., Any]:
@@ -159,21 +174,21 @@ def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> T
     """A `Target` that calls `function`: a sync one in threads, an async one in an event loop of its own, or in ours.
 
     Raises:
-        UsageError: the function does not take one or two arguments.
+        UsageError: the function takes other arguments than a question, k and messages.
     """
-    whole_record, takes_k = _shape(function)
+    shape = _shape(function)
     run = in_own_loop if own_loop else _as_it_is
-    call = run(function) if is_async(function) else in_thread(function)
+    by_position = shape.bound(function)
+    call = run(by_position) if is_async(function) else in_thread(by_position)
     finish = run(_awaited)
 
     async def ask(question: Question, k: int, /) -> Response:
-        first = question.model_copy(deep=True) if whole_record else question.question
-        returned = await (call(first, k) if takes_k else call(first))
+        returned = await call(*shape.arguments(question, k))
         if inspect.isawaitable(returned):
             returned = await finish(returned)
         return _small_enough(as_response(bounded(returned)))
 
-    return PlainTarget(ask)
+    return PlainTarget(ask, takes_history=shape.takes_history)
 
 
 def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,23 +208,79 @@ def _small_enough(response: Response) -> Response:
     return response
 
 
-def _shape(function: Callable[..., Any]) -> tuple[bool, bool]:
-    """Whether the function wants the whole `Question`, and whether it takes k."""
+@dataclass(frozen=True)
+class _Shape:
+    """What a function is called with: names of `ARGUMENTS`, the question first where it is passed by position."""
+
+    names: tuple[str, ...]
+    whole_record: bool = False
+
+    @property
+    def takes_history(self) -> bool:
+        """Whether it gets the turns before the question; the whole record holds them."""
+        return self.whole_record or MESSAGES in self.names
+
+    def arguments(self, question: Question, k: int) -> list[object]:
+        """The values of a call; a function may change what it gets."""
+        first = question.model_copy(deep=True) if self.whole_record else question.question
+        values = {"question": first, "k": k, MESSAGES: question.messages}
+        return [values[name] for name in self.names]
+
+    def bound(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as it is called by position: one with `messages` takes its arguments by their names."""
+        if MESSAGES not in self.names:
+            return function
+
+        def call(*values: object) -> Any:
+            return function(**dict(zip(self.names, values, strict=True)))
+
+        async def call_async(*values: object) -> Any:
+            return await function(**dict(zip(self.names, values, strict=True)))
+
+        return call_async if is_async(function) else call
+
+
+def _shape(function: Callable[..., Any]) -> _Shape:
+    """How the function is called.
+
+    Raises:
+        UsageError: it takes something else.
+    """
     try:
         signature = inspect.signature(function)
-        signature.bind("question", 5)
-        takes_k = True
     except ValueError:  # some builtins tell nothing of their arguments
-        return False, True
-    except TypeError:
-        takes_k = False
-        try:
-            signature.bind("question")
-        except TypeError:
-            name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
-            raise UsageError(f"python target `{name}`: must take (question, k) or (question)") from None
+        return _Shape(("question", "k"))
+    if MESSAGES in signature.parameters:
+        return _shape_with_messages(signature, _name(function))
+    names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, len(each))), None)
+    if names is None:
+        raise UsageError(f"python target `{_name(function)}`: must take (question, k), (question) or (messages)")
     first = next(iter(signature.parameters.values()), None)
-    return first is not None and _is_question(first.annotation), takes_k
+    return _Shape(names, first is not None and _is_question(first.annotation))
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
+
+
+def _binds(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def _shape_with_messages(signature: inspect.Signature, name: str) -> _Shape:
+    """The arguments of `ARGUMENTS` that a function names, which has no other that must be given."""
+    names = tuple(each for each in signature.parameters if each in ARGUMENTS)
+    try:
+        signature.bind(**dict.fromkeys(names))
+    except TypeError as error:
+        cure = "beside `messages` a function may take `question` and `k`, by name; give anything else a default"
+        raise UsageError(f"python target `{name}`: {error}; {cure}") from None
+    question = signature.parameters.get("question")
+    return _Shape(names, question is not None and _is_question(question.annotation))
 
 
 def _is_question(annotation: object) -> bool:

@@ -1,29 +1,37 @@
 """`recorded:FILE`: responses gathered earlier.
 
 JSON Lines, one response a line: `id` (of the question), `answer`, `sources` (chunk ids or objects, best first),
-`usage`, `tool_calls`, `abstained`; only their offsets are held in memory. Or a TREC run (`query Q0 document rank score
-tag`), its lines in any order: scores rank the documents, and ranks those of one score, from whatever number they start.
-Where ranks contradict scores, a note says so, and it is as in trec_eval, which looks at no rank.
+`usage`, `tool_calls`, `abstained`, and `wording` where the question has variants: 0 is `question` and the default, 1
+its first variant. No response stands for another wording than its own. Only the offsets of lines are held in memory.
+
+Or a TREC run (`query Q0 document rank score tag`), its lines in any order: scores rank the documents, and ranks those
+of one score, from whatever number they start. Where ranks contradict scores, a note says so, and it is as in
+trec_eval, which looks at no rank.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
+from typing import Self
 
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
 from evaltrack.records import Question, Response, Source, Target
+from evaltrack.records.question import MAX_VARIANTS
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
-from evaltrack.targets.responses import InvalidResponseError, as_response
+from evaltrack.targets.responses import as_response
 
 MAX_LINE_BYTES = 16 << 20
+WORDINGS = "0 is `question`, 1 its first variant"
 
 
 class _BadLineError(ValueError):
@@ -54,47 +62,72 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
 
 
 class _RecordedLines(Target):
-    """Responses in JSON Lines, read again from their offsets when asked."""
+    """Responses in JSON Lines, read again from their offsets when asked; those of one wording at a time."""
+
+    takes_history: bool = True
+    """They were given to whatever was asked then: nothing is left out here."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._offsets = path, dict[str, int]()
+        self._path, self._wording = path, 0
+        self._offsets: defaultdict[int, dict[str, int]] = defaultdict(dict)
         problems: list[str] = []
         for number, offset, raw in _lines(path):
             try:
-                key, _ = _recorded_response(raw)
+                key, wording, _ = _recorded_response(raw)
             except ValueError as error:
                 problems.append(f"{path}:{number}: {error}")
                 continue
-            if key in self._offsets:
-                problems.append(f"{path}:{number}: id `{key}` is recorded twice; keep one of them")
-            self._offsets[key] = offset
+            if key in self._offsets[wording]:
+                problems.append(f"{path}:{number}: id `{key}`{_to(wording)} is recorded twice; keep one of them")
+            self._offsets[wording][key] = offset
         _refuse(problems)
 
+    @property
+    def lacks_variants(self) -> str:
+        """Whether all lines are responses to `question`."""
+        if any(self._offsets.keys()):
+            return ""
+        cure = f"record a line for each with `wording`: {WORDINGS}"
+        return f"recorded target {self._path} holds no response to a variant; {cure}"
+
+    def on_wording(self, wording: int) -> Self:
+        """The responses to one wording."""
+        other = copy(self)
+        other._wording = wording  # noqa: SLF001 - its own copy
+        return other
+
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        offset = self._offsets.get(question.id)
+        offset = self._offsets.get(self._wording, {}).get(question.id)
         if offset is None:
-            raise NotRecordedError(f"no response with id `{question.id}` in {self._path}")
+            raise NotRecordedError(f"no response with id `{question.id}`{_to(self._wording)} in {self._path}")
         with self._path.open("rb") as file:
             file.seek(offset)
             raw = file.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
         try:
-            key, response = _recorded_response(raw)
+            key, wording, response = _recorded_response(raw)
         except ValueError:
-            key = None
-        if key != question.id:
+            key, wording = "", -1
+        if (key, wording) != (question.id, self._wording):
             raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
         return response
 
 
-def _recorded_response(raw: bytes) -> tuple[str, Response]:
-    """The question id and the response of one line; ValueError says what is wrong with it."""
+def _to(wording: int) -> str:
+    return f" to variant {wording}" if wording else ""
+
+
+def _recorded_response(raw: bytes) -> tuple[str, int, Response]:
+    """Question id, wording and response of one line; ValueError says what is wrong with it."""
     value = from_json(raw, allow_inf_nan=False)
     if not isinstance(value, dict):
         raise InvalidResponseError("is not a JSON object")
     key = value.pop("id", None)
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise InvalidResponseError("`id` is missing; name the question that was answered")
-    return str(key), as_response(bounded(value))
+    wording = value.pop("wording", 0)
+    if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
+        raise InvalidResponseError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}: {WORDINGS}")
+    return str(key), wording, as_response(bounded(value))
 
 
 @dataclass(frozen=True)
@@ -110,6 +143,7 @@ class _TrecRun(Target):
     """Ranked lists of document ids from a TREC run, in whatever order its lines stand."""
 
     notes: Sequence[str] = ()
+    takes_history: bool = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -129,6 +163,12 @@ class _TrecRun(Target):
             self._ranked[query] = tuple(Source(chunk_id=line.document, score=line.score) for line in ranked)
             unlike += [] if by_rank else [query]
         self.notes = [_disagreement(path, unlike, len(by_query))] if unlike else []
+
+    @property
+    def lacks_variants(self) -> str:
+        """A run has one list for each query."""
+        cure = f"record JSON Lines, one for each wording, with `wording`: {WORDINGS}"
+        return f"the TREC run {self._path} ranks documents for `question` alone; {cure}"
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
         sources = self._ranked.get(question.id)

@@ -61,11 +61,13 @@ def _is_half_made(tags: dict[str, str], own: dict[str, str]) -> bool:
 
 
 def _records(questions: list[Question]) -> list[dict[str, Any]]:
-    """Inputs as those of the traces: the text alone, with the id where a text stands there more than once."""
+    """Inputs as those of the traces: the text, with the id where it stands there more than once, and the history."""
     repeated = Counter(question.question for question in questions)
     return [
         {
-            "inputs": {"question": each.question} | ({"id": each.id} if repeated[each.question] > 1 else {}),
+            "inputs": {"question": each.question}
+            | ({"id": each.id} if repeated[each.question] > 1 else {})
+            | ({"history": each.messages[:-1]} if each.history else {}),
             "expectations": _expectations(each),
             "tags": {"id": each.id, "domain": each.domain}
             | {name: value for name in ("difficulty", "category") if (value := getattr(each, name))},

@@ -18,7 +18,7 @@ SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
 """What of a verdict a judge's span shows."""
 
 
-def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, str]) -> list[Span]:
+def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any]) -> list[Span]:
     """The question with every score, below it what was retrieved and what each judge said."""
     start, end = row.started_at, row.started_at + row.seconds
     root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=row.scores, error=row.error)

@@ -80,9 +80,11 @@ def write_traces(
             spans: list[Span] = []
             for row in batch:
                 trace_id = trace_id_of(run_id, row.id)
-                inputs = {"question": row.question}
+                inputs: dict[str, Any] = {"question": row.question}
                 if row.question in repeated:
                     inputs["id"] = row.id
+                if row.history:  # last, as a preview of the inputs is cut
+                    inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
                 info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
                 infos.append(client.start_trace(info))
                 spans += spans_of(row, trace_id, inputs)
@@ -204,7 +206,7 @@ def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool
             return
 
 
-def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, str]) -> TraceInfo:
+def _trace_info(row: StoredRow, trace_id: str, experiment_id: str, run_id: str, inputs: dict[str, Any]) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
     answer = outcome(row)

@@ -21,7 +21,7 @@ from evaltrack.records.row import Traced
 from evaltrack.rows.reader import count_rows, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
-from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, REASONING_SCORES
+from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
@@ -48,15 +48,18 @@ OnProgress = Callable[[str, int, int], object]
 
 
 class RunWriter:
-    """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder."""
+    """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
-    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 1) -> None:
+    `trials` is how often each wording of a question is asked; 0 where there is one trial of every question.
+    """
+
+    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0) -> None:
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self._artifacts = Artifacts(store, run.run_id)
         self._folder = WorkingFolder()
         self._table = self._new_table(ROWS, k)
-        self._trials = self._new_table(TRIALS, k, trials) if trials > 1 else None
+        self._trials = self._new_table(TRIALS, k, trials) if trials else None
 
     def __enter__(self) -> RunWriter:
         return self
@@ -64,7 +67,7 @@ class RunWriter:
     def __exit__(self, *exc_info: object) -> None:
         self._folder.close()
 
-    def _new_table(self, name: str, k: int, trials: int = 1) -> TableWriter:
+    def _new_table(self, name: str, k: int, trials: int = 0) -> TableWriter:
         with self._folder.errors():
             table = TableWriter(self._folder.path / name, k, trials)
             self._folder.hold(name)
@@ -245,6 +248,8 @@ def _columns(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
             "result": row.outcome,
             "expected": ", ".join(row.expected or ()),
             "retrieved": ", ".join(map(row.name_of, row.sources or ())),
+            "history": "\n".join(f"{turn.role}: {turn.content}" for turn in row.history) or None,
+            "wordings": "\n".join(f"{each.passes} of {each.trials}: {each.text}" for each in row.wordings) or None,
             **(_panel_scores(row, panel) if len(panel) > 1 else {}),
             "reasoning": "\n".join(verdict.reasoning for verdict in row.verdicts),
             **{name: value for name, value in row.columns().items() if name not in _SHOWN_OTHERWISE},
@@ -265,10 +270,11 @@ _RARE = frozenset(
         *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
         *Reasoned.model_fields,
         *OF_TRIALS,
-        *("trial", "trials", "passes", "model"),
+        *OF_WORDINGS,
+        *("trial", "trials", "passes", "wording", "wordings", "history", "model"),
     }
 )
-"""Columns of the rubric, an agent's checks, trials and a target's model: left out where there is nothing in them."""
+"""Columns of the rubric, an agent's checks, trials, wordings, history and a target's model: left out where empty."""
 
 _SHOWN_OTHERWISE = frozenset(
     {

@@ -570,3 +570,57 @@ def test_an_older_run_is_not_asked_of_newer_code_unless_that_is_wanted(made: Mad
     assert found.asking.why_not is not None
     assert f"run {newer.run_id} of the same target is newer" in found.asking.why_not
     assert compared(runs, made.uri, 3).asking.possible
+
+
+# Variants
+
+WORDS = ["Which of them?", "Tell me what of it"]
+words: dict[str, bool] = {}
+"""Whether a target finds what a text asks for; where it is not there it does."""
+texts: list[str] = []
+
+
+def by_words(question: str, k: int) -> list[str]:
+    """A deterministic target that goes by the words it is asked in, and answers each in others."""
+    texts.append(question)
+    return ["x" if words.get(question, True) else "y", f"more on {question}"]
+
+
+def worded(uri: str, folder: Path, failing: Sequence[int], **settings: Any) -> RunResult:
+    """A run of one question in three wordings of which some fail, and of one without variants."""
+    words.clear()
+    texts.clear()
+    golden = folder / "worded.jsonl"
+    lines: list[dict[str, Any]] = [{"id": "w", "question": "What?", "variants": WORDS}, {"id": "p", "question": "Who?"}]
+    golden.write_text("".join(json.dumps({**line, "expected_chunks": ["x"]}) + "\n" for line in lines))
+    words.update({text: place not in failing for place, text in enumerate(["What?", *WORDS])})
+    asked = {"target": f"python:{__name__}:by_words", "in_process": True, "judge": "none", "traces": "off"}
+    return run_eval(golden, tracking_uri=uri, concurrency=1, **{**asked, **settings})
+
+
+@pytest.mark.parametrize(("before", "after"), [([], [0, 1, 2]), ([], [1, 2]), ([2], [1, 2])])
+def test_a_question_that_broke_in_some_wordings_is_no_scatter(
+    before: list[int], after: list[int], store_uri: str, tmp_path: Path
+) -> None:
+    """Other words have other answers of a deterministic target: each wording is held against its own.
+
+    A wording that always failed is no record of failures of the question.
+    """
+    baseline = worded(store_uri, tmp_path, before)
+    candidate = worded(store_uri, tmp_path, after)
+    texts.clear()
+    found = compared((candidate, baseline), store_uri)
+    assert [(flip.id, flip.repeat) for flip in found.flips] == [("w", Repeat(3, 0, 3, "real"))]
+    assert (found.verdict, found.asking.scatter) == ("regression", False)
+    assert found.asking.calls == len(texts) == 3 * 3 + 3
+    assert sorted(set(texts)) == sorted(["What?", *WORDS, "Who?"])
+
+
+def test_a_question_that_passes_again_in_most_wordings_is_scatter(store_uri: str, tmp_path: Path) -> None:
+    """Each time it is asked in all of them, and passes as it does in a run."""
+    baseline, candidate = worded(store_uri, tmp_path, [], trials=2), worded(store_uri, tmp_path, [0, 1], trials=2)
+    words.update(dict.fromkeys(WORDS, True))
+    found = compared((candidate, baseline), store_uri)
+    (flip,) = found.flips
+    assert flip.repeat == Repeat(1, 1, 0, "scatter")
+    assert (found.verdict, found.asking.scatter) == ("ok", True)

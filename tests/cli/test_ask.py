@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,37 @@ def test_secrets_of_the_environment_are_taken_out(tmp_path: Path, monkeypatch: p
     row = ask_target("x", f"command:sh -c 'cat {tmp_path}/reply.json' {{question}}")
     assert row.response is not None
     assert "very-secret" not in str(row.response.answer)
+
+
+def test_turns_before_the_question_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are passed to a target that takes them."""
+    turns = [{"role": "user", "content": "Long stays?"}, {"role": "assistant", "content": "In summer."}]
+    (tmp_path / "turns.json").write_text(json.dumps(turns))
+    show = "import json, sys; print(json.dumps({'answer': sys.argv[1]}))".replace("{", "{{").replace("}", "}}")
+    target = f'command:{sys.executable} -c "{show}" {{messages}}'
+    assert _run(["ask", "In winter?", "-t", target, "--history", str(tmp_path / "turns.json"), "--output", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert json.loads(printed["answer"]) == [*turns, {"role": "user", "content": "In winter?"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[{"role": "bot", "content": "x"}]', "`history.0.role` is `bot`; write one of system, user, assistant, tool"),
+        ("[5]", "`history.0` is a number"),
+        ("{}", "is no list of turns; write ["),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        (None, "cannot be read: No such file"),
+        ('[{"role": "user", "content": "x"}]', "takes the question alone; leave it out"),
+    ],
+)
+def test_a_history_that_is_none_exits_2(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says what is wrong with it."""
+    path = tmp_path / "turns.json"
+    if content is not None:
+        path.write_text(content)
+    assert _run(["ask", "x", "-t", TRAVEL, "--history", str(path)]) == 2
+    assert message in capsys.readouterr().err

@@ -15,7 +15,7 @@ import pytest
 from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import run_to_end
-from evaltrack.records import Question, Response, Row, Target, Verdict
+from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Target, Tokens, Turn, Verdict
 from evaltrack.scoring.measure import Rules
 from tests.actors import (
     FOUND,
@@ -763,3 +763,63 @@ def test_in_a_notebook_work_has_a_thread_of_its_own(error: BaseException | None)
 
     asyncio.run(notebook())
     assert done == ["evaltrack-run"]
+
+
+# Wordings
+
+
+def test_each_round_asks_each_wording() -> None:
+    """A target and a judge get the text of one wording; the row has the whole question and says which it was."""
+    asked: list[tuple[str, tuple[str, ...]]] = []
+    judged: list[str] = []
+
+    class Echo(Judge):
+        name = "echo"
+
+        async def __call__(self, question: Question, response: Response, /) -> Verdict:
+            judged.append(question.question)
+            return Verdict(judge="echo", reasoning="", overall_score=1, accuracy=1, completeness=1, relevance=1)
+
+    async def ask(question: Question, k: int, /) -> Response:
+        asked.append((question.question, question.variants))
+        return FOUND
+
+    plain, worded = questions(2)
+    worded = worded.model_copy(update={"variants": ("Which?", "Tell me what")})
+    rows: list[Row] = []
+
+    async def work() -> None:
+        asking = evaluated([plain, worded], ask, judges=[Echo()], trials=[1, 2], concurrency=1)
+        rows.extend([row async for row in asking])
+
+    finish(work)
+    texts = ["What?", "What?", *("What?", "Which?", "Tell me what") * 2]
+    assert asked == [(text, ()) for text in texts]
+    assert judged == texts
+    assert [(row.question.id, row.trial, row.wording) for row in rows] == [
+        *(("0", 1, 0), ("0", 2, 0)),
+        *(("1", trial, (trial - 1) % 3) for trial in range(1, 7)),
+    ]
+    assert all(row.question == worded for row in rows[2:])
+
+
+def test_the_turns_count_as_tokens_of_a_target_that_is_given_them() -> None:
+    """Of one that is asked the question alone they do not."""
+    counted: list[list[str]] = []
+
+    def count(texts: Sequence[str]) -> Tokens:
+        counted.append(list(texts))
+        return Tokens(count=len(texts), known="counted")
+
+    async def ask(question: Question, k: int, /) -> Response:
+        return Response(answer="so")
+
+    told = questions(1)[0].model_copy(update={"history": (Turn(role="user", content="Before?"),)})
+    for takes in (True, False):
+
+        async def work(takes: bool = takes) -> None:
+            async for _ in evaluated([told], PlainTarget(ask, takes_history=takes), count=count):
+                pass
+
+        finish(work)
+    assert counted == [["Before?", "What?", "so"], ["What?", "so"]]

@@ -397,3 +397,94 @@ def test_as_many_questions_are_held_as_are_in_flight(concurrency: int) -> None:
     assert sorted(late) == list(range(concurrency - 1))
     others = [row.position for row in merged[: 300 - len(hanging)]]
     assert all(one < other for one, other in pairwise(others))
+
+
+# Variants
+
+WORDED = QUESTION.model_copy(update={"variants": ("Which?", "Tell me what")})
+
+
+def worded(*by_wording: str) -> list[Row]:
+    """The trials of a question with variants, whose wordings ended as the letters say; rounds one after the other."""
+    trials = []
+    for round_, kinds in enumerate(zip(*by_wording, strict=True)):
+        for wording, kind in enumerate(kinds):
+            made = trial(round_ * len(by_wording) + wording + 1, kind)
+            variants = WORDED.variants[: len(by_wording) - 1]
+            question = WORDED.model_copy(update={"variants": variants})
+            trials.append(made.model_copy(update={"question": question, "wording": wording}))
+    return trials
+
+
+@pytest.mark.parametrize(
+    ("by_wording", "passed", "sensitive", "flaky"),
+    [
+        (("p", "p", "p"), True, 0, None),
+        (("f", "f", "f"), False, 0, None),
+        (("p", "p", "f"), True, 1, None),
+        (("p", "f"), False, 1, None),
+        (("pp", "pp", "pf"), True, 1, 1),
+        (("pp", "pp", "ff"), True, 1, 0),
+        (("pf", "fp", "pf"), False, 0, 1),
+        (("ppf", "ppp"), True, 0, 1),
+        (("ppp", "ppp"), True, 0, 0),
+    ],
+)
+def test_wordings_are_told_from_repetition(
+    by_wording: tuple[str, ...], passed: bool, sensitive: float, flaky: float | None
+) -> None:
+    """Wording-sensitive goes by the majority of each wording, flaky by each wording alone, passing by all trials."""
+    merged = merge(worded(*by_wording))
+    assert merged.passed is passed
+    assert merged.scores["wording_sensitive"] == sensitive
+    assert merged.scores.get("flaky") == flaky
+    assert ("flaky" in merged.unmeasured) == (flaky is None)
+    assert merged.tally is not None
+    assert [(each.measured, each.passed) for each in merged.tally.wordings] == [
+        (len(kinds), kinds.count("p")) for kinds in by_wording
+    ]
+    assert (merged.scores["pass_at_n"], merged.scores["pass_hat_n"]) == (
+        float("p" in "".join(by_wording)),
+        float("f" not in "".join(by_wording)),
+    )
+    shown = next(each for each in worded(*by_wording) if each.passed is passed)
+    assert (merged.wording, merged.response) == (shown.wording, shown.response)
+
+
+def test_a_wording_that_failed_to_answer_leaves_it_open() -> None:
+    """Where a trial was not measured nothing is said of wordings or scatter, and the question has its others."""
+    merged = merge(worded("p", "p", "e"))
+    assert merged.passed is True
+    assert not {"wording_sensitive", "flaky", "pass_hat_n"} & merged.scores.keys()
+    assert merged.unmeasured["wording_sensitive"] == "2 of 3 trials were measured"
+    assert merged.tally is not None
+    assert merged.tally.wordings[2] == Tally(asked=1, measured=0, passed=0)
+
+
+def test_questions_have_as_many_trials_as_wordings() -> None:
+    """Of one run plain questions are handed on at once, and those with variants when their last wording is in."""
+    taken: list[Row] = []
+    gathering = Gathering(1, taken.append)
+    first, second, third = (each.model_copy(update={"position": 1}) for each in worded("p", "f", "p"))
+    gathering.add(third)
+    gathering.add(trial(1, "p"))
+    gathering.add(first)
+    assert [(row.position, row.trial, row.tally) for row in taken] == [(0, 1, None)]
+    gathering.add(second)
+    assert [(row.position, row.trial) for row in taken] == [(0, 1), (1, None)]
+    assert taken[1].tally is not None
+    assert taken[1].tally.asked == 3
+
+
+def test_a_question_that_was_broken_off_misses_its_other_wordings() -> None:
+    """Those that were not asked any more count as not measured."""
+    taken: list[Row] = []
+    gathering = Gathering(2, taken.append)
+    for each in worded("pp", "ff", "pp")[:4]:
+        gathering.add(each)
+    gathering.close()
+    (merged,) = taken
+    assert merged.tally is not None
+    assert (merged.tally.asked, merged.tally.measured) == (6, 4)
+    assert [each.measured for each in merged.tally.wordings] == [2, 1, 1]
+    assert merged.unmeasured["wording_sensitive"] == "4 of 6 trials were measured"

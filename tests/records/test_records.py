@@ -24,6 +24,7 @@ from evaltrack.records import (
     Tally,
     Tokens,
     ToolCall,
+    Turn,
     Usage,
     Verdict,
     Weights,
@@ -61,6 +62,7 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Row: {"position": 0, "question": {"id": "1", "question": "Why?", "domain": "d"}, "started_at": 0, "seconds": 0},
     Passage: {"quote": "some words"},
     Signature: {"golden": "travel", "golden_digest": "0f", "k": 5, "target": "bm25:docs"},
+    Turn: {"role": "user", "content": "Why?"},
     SelectedPart: {"questions": 50, "total": 1000, "by": "sample 50, seed 0", "whole_digest": "0f"},
 }
 
@@ -68,6 +70,8 @@ FULL: list[Record] = [
     Question(
         id="007",
         question="Où? 😀",
+        history=(Turn(role="assistant", content="Là?"),),
+        variants=("À quel endroit?",),
         expected_chunks=("a", "b"),
         expected_sources=("T",),
         expected_passages=(Passage(quote="Ici.", source="T", share=1), Passage(any_of=("a", "b"))),
@@ -100,6 +104,8 @@ FULL: list[Record] = [
     ),
     Failure(kind="judge_error", message="no JSON", usage=Usage(prompt_tokens=1, completion_tokens=2)),
     Tally(asked=3, measured=2, passed=1),
+    Tally(asked=2, measured=2, passed=1, wordings=(Tally(asked=1, measured=1, passed=1),) * 2),
+    Turn(role="tool", content="x"),
     Reasoned(
         tier=0,
         claimed_band=4,

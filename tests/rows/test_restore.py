@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.judges.answer import judge_messages
-from evaltrack.records import Observed, Question, Response, Row, Source, ToolCall, Usage, Verdict
+from evaltrack.records import Observed, Question, Response, Row, Source, Tally, ToolCall, Usage, Verdict
 from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
@@ -168,3 +168,24 @@ def test_no_text_and_no_number_is_changed(
     flat = StoredRow.of(json.loads(json.dumps(flatten(row(question(), Response(answer=answer), verdict), K))))
     assert verdicts_of(flat) == [verdict]
     assert response_of(flat).answer == answer
+
+
+def test_a_question_comes_back_with_its_turns_in_the_words_that_were_answered(tmp_path: Path) -> None:
+    """A judge that looks again sees the conversation, and the wording whose answer the row shows."""
+    asked = question(
+        history=[{"role": "user", "content": "Là?"}, {"role": "tool", "content": "{}"}],
+        variants=["Can I?", "Am I allowed to?"],
+    )
+    made = row(asked, Response(answer="Yes.")).model_copy(
+        update={
+            "wording": 2,
+            "trial": None,
+            "tally": Tally(asked=3, measured=3, passed=1, wordings=(Tally(asked=1, measured=1, passed=0),) * 3),
+        }
+    )
+    found = question_of(stored(made, tmp_path))
+    assert found == asked.in_wording(2)
+    assert found.question == "Am I allowed to?"
+    assert judge_messages(found, Response(answer="Yes.")) == judge_messages(
+        asked.in_wording(2), Response(answer="Yes.")
+    )

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaltrack.errors import TrackingError
 from evaltrack.records import (
     Dimensions,
     Failure,
@@ -27,11 +28,12 @@ from evaltrack.records import (
     Tally,
     Tokens,
     ToolCall,
+    Turn,
     Usage,
     Verdict,
 )
 from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten, schema
-from evaltrack.rows.reader import count_rows, read_table
+from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, WINDOW, TableWriter
 from evaltrack.scoring.metrics import SCORES
 
@@ -46,7 +48,7 @@ COLUMNS = [
     *("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k", "judged_at_k"),
     *("negative_pass", "false_abstention", "overall_score", "accuracy", "completeness", "relevance", "judge_spread"),
     *("tools_called", "tool_invoked", "tools_coordinated", "sources_included"),
-    *("num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky"),
+    *("num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky", "wording_sensitive"),
     *REASONING,
     *("unmeasured", "expected", "by_title", "by_passage", "sources", "abstained", "model", "retrieval_digest"),
     "duplicates",
@@ -54,6 +56,7 @@ COLUMNS = [
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
     *REASONED,
     *("verdicts", "seconds", "started_at", "digest", "judged_digest", "position", "trial", "trials", "passes"),
+    *("wording", "wordings", "history"),
 ]
 
 
@@ -94,6 +97,8 @@ FULL = row(
     question=Question(
         id="007",
         question="Où? 😀",
+        history=(Turn(role="user", content="Là 😀"), Turn(role="tool", content="{}")),
+        variants=("À quel endroit?",),
         expected_chunks=("a", "05"),
         expected_sources=("T",),
         expected_answer="Ici.",
@@ -142,7 +147,13 @@ FULL = row(
     duplicates=2,
     passed=True,
     trial=None,
-    tally=Tally(asked=4, measured=3, passed=2),
+    wording=1,
+    tally=Tally(
+        asked=4,
+        measured=3,
+        passed=2,
+        wordings=(Tally(asked=2, measured=1, passed=0), Tally(asked=2, measured=2, passed=2)),
+    ),
     started_at=1_700_000_000.125,
     seconds=0.5,
 )
@@ -179,7 +190,8 @@ FULL_FLAT: dict[str, Any] = {
     "pass_at_n": 0.3125,
     "pass_hat_n": 0.328125,
     "flaky": 0.34375,
-    **{name: number / 64 for number, name in enumerate(REASONING, start=23)},
+    "wording_sensitive": 0.359375,
+    **{name: number / 64 for number, name in enumerate(REASONING, start=24)},
     "unmeasured": None,
     "expected": ["a", "05"],
     "by_title": False,
@@ -256,6 +268,12 @@ FULL_FLAT: dict[str, Any] = {
     "trial": None,
     "trials": 3,
     "passes": 2,
+    "wording": 1,
+    "wordings": [
+        {"text": "Où? 😀", "trials": 1, "passes": 0},
+        {"text": "À quel endroit?", "trials": 2, "passes": 2},
+    ],
+    "history": [{"role": "user", "content": "Là 😀"}, {"role": "tool", "content": "{}"}],
 }
 
 FAILED = row(
@@ -538,7 +556,7 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
     counts = {name for name, kind in types.items() if kind == pa.int64()}
     bands = {"tier", "claimed_band", "earned_band", "coupling_gap", "penalty"}
-    assert counts == {"duplicates", "position", "trial", "trials", "passes", *Usage.model_fields, *bands}
+    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *Usage.model_fields, *bands}
     assert (types["hard_fails"].value_type, types["mode"], verdicts["observed"]) == (pa.string(),) * 3
     assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(Usage.model_fields)
 
@@ -563,3 +581,38 @@ def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert writer.rows == 2 * BATCH
     assert peak < 20_000_000
+
+
+def test_trials_of_different_number_keep_their_order(tmp_path: Path) -> None:
+    """Questions with variants have more trials than others, and none is held back longer than it has to be."""
+    worded = Question(id="0", question="Why?", domain="d", variants=("How come?", "For what reason?"))
+    plain = Question(id="1", question="Who?", domain="d")
+    rows = [
+        row(position, question=question.model_copy(update={"id": str(position)}), trial=trial)
+        for position, question in enumerate([worded, plain, worded])
+        for trial in question.trials_of([1, 2])
+    ]
+    came = [rows[place] for place in (3, 6, 0, 1, 2, 4, 5, 7, 8, 13, 12, 11, 10, 9)]
+    read = write(tmp_path / "t.parquet", came, trials=2)
+    assert [(each["position"], each["trial"]) for each in read] == [(each.position, each.trial) for each in rows]
+
+
+def test_rows_of_an_earlier_version_have_no_conversation(tmp_path: Path) -> None:
+    """A file without the columns of conversations is read, and says nothing of them."""
+    path = tmp_path / "t.parquet"
+    write(path, [FULL])
+    own = pq.read_table(path)
+    old = own.drop_columns(["wording", "wordings", "history", "wording_sensitive"])
+    pq.write_table(old, path)
+    check_rows(path)
+    (read,) = stored_rows(path)
+    assert (read.wording, read.wordings, read.history) == (None, (), ())
+    assert read.wording_text == read.question
+
+
+def test_a_foreign_role_is_refused(tmp_path: Path) -> None:
+    """A file of rows may hold the roles that turns have, and no other."""
+    flat = FULL_FLAT | {"history": [{"role": "<script>", "content": "x"}]}
+    pq.write_table(pa.Table.from_pylist([flat], schema=schema()), tmp_path / "t.parquet")
+    with pytest.raises(TrackingError, match=r"column `history\.role` holds `<script>`"):
+        list(read_table(tmp_path / "t.parquet"))

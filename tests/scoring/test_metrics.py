@@ -91,7 +91,13 @@ def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
     assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
     assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
     assert AFFECTED["weights"] == {"combined_score", "reasoning_score"}
-    assert AFFECTED["pass_threshold"] == {"pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"}
+    assert AFFECTED["pass_threshold"] == {
+        "pass_rate",
+        "pass_at_n",
+        "pass_hat_n",
+        "flaky_rate",
+        "wording_sensitive_rate",
+    }
     assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
     assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Source
+from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.responses import InvalidResponseError
@@ -112,7 +112,8 @@ def test_unknown_placeholder(token: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_command(f"cat {{question}} 'x{token}'", {})
     assert str(caught.value) == (
-        f"command target: unknown placeholder `{token}`; known: {{question}}, {{k}}, {{id}}; a brace is {{{{ or }}}}"
+        f"command target: unknown placeholder `{token}`; known: {{question}}, {{k}}, {{id}}, {{messages}}, {{history}};"
+        " a brace is {{ or }}"
     )
 
 
@@ -427,3 +428,17 @@ def test_no_file_stays_open() -> None:
 
     first, *others = asyncio.run(counts())
     assert others == [first, first]
+
+
+@pytest.mark.parametrize("name", ["messages", "history"])
+def test_the_conversation_is_one_argument(name: str) -> None:
+    """Turns are passed as JSON, whatever they hold: braces, quotes, line ends."""
+    target = open_command(python(SHOW, f"--{name}={{{name}}}", "{question}"), {})
+    turns = [Turn(role="user", content="{k} \"'\n😀"), Turn(role="assistant", content="$(rm)")]
+    asked = QUESTION.model_copy(update={"history": tuple(turns)})
+    first, second = json.loads(asyncio.run(target(asked, 7)).answer or "")
+    last = [{"role": "user", "content": asked.question}] if name == "messages" else []
+    assert json.loads(first.removeprefix(f"--{name}=")) == [*(turn.model_dump() for turn in turns), *last]
+    assert second == asked.question
+    assert target.takes_history
+    assert not open_command("cat {question}", {}).takes_history

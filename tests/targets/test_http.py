@@ -188,7 +188,7 @@ def test_password_in_the_url(place: str) -> None:
         ({"retries": "3"}, "unknown setting `retries`; known: header.NAME, body, answer, sources, "),
         ({"answer": "a["}, "answer is `a[`, which is not JMESPath"),
         ({"body": "{query: text}{"}, "body is `{query: text}{`, which is not JMESPath"),
-        ({"body": "text"}, "body is `text`, which gives nothing; choose from question, k and id"),
+        ({"body": "text"}, "body is `text`, which gives nothing; choose from question, k, id, history and messages"),
         ({"header.": "HOME"}, "header.: is not a header that can be set"),
         ({"header.A b": "HOME"}, "header.A b: is not a header that can be set"),
         ({"header.content-LENGTH": "HOME"}, "header.content-LENGTH: is not a header that can be set"),

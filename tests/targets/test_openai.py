@@ -139,3 +139,45 @@ def test_without_a_key_the_message_says_what_to_set() -> None:
     """Neither a key nor a base URL: nothing could be asked."""
     with pytest.raises(UsageError, match="set OPENAI_API_KEY or OPENAI_BASE_URL first"):
         open_openai("tiny", {})
+
+
+# Conversations
+
+TURNS = [{"role": "user", "content": "Do dogs?"}, {"role": "assistant", "content": "They do not."}]
+
+
+@pytest.mark.parametrize(
+    ("history", "before"),
+    [
+        (TURNS, [{"role": "system", "content": SYSTEM}, *TURNS]),
+        (
+            [{"role": "system", "content": "You know cats."}, *TURNS],
+            [{"role": "system", "content": "You know cats."}, *TURNS],
+        ),
+        (
+            [TURNS[0], {"role": "tool", "content": '{"purr": 0}'}],
+            [
+                {"role": "system", "content": SYSTEM},
+                TURNS[0],
+                {"role": "user", "content": 'Tool result:\n{"purr": 0}'},
+            ],
+        ),
+    ],
+    ids=["turns", "own system turn", "tool turn"],
+)
+def test_the_turns_before_are_sent(
+    history: list[dict[str, str]], before: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In their order, and the question last; there is one system message, and no tool turn without its call."""
+    asked = Question.model_validate(QUESTION.model_dump() | {"history": history})
+
+    async def ask_it() -> None:
+        target = open_openai("tiny", {})
+        assert target.takes_history
+        await target(asked, 5)
+        await target.aclose()
+
+    with OpenAIServer(script(Reply(content="They do."))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        asyncio.run(ask_it())
+    assert server.bodies[0]["messages"] == [*before, {"role": "user", "content": "Do cats purr?"}]

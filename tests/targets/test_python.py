@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response, Source, Target
+from evaltrack.records import Question, Response, Source, Target, Turn
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import function_target, import_function, open_python
 from evaltrack.targets.responses import InvalidResponseError
@@ -218,7 +218,7 @@ def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError) as caught:
         function_target(function)
     name = f"{function.__module__}:{function.__qualname__}"
-    assert str(caught.value) == f"python target `{name}`: must take (question, k) or (question)"
+    assert str(caught.value) == f"python target `{name}`: must take (question, k), (question) or (messages)"
 
 
 BARE = "from evaltrack import Question\n"
@@ -438,3 +438,111 @@ def test_too_much_is_refused(returned: object, message: str) -> None:
 def test_as_much_as_allowed() -> None:
     """A response of exactly the greatest length is taken."""
     assert len(ask(function_target(lambda _question: "x" * MAX_BYTES)).answer or "") == MAX_BYTES
+
+
+# Conversations
+
+TOLD = QUESTION.model_copy(
+    update={"history": (Turn(role="user", content="Who?"), Turn(role="assistant", content="They."))}
+)
+TEXTS = ["Who?", "They.", "Why?"]
+
+
+def texts(messages: list[dict[str, str]]) -> str:
+    """The contents of messages, and who spoke last."""
+    return "|".join([*(each["content"] for each in messages), messages[-1]["role"]])
+
+
+@pytest.mark.parametrize(
+    ("function", "answered"),
+    [
+        (texts, "Who?|They.|Why?|user"),
+        (lambda messages, k: f"{k} {texts(messages)}", "5 Who?|They.|Why?|user"),
+        (lambda question, k, messages: f"{question} {k} {len(messages)}", "Why? 5 3"),
+        (lambda k=1, *, messages=None, question="": f"{question} {k} {len(messages)}", "Why? 5 3"),
+        (lambda messages, temperature=0.5: f"{temperature} {len(messages)}", "0.5 3"),
+        (lambda messages, **more: f"{more} {len(messages)}", "{} 3"),
+    ],
+)
+def test_a_function_with_messages_gets_the_conversation(function: Callable[..., Any], answered: str) -> None:
+    """In any place among its parameters, and beside it question and k by their names."""
+    target = function_target(function)
+    assert target.takes_history
+    assert ask(target, TOLD).answer == answered
+
+
+def test_without_history_the_question_is_the_only_message() -> None:
+    """A function is called the same way for every question."""
+    assert ask(function_target(texts)).answer == "Why?|user"
+
+
+def test_an_async_function_and_an_object_get_it_too() -> None:
+    """Whatever is called."""
+
+    async def ask_async(messages: list[dict[str, str]], k: int) -> str:
+        return f"{k} {texts(messages)}"
+
+    class Agent:
+        async def __call__(self, *, messages: list[dict[str, str]]) -> str:
+            return texts(messages)
+
+    assert ask(function_target(ask_async), TOLD).answer == "5 Who?|They.|Why?|user"
+    assert ask(function_target(Agent()), TOLD).answer == "Who?|They.|Why?|user"
+
+
+def test_a_whole_record_holds_its_history() -> None:
+    """A function that takes the `Question` finds the turns in it, beside messages too."""
+
+    def record(question: Question) -> str:
+        return question.history[0].content
+
+    def both(messages: list[dict[str, str]], question: Question) -> str:
+        return f"{question.id} {len(messages)}"
+
+    assert function_target(record).takes_history
+    assert ask(function_target(record), TOLD).answer == "Who?"
+    assert ask(function_target(both), TOLD).answer == "7 3"
+
+
+def test_a_function_without_is_asked_the_question_alone() -> None:
+    """And it is known that it is."""
+    assert not function_target(lambda question, k: question).takes_history
+    assert not function_target(str.upper).takes_history
+
+
+def test_what_a_function_does_to_the_messages_stays_there() -> None:
+    """The next call has its own."""
+
+    def popping(messages: list[dict[str, str]]) -> str:
+        messages[0]["content"] = "changed"
+        return str(len(messages))
+
+    target = function_target(popping)
+    assert [ask(target, TOLD).answer for _ in range(2)] == ["3", "3"]
+    assert TOLD.messages[0]["content"] == "Who?"
+
+
+@pytest.mark.parametrize(
+    "function", [lambda messages, top_k: "", lambda messages, /: "", lambda messages, k, more, /: ""]
+)
+def test_other_arguments_beside_messages_are_refused(function: Callable[..., Any]) -> None:
+    """What nobody would give a value is said before the run."""
+    with pytest.raises(UsageError, match="beside `messages` a function may take `question` and `k`, by name; give"):
+        function_target(function)
+
+
+def test_a_process_says_whether_its_function_takes_history(module: Module) -> None:
+    """Also where it runs elsewhere; the turns come over the wire."""
+    name = module(
+        "def told(messages):\n    return '|'.join(m['content'] for m in messages)\ndef alone(q):\n    return q"
+    )
+    told, alone = open_python(f"{name}:told", {}), open_python(f"{name}:alone", {})
+
+    async def both() -> list[str | None]:
+        answers = [(await target(TOLD, 5)).answer for target in (told, alone)]
+        for target in (told, alone):
+            await target.aclose()
+        return answers
+
+    assert (told.takes_history, alone.takes_history) == (True, False)
+    assert asyncio.run(both()) == ["|".join(TEXTS), "Why?"]

@@ -385,3 +385,44 @@ def test_real_run_in_any_order(data: Path, opened: Open, order: str) -> None:
         assert found == pytest.approx(expected, abs=5e-5)
         assert found["302"] > 0
     assert getattr(target, "notes") == []  # noqa: B009
+
+
+# Wordings
+
+
+def test_each_wording_has_its_own_response(opened: Open) -> None:
+    """`wording` says to which; 0 is the default, and none stands for another."""
+    target = opened(
+        '{"id": 1, "answer": "a"}\n{"id": 1, "wording": 2, "answer": "c"}\n{"id": 2, "wording": 0, "answer": "z"}'
+    )
+    assert [ask(target.on_wording(place)).answer for place in (0, 2, 0)] == ["a", "c", "a"]
+    assert ask(target, "2").answer == "z"
+    with pytest.raises(NotRecordedError, match="no response with id `1` to variant 1 in "):
+        ask(target.on_wording(1))
+    assert target.lacks_variants == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"id": 1, "answer": "a"}', "holds no response to a variant; record a line for each with `wording`: 0 is"),
+        ("1 Q0 a 1 2.5 tag", "ranks documents for `question` alone; record JSON Lines, one for each wording, with"),
+    ],
+)
+def test_files_without_wordings_say_so(opened: Open, content: str, why: str) -> None:
+    """A run of a set with variants is refused with these words."""
+    assert why in opened(content).lacks_variants
+
+
+@pytest.mark.parametrize("wording", ["-1", "101", '"1"', "true", "1.0", "null"])
+def test_a_wording_is_a_small_whole_number(opened: Open, tmp_path: Path, wording: str) -> None:
+    """Anything else is a bad line."""
+    (problem,) = problems(opened, tmp_path, f'{{"id": 1, "wording": {wording}, "answer": "a"}}')
+    assert "`wording` is no whole number from 0 to 100" in problem
+
+
+def test_a_wording_is_recorded_once(opened: Open, tmp_path: Path) -> None:
+    """Two responses to one wording are a mistake."""
+    line = '{"id": 1, "wording": 1, "answer": "a"}\n'
+    (problem,) = problems(opened, tmp_path, line + line)
+    assert "id `1` to variant 1 is recorded twice; keep one of them" in problem

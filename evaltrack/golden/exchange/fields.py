@@ -6,22 +6,29 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from typing import Any, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any
 
 from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.field_types import fits
 from evaltrack.golden.exchange.records import Draft, Drafts, ImportSettings, Line, Notes, graded, shown
 from evaltrack.golden.exchange.row_files import Rows
-from evaltrack.golden.exchange.values import ID_KEYS, identifier, identifiers, is_empty, parsed, plain, text_in
+from evaltrack.golden.exchange.values import (
+    ID_KEYS,
+    has_no_text,
+    identifier,
+    identifiers,
+    is_empty,
+    parsed,
+    plain,
+    text_in,
+)
 from evaltrack.records import Question
 
 FIELDS = tuple(Question.model_fields)
 EXPECTED = ("expected_chunks", "expected_sources")
 TEXTS = ("question", "expected_answer")
 LISTS = (*EXPECTED, "expected_tools")
-SHAPED = ("expected_passages", "grades", "relevant_grade", "draft")
+SHAPED = ("history", "variants", "expected_passages", "grades", "relevant_grade", "draft")
 """Fields that are JSON in a cell of a table."""
 EMPTY: tuple[Any, ...] = ([], {})
 NAMING = frozenset({*ID_KEYS, "type"})
@@ -84,8 +91,9 @@ def unseen_columns(columns: Iterable[str], seen: Collection[str]) -> Iterator[Va
     for column in columns:
         if seen and column not in seen:
             near = get_close_matches(column, seen, n=1)
-            there = ", ".join(map(shown, sorted(seen)[:20]))
-            cure = f"did you mean `{shown(near[0])}`?" if near else f"there are {there}"
+            cure = (
+                f"did you mean `{shown(near[0])}`?" if near else f"there are {', '.join(map(shown, sorted(seen)[:20]))}"
+            )
             yield ValueError(f"neither this row nor one before has `{shown(column)}`; {cure}")
 
 
@@ -128,7 +136,7 @@ class _Line:
         """Put the value of a column where it belongs."""
         if name in LISTS and value in EMPTY:
             self.fields[name] = []
-        elif is_empty(value) or value in EMPTY or (name in TEXTS and _has_no_text(value)):
+        elif is_empty(value) or value in EMPTY or (name in TEXTS and has_no_text(value)):
             self._note_empty(column, name)
         elif name is not None and name not in self.fields:
             self._put(name, column, value)
@@ -167,6 +175,8 @@ class _Line:
 
     def _take_question(self, value: Any) -> None:
         self.fields["question"], rest = text_in(self._read(value), self.settings.columns.get("question", ""))
+        if rest.get("history") and fits("history", rest["history"]):
+            self.by_the_way["history"] = rest.pop("history")
         if rest:
             self.notes.add("what stands beside the question in its object: kept in `metadata`", self.place)
             self.metadata["input"] = plain(rest)
@@ -255,25 +265,6 @@ class _Line:
             with suppress(ValueError):
                 return parsed(value)
         return value
-
-
-def _has_no_text(value: object) -> bool:
-    """Whether an input or output is an object without any value."""
-    return isinstance(value, Mapping) and all(map(is_empty, value.values()))
-
-
-@cache
-def _adapter(name: str) -> TypeAdapter[Any]:
-    return TypeAdapter(get_type_hints(Question, include_extras=True)[name])
-
-
-def fits(name: str, value: object) -> bool:
-    """Whether a field of a golden line can have this value."""
-    try:
-        _adapter(name).validate_python(value)
-    except ValidationError:
-        return False
-    return value is not None
 
 
 def golden_row(question: Question, names: Iterable[str] = FIELDS) -> Line:

@@ -48,7 +48,7 @@ def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> Non
 def _row(question: Question, notes: Notes) -> dict[str, Any]:
     return {
         "id": question.id,
-        "input": question.question,
+        "input": question.messages if question.history else question.question,
         "target": question.expected_answer or "",
-        "metadata": as_metadata(question, ("id", "question", "expected_answer"), notes),
+        "metadata": as_metadata(question, ("id", "question", "history", "expected_answer"), notes),
     }

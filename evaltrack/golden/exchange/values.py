@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
-from typing import Any
+from typing import Any, get_args
 
 from pydantic_core import from_json
 
 from evaltrack.golden.exchange.records import Line, shown
+from evaltrack.records import Role
 
 MAX_DEPTH, MAX_VALUES = 50, 200_000
 """How deep a value may be nested, and how many values one may hold: aliases of YAML repeat what they name."""
@@ -71,6 +72,11 @@ def is_empty(value: object) -> bool:
     return (
         value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, float) and isnan(value))
     )
+
+
+def has_no_text(value: object) -> bool:
+    """Whether an input or output is an object without any value."""
+    return isinstance(value, Mapping) and all(map(is_empty, value.values()))
 
 
 def identifier(value: object) -> str | int:
@@ -142,7 +148,8 @@ def text_in(value: object, key: str = "") -> tuple[str, Line]:
     """The text of an input or output, and what else stands beside it.
 
     A text is itself. Of an object it is the value under `key`, under one of the usual keys, or its only value; of a
-    list of chat messages the last one of the user; of any other list its only item.
+    list of chat messages the last one of the user, and what stands before it is `history` where these are texts; of any
+    other list its only item.
 
     Raises:
         ValueError: no text can be told.
@@ -171,7 +178,22 @@ def _text_of_object(value: Mapping[Any, Any], key: str) -> tuple[str, Line]:
     return text, {**{str(name): item for name, item in value.items() if name != names[0]}, **rest}
 
 
+def _turns_before(messages: list[Mapping[str, Any]]) -> list[Line]:
+    """The turns before the last message, which is the user's, where all of them are texts and no more; else none."""
+    if messages[-1].get("role") != "user":
+        return []
+    roles, turns = get_args(Role), list[Line]()
+    for each in messages[:-1]:
+        content, rest = each.get("content"), each.keys() - {"role", "content"}
+        if each["role"] not in roles or not isinstance(content, str) or not content.strip() or any(map(each.get, rest)):
+            return []
+        turns.append({"role": each["role"], "content": content})
+    return turns
+
+
 def _text_of_messages(messages: list[Mapping[str, Any]], key: str) -> tuple[str, Line]:
     last = max((at for at, each in enumerate(messages) if each.get("role") == "user"), default=len(messages) - 1)
     text, rest = text_in(messages[last].get("content"), key)
+    if history := _turns_before(messages):
+        return text, {"history": history} | rest
     return text, ({"messages": [dict(each) for each in messages]} if len(messages) > 1 else {}) | rest

@@ -29,7 +29,7 @@ def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _slim(question: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in question.items() if name not in ("diff", "texts", "also")}
+    fields = {name: value for name, value in question.items() if name not in ("diff", "texts", "also", "turns")}
     return fields | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
 
 

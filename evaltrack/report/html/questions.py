@@ -12,6 +12,7 @@ from evaltrack.compare.comparison import Change, Comparison, RunInfo
 from evaltrack.compare.kinds import Fate
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
+from evaltrack.report.html.conversation import turns_before, wordings
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
@@ -78,6 +79,7 @@ def run_questions(
         trace = trace_id_of(run_id, row.id) if has_trace(traces, row) else None
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
+        fields |= turns_before(row, limit)
         yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
@@ -119,7 +121,7 @@ def _change_fields(
     }
     if change.before is None or change.after is None:
         return fields
-    fields |= _both_sides(change.before, change.after, comparison, limit)
+    fields |= _both_sides(change.before, change.after, comparison, limit) | turns_before(change.after, limit)
     return fields | (_differences(change, change.before, change.after, limit) if compared else {})
 
 
@@ -158,7 +160,7 @@ def _share_kept(pieces: Sequence[Piece]) -> float:
 
 def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     trace = _trace(comparison.candidate, row)
-    fields: dict[str, Any] = _about(row, "same")
+    fields: dict[str, Any] = _about(row, "same") | turns_before(row, limit)
     if row.error or comparison.passing_compared:
         fields["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
     side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
@@ -179,6 +181,7 @@ def _side(
             "declined": bool(row.abstained),
             "error": shown(row.error, 600),
             "sources": ranked(row, other, k),
+            "wordings": wordings(row),
             "missing": missing(row),
             "wanted": shown(row.expected_answer, limit),
             "scores": _scores(row, k, left_out),

@@ -14,6 +14,9 @@ from evaltrack.scoring.rubric import tier_words
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
 """What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""
 
+SHOWN_TURNS = 10
+"""Last turns before a question that the page shows."""
+
 SHOWN = 500
 """Questions on the page; the JSON Lines hold all."""
 
@@ -26,7 +29,8 @@ def verdict_lines(rows: Iterable[StoredRow], judge: str | None = None) -> Iterat
                 continue
             fields = {name: value for name in FIELDS if (value := getattr(verdict, name)) is not None}
             fields |= json.loads(verdict.observed) if verdict.observed else {}
-            yield json.dumps({"id": row.id, **fields}, ensure_ascii=False, allow_nan=False) + "\n"
+            key = {"id": row.id} | ({"wording": row.wording} if row.wording else {})
+            yield json.dumps({**key, **fields}, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
@@ -35,7 +39,9 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
     judged.sort(key=_order)
     yield f"# What the judge said\n\n{len(judged)} questions, failures first.\n"
     for row in judged[:SHOWN]:
-        yield f"\n## {plain(row.id)}: {plain(row.question, 300)}\n\n"
+        yield f"\n## {plain(row.id)}: {plain(row.wording_text, 300)}\n\n"
+        for turn in row.history[-SHOWN_TURNS:]:
+            yield f"- before, {turn.role}: {plain(turn.content, 300)}\n"
         yield f"- answer: {plain(row.answer or '(none)', 1000)}\n"
         if row.expected_answer:
             yield f"- expected: {plain(row.expected_answer, 1000)}\n"

@@ -30,7 +30,7 @@ MOST_IN_VAIN = 10
 
 
 class Pool:
-    """`workers` processes that serve one function, started and ready.
+    """`workers` processes that serve one function, started and ready; `facts` is what they tell of it.
 
     Raises:
         UsageError: the function cannot be imported, or a process ends at once.
@@ -57,6 +57,8 @@ class Pool:
         except BaseException:
             self.close()
             raise
+
+        self.facts = self._started[0].facts
 
     @property
     def notes(self) -> list[str]:

@@ -75,6 +75,7 @@ class Process:
             os.close(life)
             os.close(output)
         self.code: int | None = None
+        self.facts: dict[str, bool] = {}
         self.ended = threading.Event()
         self._lock, self._callbacks = threading.Lock(), list[Callable[[], object]]()
         self._lifeline, self._tail = lifeline, ""
@@ -98,6 +99,7 @@ class Process:
                 raise UsageError(f"{what}: its process {self.ending}; see what it wrote above")
             if answer.kind != READY:
                 raise UsageError(json.loads(answer.payload)["text"])
+            self.facts = json.loads(answer.payload)
         except BaseException:
             self.kill()
             raise

@@ -13,7 +13,8 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -33,10 +34,19 @@ from evaltrack.targets.child.frames import (
     frame,
 )
 from evaltrack.targets.failures import READ_LIMIT, described, usage_of
-from evaltrack.targets.responses import InvalidResponseError
+from evaltrack.targets.forms import InvalidResponseError
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 """From the JSON of a call to the JSON of its result."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a child process does for its parent: it answers calls, and tells some `facts` of the function at once."""
+
+    answer: Answer
+    facts: Mapping[str, bool] = field(default_factory=dict)
+
 
 PIECE = 1 << 18
 """Bytes read at once."""
@@ -53,13 +63,13 @@ def main(connection: int, lifeline: int) -> None:
         reader = FrameReader()
         order = json.loads(_first(parent, reader).payload)
         try:
-            answer = _open(order)
+            service = _open(order)
         except EvaltrackError as error:
             parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
             return
-        parent.sendall(frame(READY, 0))
+        parent.sendall(frame(READY, 0, json.dumps(dict(service.facts)).encode()))
         try:
-            _Server(parent, reader, answer).run()
+            _Server(parent, reader, service.answer).run()
         except KeyboardInterrupt:  # its process group is being stopped
             os._exit(EXIT_INTERRUPTED)
 
@@ -77,13 +87,13 @@ def _first(parent: socket.socket, reader: FrameReader) -> Frame:
             return each
 
 
-def _open(order: dict[str, Any]) -> Answer:
+def _open(order: dict[str, Any]) -> Service:
     """The function that the order names, behind the opener that it names, within the memory that it allows."""
     if order["memory"]:
         limit_memory(order["memory"])
     module, _, name = order["opener"].partition(":")
-    answer: Answer = getattr(import_module(module), name)(order["place"])
-    return answer
+    service: Service = getattr(import_module(module), name)(order["place"])
+    return service
 
 
 def limit_memory(size: int) -> None:

@@ -12,10 +12,12 @@ from evaltrack.cli.golden_exchange import FORMAT_NAMES
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.fields import golden_row
 from evaltrack.golden.exchange.formats import FORMATS
+from evaltrack.records import Turn
 from tests.conftest import REPO
 
 from .imports import DATA, imported, noted, problems, put
 
+USER = {"role": "user", "content": "q"}
 TRAVEL = REPO / "golden/travel.jsonl"
 FIRST_FIVE = ["1", "2", "3", "4", "23"]
 
@@ -99,8 +101,8 @@ ROWS: list[tuple[str, Any, dict[str, Any], str]] = [
     (
         "ragas",
         [{"user_input": [{"role": "user", "content": "p"}, {"role": "user", "content": "q"}], "reference": "a"}],
-        {"metadata": {"input": {"messages": [{"role": "user", "content": "p"}, {"role": "user", "content": "q"}]}}},
-        "what stands beside the question",
+        {"history": (Turn(role="user", content="p"),)},
+        "",
     ),
     (
         "deepeval",
@@ -148,8 +150,32 @@ ROWS: list[tuple[str, Any, dict[str, Any], str]] = [
     (
         "phoenix",
         [{"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], "ideal": "a"}],
-        {"expected_answer": "a"},
+        {"expected_answer": "a", "history": (Turn(role="system", content="s"),)},
+        "",
+    ),
+    (
+        "phoenix",
+        [{"messages": [{"role": "tool", "content": "p", "tool_call_id": "1"}, USER], "ideal": "a"}],
+        {"metadata": {"input": {"messages": [{"role": "tool", "content": "p", "tool_call_id": "1"}, USER]}}},
         "beside the question",
+    ),
+    (
+        "inspect",
+        [{"input": [{"role": "assistant", "content": "p"}, USER], "target": "a"}],
+        {"expected_answer": "a", "history": (Turn(role="assistant", content="p"),)},
+        "",
+    ),
+    (
+        "inspect",
+        [{"input": [USER, {"role": "assistant", "content": "p"}], "target": "a"}],
+        {"expected_answer": "a", "metadata": {"input": {"messages": [USER, {"role": "assistant", "content": "p"}]}}},
+        "beside the question",
+    ),
+    (
+        "langfuse",
+        [{"input": {"question": "q", "history": [USER]}, "expectedOutput": "a"}],
+        {"expected_answer": "a", "history": (Turn(role="user", content="q"),)},
+        "",
     ),
     (
         "inspect",

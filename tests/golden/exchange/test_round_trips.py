@@ -24,6 +24,14 @@ LINES = st.fixed_dictionaries(
     optional={
         "expected_chunks": st.lists(IDS, max_size=3, unique=True),
         "expected_answer": TEXTS,
+        "history": st.lists(
+            st.fixed_dictionaries({"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": TEXTS}),
+            min_size=1,
+            max_size=2,
+        ),
+        "variants": st.lists(
+            IDS.map(lambda text: f"v {text}"), min_size=1, max_size=2, unique_by=lambda text: tuple(text.split())
+        ),
         "expected_tools": st.lists(IDS, min_size=1, max_size=2, unique=True),
         "difficulty": st.sampled_from(["easy", "medium", "hard"]),
         "category": TEXTS,

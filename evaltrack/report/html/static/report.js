@@ -127,7 +127,7 @@
     const way = question.was && question.was !== question.now ? `${question.was} → ${question.now}` : "";
     head.append(el("span", { class: "dim" }, [way === GROUPS[question.group][0] ? "" : way, question.domain, question.difficulty, question.category].filter(Boolean).join(" · ")), " ");
     head.append(el("a", { href: `#q-${encodeURIComponent(question.id)}` }, foreign(`#${question.id}`)));
-    made.push(head, foreign(question.q, "h2"));
+    made.push(head, ...turnsBefore(question), foreign(question.q, "h2"));
     const why = reason(question);
     if (why) made.push(why);
     const sides = question.sides || [];
@@ -137,6 +137,22 @@
     const rest = sides.map((side, place) => facts(side, place, sides));
     if (rest.some((each) => each.childNodes.length > 1)) made.push(el("div", { class: sides.length > 1 ? "sides" : "" }, ...rest));
     if (!sides.length && data.compared) made.push(el("p", { class: "dim" }, "The rows of this question are not in this page; both runs hold them in per_question.parquet."));
+    return made;
+  }
+
+  function turnsBefore(question) {
+    if (!question.turns) return [];
+    const box = el("div", { class: "answer turns" });
+    if (question.turns_left_out) box.append(el("p", { class: "dim" }, `${question.turns_left_out} earlier turns are not shown`));
+    for (const [role, text] of question.turns) box.append(el("p", {}, el("b", {}, `${role}: `), foreign(text)));
+    return [el("h3", {}, "Before the question"), box];
+  }
+
+  function wordingList(wordings) {
+    const made = el("dl", { class: "facts" });
+    for (const [outcome, tone, text, isShown] of wordings) {
+      made.append(el("dt", { class: `${tone}-text` }, outcome), el("dd", {}, foreign(text), isShown && el("span", { class: "dim" }, " (its answer is shown)")));
+    }
     return made;
   }
 
@@ -230,6 +246,7 @@
     if (side.tools && side.tools.length) terms.append(el("dt", {}, "Tools called"), foreign(side.tools.join(", "), "dd"));
     for (const [judge, said] of side.verdicts || []) terms.append(el("dt", {}, foreign(judge)), foreign(said || "–", "dd"));
     if (terms.childNodes.length) made.append(terms);
+    if (side.wordings) made.append(el("h3", {}, "Wordings"), wordingList(side.wordings));
     const trace = side.trace && data.traces[data.compared && sides.length < 2 ? 1 : place];
     if (trace) made.append(el("p", { class: "small" }, link(trace + side.trace, "Trace in MLflow")));
     return made;

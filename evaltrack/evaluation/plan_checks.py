@@ -1,0 +1,47 @@
+"""What is refused before an evaluation begins: it could measure nothing, or its parts do not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.golden.reader import GoldenSet
+from evaltrack.records import Judge, Target
+
+
+def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequence[str]) -> None:
+    """Refuse an evaluation that could measure nothing."""
+    if settings.rubric == "reasoning" and not judges:
+        cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
+        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
+    if golden.stats.judged_only == len(golden) and not judges:
+        missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
+        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+
+
+def check_names(judges: Sequence[Judge]) -> None:
+    """Judges of a panel are told apart by their names."""
+    names = [judge.name for judge in judges]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"`judge=`: two judges are called `{name}`; name each in the `judge` field of its lines")
+
+
+def check_variants(golden: GoldenSet, opened: Sequence[Target | Judge]) -> None:
+    """Refuse what was recorded for `question` alone: the response to one wording says nothing of another."""
+    if not golden.stats.with_variants:
+        return
+    for why in filter(None, (each.lacks_variants for each in opened)):
+        those = golden.stats.with_variants
+        raise UsageError(f"{golden.path}: {those:,} question{' has' if those == 1 else 's have'} `variants`, and {why}")
+
+
+def check_writable(path: Path) -> None:
+    """Find out before the questions are asked that a file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(f"`evaluation_json={path}`: cannot be written: {error.strerror}") from None

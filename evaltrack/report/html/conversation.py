@@ -1,0 +1,39 @@
+"""What a page shows of the turns before a question, and of its wordings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaltrack.report.html.text import shown
+from evaltrack.rows.stored_row import StoredRow, StoredWording
+
+LAST_TURNS = 20
+"""Turns before a question that a page shows, the last ones."""
+
+TURN_LIMIT = 2000
+"""Characters of one turn at most; a page of many questions shows fewer."""
+
+
+def turns_before(row: StoredRow, limit: int) -> dict[str, Any]:
+    """The last turns before the question, each as role and text, and how many stood before these."""
+    last = row.history[-LAST_TURNS:]
+    room = max(100, min(TURN_LIMIT, limit // max(1, len(last))))
+    return {
+        "turns": [[turn.role, shown(turn.content, room)] for turn in last],
+        "turns_left_out": len(row.history) - len(last),
+    }
+
+
+def wordings(row: StoredRow) -> list[list[Any]]:
+    """Each wording of a question with variants: how its trials went, in words; its tone; its text; is it shown."""
+    return [
+        [*_outcome(each), shown(each.text, 500), place == (row.wording or 0)] for place, each in enumerate(row.wordings)
+    ]
+
+
+def _outcome(wording: StoredWording) -> tuple[str, str]:
+    if not wording.trials:
+        return "not measured", "warn"
+    has_passed = 2 * wording.passes > wording.trials
+    share = f", {wording.passes} of {wording.trials} trials" if wording.trials > 1 else ""
+    return ("passed" if has_passed else "failed") + share, "good" if has_passed else "bad"

@@ -1,0 +1,58 @@
+"""What is said of a golden line whose turns or variants are wrong: which, what it is, and what to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaltrack.golden.lines import checked_question
+from evaltrack.records import Question
+
+USER = {"role": "user", "content": "x"}
+FORM = 'write a list of turns, like [{"role": "user", "content": "the text"}]'
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"history": 5}, f"`history` is a number; {FORM}"),
+        ({"history": None}, f"`history` is null; {FORM}"),
+        ({"history": ["x"]}, '`history.0` is `x`; write {"role": "user", "content": "the text"}'),
+        ({"history": [USER, {"role": "bot", "content": "x"}]}, "`history.1.role` is `bot`; write one of system, user,"),
+        ({"history": [{"role": 5, "content": "x"}]}, "`history.0.role` is a number; write one of system, user,"),
+        ({"history": [{"role": "user"}]}, "`history.0.content` is missing; a turn has `role` and `content`"),
+        ({"history": [{"role": "user", "content": " \n"}]}, "`history.0.content` is empty; write some text"),
+        ({"history": [{"role": "user", "content": ["x"]}]}, "`history.0.content` is an array; write its text"),
+        ({"history": [{"role": "user", "content": "a\0b"}]}, "`history.0.content`: holds a NUL character"),
+        ({"history": [USER | {"name": "b"}]}, "`history.0` has the unknown field `name`; a turn has `role` and"),
+        ({"history": [USER] * 1001}, "`history` has 1,001 entries; write at most 1,000"),
+        ({"variants": "x"}, '`variants` is a string; write a list of texts, like ["the question in other words"]'),
+        ({"variants": [5]}, "`variants.0` is a number; write its text"),
+        ({"variants": ["a", ""]}, "`variants.1` is empty; write some text"),
+        ({"variants": list("ab" * 51)}, "`variants` has 102 entries; write at most 100"),
+        ({"variants": ["a", "a"]}, "`variants`: variant 2 has the words of variant 1; remove it, or word it otherwise"),
+        ({"variant": ["a"]}, "unknown field `variant`; did you mean `variants`?"),
+    ],
+)
+def test_what_is_wrong_is_named(fields: dict[str, Any], problem: str) -> None:
+    """One problem, with its place in the line and the cure."""
+    problems = checked_question({"id": 1, "question": "Why?", "domain": "d"} | fields)
+    assert isinstance(problems, list)
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
+
+
+def test_all_that_is_wrong_is_listed() -> None:
+    """Each bad turn is a problem of its own."""
+    problems = checked_question(
+        {"id": 1, "question": "Why?", "domain": "d", "history": [{"role": "x", "content": ""}, USER, {}]}
+    )
+    assert isinstance(problems, list)
+    assert len(problems) == 4
+
+
+def test_empty_lists_say_nothing() -> None:
+    """A table has the column in every line."""
+    plain = checked_question({"id": 1, "question": "Why?", "domain": "d", "history": [], "variants": []})
+    assert plain == Question(id="1", question="Why?", domain="d")
