@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from evaltrack.api.baselines import set_baseline as set_baseline
     from evaltrack.api.compare_runs import compare_runs as compare_runs
     from evaltrack.api.compare_sets import compare_sets as compare_sets
+    from evaltrack.api.draft_by_model import ModelDrafts as ModelDrafts
+    from evaltrack.api.draft_by_model import draft_by_model as draft_by_model
     from evaltrack.api.draft_golden import draft_golden as draft_golden
     from evaltrack.api.fix_golden import fix_golden as fix_golden
     from evaltrack.api.golden_power import estimate_power as estimate_power
@@ -34,9 +36,13 @@ if TYPE_CHECKING:
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
+    from evaltrack.api.report_sets import report_sets as report_sets
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
+    from evaltrack.api.sync_golden import GoldenSync as GoldenSync
+    from evaltrack.api.sync_golden import pull_golden as pull_golden
+    from evaltrack.api.sync_golden import push_golden as push_golden
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
@@ -58,6 +64,8 @@ _HOMES = {
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
+    "GoldenSync": "evaltrack.api.sync_golden",
+    "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
     "Response": "evaltrack.records",
@@ -75,6 +83,7 @@ _HOMES = {
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
+    "draft_by_model": "evaltrack.api.draft_by_model",
     "draft_golden": "evaltrack.api.draft_golden",
     "estimate_power": "evaltrack.api.golden_power",
     "fix_golden": "evaltrack.api.fix_golden",
@@ -87,10 +96,13 @@ _HOMES = {
     "list_baselines": "evaltrack.api.baselines",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
+    "pull_golden": "evaltrack.api.sync_golden",
+    "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",
     "reasoning_rubric": "evaltrack.scoring.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",
+    "report_sets": "evaltrack.api.report_sets",
     "resume_run": "evaltrack.api.run_eval",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",

@@ -179,8 +179,7 @@ def lay_out(folder: Path, page: Path, database: Path) -> Path:
     (folder / "evaltrack").symlink_to(REPO)
     shutil.copy(database, start / "mlflow.db")
     if EMPTY not in page.read_text(encoding="utf-8")[:400]:
-        for name in ("golden", "scripts"):
-            (start / name).symlink_to(REPO / name)
+        shutil.copytree(REPO / "golden", start / "golden")
     return start
 
 

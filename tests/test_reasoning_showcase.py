@@ -14,9 +14,9 @@ import pytest
 
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Observed
-from evaltrack.scoring.aims import measured_aims
 from evaltrack.scoring.anchors import misfits
 from evaltrack.scoring.confidence import confidence_of_words
+from evaltrack.scoring.reasoning_aims import measured_aims
 from evaltrack.scoring.rubric import Grading, claimed_band, grade
 from evaltrack.stats.agreement import cohen_kappa
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 
 from evaltrack.errors import GoldenError, UsageError
-from evaltrack.golden.additions import next_id, with_question
+from evaltrack.golden.additions import next_id, with_questions
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.reader import open_golden
 from evaltrack.golden.rewrite import only_writer, replace_content
+from evaltrack.golden.words import text_key
 from evaltrack.records import Question
 
 
@@ -50,7 +51,7 @@ def _added(path: Path, lines: Iterable[Mapping[str, object]], *, repeats_allowed
 
 def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed: bool) -> list[Question]:
     questions = _texts(path)
-    texts = {_plain(text): key for key, text in questions.items()}
+    texts = {text_key(text): key for key, text in questions.items()}
     added: list[tuple[Question, dict[str, object]]] = []
     for fields in lines:
         line = {"id": next_id(questions)} | {name: value for name, value in fields.items() if value is not None}
@@ -59,18 +60,15 @@ def _written(path: Path, lines: Iterable[Mapping[str, object]], repeats_allowed:
             raise UsageError("; ".join(question))
         if question.id in questions:
             raise UsageError(f"{path} has a question `{question.id}`; give another `id=`")
-        if (other := texts.get(_plain(question.question))) is None:
-            questions[question.id], texts[_plain(question.question)] = question.question, question.id
+        if (other := texts.get(text_key(question.question))) is None:
+            questions[question.id], texts[text_key(question.question)] = question.question, question.id
             added.append((question, line))
         elif not repeats_allowed:
             raise UsageError(f"question `{other}` of {path} asks the same; reword one of them")
     if not path.exists():
         _create(path)
-
-    def extended(text: str) -> str:
-        return reduce(partial(with_question, is_array=path.suffix == ".json"), (line for _, line in added), text)
-
-    replace_content(path, extended)
+    lines = [line for _, line in added]
+    replace_content(path, partial(with_questions, lines=lines, is_array=path.suffix == ".json"))
     return [question for question, _ in added]
 
 
@@ -79,10 +77,6 @@ def _texts(path: Path) -> dict[str, str]:
     if not path.exists() or path.read_bytes().strip() in (b"", b"[]"):
         return {}
     return {each.id: each.question for each in open_golden(path, drafts=True)}
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 def _create(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from evaltrack.errors import UsageError
@@ -10,7 +9,6 @@ from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all, run_to_end
 from evaltrack.golden.lines import checked_question
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Row
 from evaltrack.scoring.measure import Rules
@@ -53,9 +51,8 @@ def ask_target(
     rows: list[Row] = []
 
     async def work() -> None:
-        evaluator = Evaluator(
-            opened, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets_of(os.environ) | set(opened.secrets))
-        )
+        redactor = Redactor.with_environment(secrets=opened.secrets)
+        evaluator = Evaluator(opened, Rules(k=k), timeout=timeout, redactor=redactor)
         try:
             rows.append(await evaluator.row(0, asked, 1))
         finally:

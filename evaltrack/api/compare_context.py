@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaltrack.compare.engine import JudgeKnown
+from evaltrack.compare.engine import JudgeContext
 from evaltrack.tracking.judge_notes import Accepted, JudgeAgreement, JudgeNotes, judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store
@@ -11,9 +11,9 @@ LEAST_RESPONSES = 20
 """Responses on which the agreement of a judge must be measured before it opens a gate."""
 
 
-def judge_known(
+def judge_context(
     store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None, least_agreement: float | None
-) -> JudgeKnown:
+) -> JudgeContext:
     """What the tags of both runs say: noise and agreement of the judge they share, and what was accepted since.
 
     Raises:
@@ -23,11 +23,11 @@ def judge_known(
     noises = [note for notes in reversed(sides) if (note := notes.noise) and _is_of(note, candidate)]
     noise = {note.metric: note.half_width for note in noises}  # the candidate's own, where both have one
     if least_agreement is None or candidate.signature.judge == "none":
-        return JudgeKnown(noise, accepted=accepted_words(sides[0]))
+        return JudgeContext(noise, accepted=accepted_words(sides[0]))
     agreement = next((a for notes in sides if (a := notes.agreement) and _is_of(a, candidate)), None)
     short = _falls_short(agreement, least_agreement)
     words = f"the judge's agreement {short}, {least_agreement:g} is required: its scores inform and do not block"
-    return JudgeKnown(noise, not short, accepted_words(sides[0]), (words,) if short else ())
+    return JudgeContext(noise, not short, accepted_words(sides[0]), (words,) if short else ())
 
 
 def _falls_short(agreement: JudgeAgreement | None, least: float) -> str:

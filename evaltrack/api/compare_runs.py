@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from evaltrack.api.compare_context import judge_known
+from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
+from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
-from evaltrack.api.question_records import no_records, question_records
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.config import ComparisonConfig, ComparisonOptions, RepeatFlips
-from evaltrack.compare.engine import AskAgain, compare
-from evaltrack.compare.pairing import Side
-from evaltrack.compare.scatter import Record
+from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
+from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import golden_name
@@ -33,8 +31,8 @@ from evaltrack.report.run.markdown import comparison_note
 from evaltrack.scoring.criteria import parse_criteria
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.reader import EvaluationRun, newer_evaluation, shown_side_by_side, side_by_side
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.reader import shown_side_by_side, side_by_side
+from evaltrack.tracking.store import connect
 
 
 def compare_runs(
@@ -83,13 +81,12 @@ def compare_runs(
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, candidate_run, Path(folder))
-        judge = judge_known(store, candidate_run, compared_run, config.require_agreement)
+        judge = judge_context(store, candidate_run, compared_run, config.require_agreement)
         records = partial(question_records, store, compared_run) if compared_run else no_records
-        asks = config.gate == "auto"
-        again = (
-            _asking(store, candidate_run, now, config.repeat_flips, named, records, resources, say) if asks else None
-        )
-        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, known=judge)
+        again = None
+        if config.gate == "auto":
+            again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
+        comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
     comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
     comparison = replace(
         comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
@@ -107,20 +104,3 @@ def compare_runs(
         )
         log_comparison(store, candidate_run.run_id, deltas, tags, comparison_json(comparison), texts, note)
     return comparison
-
-
-def _asking(
-    store: Store,
-    run: EvaluationRun,
-    side: Side,
-    times: RepeatFlips,
-    named: Named,
-    records: Callable[[Sequence[str]], Mapping[str, Record]],
-    resources: ExitStack,
-    say: Callable[[str], object],
-) -> AskAgain:
-    """What asks again. By default nothing does where the target has a newer run: its code may differ by now."""
-    if times == "auto" and (newer := newer_evaluation(store, run)):
-        why = f"run {newer.run_id} of the same target is newer, and its code may differ; --repeat-flips N asks it"
-        return AskAgain(why_not=why)
-    return asking_again(run, side, times, named, records, resources, say)

@@ -19,9 +19,9 @@ from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.logged_metrics import left_out_words
-from evaltrack.evaluation.misfits import Misfits
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
@@ -143,7 +143,7 @@ class _Evaluation:
         try:
             self._begin()
             result, stopped_by = self._ask_and_log(stop)
-            if stopped_by is None and stop.asked:
+            if stopped_by is None and stop.is_requested:
                 stopped_by = KeyboardInterrupt()
             killed = isinstance(stopped_by, KeyboardInterrupt)
             close_run(self.store, self.run, "KILLED" if killed else result.status)
@@ -193,16 +193,18 @@ class _Evaluation:
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
-                self.plan.ask(take, memory=self.journal, stop=lambda: stop.asked)
+                self.plan.ask(take, memory=self.journal, stop=lambda: stop.is_requested)
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             trials.close()
             stop.log_from_now_on()
             warnings = (returned.note, doubts.note)
-            result = self._result(ledger, summary, shown_rows, _status(summary, interruption, stop.asked), warnings)
+            result = self._result(
+                ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
+            )
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
-            writer.log_traces(settings.traces, self.progress.note, lambda: stop.asked)
+            writer.log_traces(settings.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
@@ -217,7 +219,7 @@ class _Evaluation:
                 ("target", settings.prices, ledger.target_usage),
                 ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
             )
-            if ledger.told[whose] == ledger.asked[whose]
+            if ledger.reports[whose] == ledger.calls[whose]
         }
         signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
         result = RunResult(
@@ -259,10 +261,10 @@ class _Evaluation:
             names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
             own.append(f"responses have fields that are not read: {shown_text(names)}")
         for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
-            reported, calls = ledger.told[whose], ledger.asked[whose]
-            if price and reported < calls:
+            reports, calls = ledger.reports[whose], ledger.calls[whose]
+            if price and reports < calls:
                 own.append(
-                    f"the cost of the {whose} is not known: tokens were told for {reported:,} of {calls:,} calls"
+                    f"the cost of the {whose} is not known: tokens were reported for {reports:,} of {calls:,} calls"
                 )
         return (*self.plan.notes(), *(note for note in own if note))
 
@@ -283,7 +285,7 @@ def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
 
 def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
     """What became of the rows that were kept, in a sentence."""
-    if not reuse.kept:
+    if not reuse.num_rows:
         return None
     counts = {
         "redone because their question was edited": reuse.redone,
@@ -291,7 +293,7 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
         "dropped because their question is gone": reuse.dropped if whole else 0,
     }
     rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
-    return f"resumed: {reuse.reused:,} of {reuse.kept:,} kept rows used again{rest}"
+    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
 
 
 def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:

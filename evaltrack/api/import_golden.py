@@ -66,8 +66,8 @@ def import_golden(
         files: One file or several: judgements and topics, a folder of BEIR, a table, a dataset.
         output: The golden set to write, a `.jsonl`.
         form: A format of `evaltrack.golden.exchange.formats.FORMATS`; `auto` looks at the content.
-        corpus: A folder of Markdown pages or a `.jsonl` of passages (`_id`, `text`): expected ids are looked up in it,
-            and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` needs not be named.
+        corpus: A folder of pages, or a `.jsonl` or `.parquet` of passages (`_id`, `text`): expected ids are looked up
+            in it, and texts of passages are replaced by their ids. BEIR's own `corpus.jsonl` needs not be named.
         force: Whether to replace `output` if it is there.
         **options: `columns` (field → column), `separator` (between ids in one cell, `;`), `encoding`, `domain`,
             `id_prefix`, and `grades`: `binary` expects what was judged 1 or higher, `keep` writes ids with grades.

@@ -7,19 +7,21 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from evaltrack.api.local_commands import Named, command_to_repeat
 from evaltrack.compare.config import MAX_REPEATS, RepeatFlips
 from evaltrack.compare.engine import AskAgain
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.scatter import Again, Record
-from evaltrack.errors import UsageError
+from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.trials import merge
 from evaltrack.records import Row
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.reader import EvaluationRun, newer_evaluation
+from evaltrack.tracking.store import Store
 
 LOUD = 20
 """Answers that are asked for at a time from which it is said; and at first."""
@@ -39,6 +41,7 @@ FindRecords = Callable[[Sequence[str]], Mapping[str, Record]]
 
 
 def asking_again(
+    store: Store,
     run: EvaluationRun,
     side: Side,
     times: RepeatFlips,
@@ -53,6 +56,7 @@ def asking_again(
     tracking store says. Each time is a trial of its own, so that no verdict of before is used again.
 
     Args:
+        store: Where the run is.
         run: The candidate.
         side: Its rows.
         times: How often each question is asked at most; 0 asks none, ``"auto"`` as often as it takes, where that is
@@ -77,7 +81,11 @@ def asking_again(
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
-    return AskAgain(CandidateAsker(run, side, command, records, resources, say), None if times == "auto" else times)
+    if times == "auto":
+        return AskAgain(
+            CandidateAsker(run, side, command, records, resources, say, partial(newer_evaluation, store, run))
+        )
+    return AskAgain(CandidateAsker(run, side, command, records, resources, say), times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -90,6 +98,7 @@ class CandidateAsker:
     """Asks questions of a run again, each time as a trial of its own; one with variants in all its wordings each time.
 
     What is `same` is told wording by wording, as other words may well have another answer of a deterministic target.
+    Nothing is asked where `find_newer` gives a newer run of the same target: its code may differ by now.
     """
 
     run: EvaluationRun
@@ -98,6 +107,7 @@ class CandidateAsker:
     find_records: FindRecords
     resources: ExitStack
     say: Say = lambda _: None
+    find_newer: Callable[[], EvaluationRun | None] = lambda: None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _shown: dict[tuple[str, int], StoredRow] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -117,7 +127,11 @@ class CandidateAsker:
 
         Raises:
             UsageError: target, judge or golden set cannot be opened, or is another than the run's.
+            InconclusiveError: the target has a newer run.
         """
+        if self._opened is None and (newer := self.find_newer()):
+            why = f"run {newer.run_id} of the same target is newer, and its code may differ"
+            raise InconclusiveError(f"{why}; --repeat-flips N asks it")
         self._read(set(ids) - self._digests.keys())
         if len(ids) * times >= LOUD or not self._times:
             what = f"{len(ids):,} question{'' if len(ids) == 1 else 's'}"

@@ -85,7 +85,9 @@ def replay_judge(
         population=population,
     )
     if replay.noise is None:
-        raise InconclusiveError(f"none of {replay.asked} verdicts succeeded; the last failure: {_last_failure(again)}")
+        raise InconclusiveError(
+            f"none of {replay.num_verdicts} verdicts succeeded; the last failure: {_last_failure(again)}"
+        )
     params = {"judge": replay.judge, "times": str(times), "replayed_run": run.run_id}
     log_child(store, run, "judge replay", params, replay.metrics, {"replay.json": replay_json(replay)})
     metric = "reasoning_score" if score == "reasoning_score" else "judge_score"

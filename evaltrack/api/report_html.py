@@ -101,7 +101,7 @@ def run_page(run: RunInfo, stored: StoredSummary, rows: Path, around: Around, ba
     """
     with rows_of_run(run.run_id):
         check_rows(rows, run.num_questions)
-        result = _result(stored, run.run_id or "", run.link, None, partial(stored_rows, rows))
+        result = result_of(stored, run.run_id or "", run.link, None, partial(stored_rows, rows))
         return run_html(result, partial(stored_rows, rows), replace(around, num_rows=count_rows(rows)), back)
 
 
@@ -114,16 +114,17 @@ def stored_result(store: Store, run: EvaluationRun) -> RunResult:
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
         stored = read_summary(fetch_summary(store, run.run_id, Path(folder)), run.run_id)
     link, rows = store.run_link(run.experiment_id, run.run_id), partial(read_rows, store, run)
-    return _result(stored, run.run_id, link, store.serve_command, rows)
+    return result_of(stored, run.run_id, link, store.serve_command, rows)
 
 
-def _result(
+def result_of(
     stored: StoredSummary,
     run_id: str,
     link: str | None,
     serve_command: str | None,
     read: Callable[[], Iterable[StoredRow]],
 ) -> RunResult:
+    """A run's result out of its summary; `read` gives its rows."""
     return RunResult(
         run_id=run_id,
         experiment_id=stored.experiment_id,

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from evaltrack.api.review_corpus import Shelves
 from evaltrack.api.review_retrievers import Ranked, Retrievers
-from evaltrack.api.review_shelves import Shelves
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import TIMEOUT
 from evaltrack.golden.review.actions import Action, Confirm, Grade, Mark, Negate, Quote, Reword, Unquote

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.review.pool import Shown, shown_source
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Target
 from evaltrack.scoring.measure import Rules
@@ -50,12 +48,11 @@ class Retrievers:
             self._close_targets()
             raise
         self._k, self._names = k, names
-        secrets = secrets_of(os.environ)
         self._evaluators = [
-            Evaluator(each, Rules(k=k), timeout=timeout, redactor=Redactor((), secrets | set(each.secrets)))
+            Evaluator(each, Rules(k=k), timeout=timeout, redactor=Redactor.with_environment(secrets=each.secrets))
             for each in self._opened
         ]
-        self._asked: OrderedDict[tuple[str, str], Future[Ranked]] = OrderedDict()
+        self._futures: OrderedDict[tuple[str, str], Future[Ranked]] = OrderedDict()
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="evaltrack-review")
@@ -65,11 +62,11 @@ class Retrievers:
         """Ask the targets, unless they were or are being asked the same."""
         key = (question.domain, question.question)
         with self._lock:
-            if (future := self._asked.get(key)) is None:
-                future = self._asked[key] = asyncio.run_coroutine_threadsafe(self._ranked(question), self._loop)
-                while len(self._asked) > REMEMBERED:
-                    self._asked.popitem(last=False)
-            self._asked.move_to_end(key)
+            if (future := self._futures.get(key)) is None:
+                future = self._futures[key] = asyncio.run_coroutine_threadsafe(self._ranked(question), self._loop)
+                while len(self._futures) > REMEMBERED:
+                    self._futures.popitem(last=False)
+            self._futures.move_to_end(key)
             return future
 
     async def _ranked(self, question: Question) -> Ranked:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evaltrack.cli.options import config_options, settings_of_target, ui_option
-from evaltrack.cli.output import output_option, print_command, print_json_text, result_is_in
+from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
+
+if TYPE_CHECKING:
+    from evaltrack.compare.comparison import Comparison
 
 EXAMPLES = """\b
 Examples:
@@ -71,7 +75,8 @@ def compare(
     from evaltrack.api.compare_runs import compare_runs
     from evaltrack.golden.reader import golden_name
     from evaltrack.report.comparison.files import form_of, json_text, write_comparison
-    from evaltrack.report.comparison.github_annotations import annotations
+    from evaltrack.report.comparison.markdown import comparison_markdown
+    from evaltrack.report.comparison.terminal import print_comparison
 
     for name in files:
         form_of(name)
@@ -92,19 +97,16 @@ def compare(
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
     for name in files:
         write_comparison(comparison, Path(name))
-    if output == "json":
-        print_json_text(json_text(comparison))
-    elif output == "markdown":
-        from evaltrack.report.comparison.markdown import comparison_markdown
-
-        click.echo(comparison_markdown(comparison))
-    else:
-        from rich.console import Console
-
-        from evaltrack.report.comparison.terminal import print_comparison
-
-        print_comparison(comparison, Console(file=sys.stdout))
+    table, markdown = partial(print_comparison, comparison), partial(comparison_markdown, comparison)
+    print_result_as(output, table, lambda: [json_text(comparison)], markdown)
     if github:
-        for line in annotations(comparison):
-            print_command(line, err=output != "table")
+        print_annotations(comparison, output)
     return comparison.exit_code
+
+
+def print_annotations(comparison: Comparison, output: str) -> None:
+    """Print the annotations of GitHub; beside a result for machines they go to stderr."""
+    from evaltrack.report.comparison.github_annotations import annotations
+
+    for line in annotations(comparison):
+        print_command(line, err=output != "table")

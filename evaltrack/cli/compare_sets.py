@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any
 
 import click
 
-from evaltrack.cli.output import print_command, print_json_text, result_is_in
+from evaltrack.cli.output import print_result_as, result_is_in
 
 OF_ONE = {
     "baseline_run": "--baseline-run",
@@ -24,8 +25,8 @@ def compare_several(
 ) -> int:
     """Compare the newest run of each set with its baseline, and print one table; gives the exit code."""
     from evaltrack.api.compare_sets import compare_sets
+    from evaltrack.cli.compare import print_annotations
     from evaltrack.golden.reader import golden_name
-    from evaltrack.report.comparison.github_annotations import annotations
     from evaltrack.report.comparison.sets import print_set_comparisons, sets_json_text, sets_markdown
 
     for name, option in OF_ONE.items():
@@ -37,16 +38,9 @@ def compare_several(
     with redirect_stdout(sys.stderr):
         made = compare_sets(names, say=say, **options)
     result_is_in("the runs in MLflow" if options["log"] else "the exit code")
-    if output == "json":
-        print_json_text(sets_json_text(made))
-    elif output == "markdown":
-        click.echo(sets_markdown(made))
-    else:
-        from rich.console import Console
-
-        print_set_comparisons(made, Console(file=sys.stdout))
-    if github:
-        for each in made.sets:
-            for line in annotations(each.comparison) if each.comparison else ():
-                print_command(line, err=output != "table")
+    table, markdown = partial(print_set_comparisons, made), partial(sets_markdown, made)
+    print_result_as(output, table, lambda: [sets_json_text(made)], markdown)
+    for each in made.sets if github else ():
+        if each.comparison:
+            print_annotations(each.comparison, output)
     return made.exit_code

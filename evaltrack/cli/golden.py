@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evaltrack.cli.golden_add import add, draft
+from evaltrack.cli.golden_add import add
+from evaltrack.cli.golden_draft import draft
 from evaltrack.cli.golden_exchange import export_command, import_command
 from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.golden_review import review
+from evaltrack.cli.golden_sync import pull, push
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, printable
 from evaltrack.privacy.addresses import shown_text
@@ -37,7 +39,7 @@ def golden() -> None:
     """Check golden sets, say what they can show, and bring them along to other chunks and tools."""
 
 
-for _command in (draft, review, add, anchor, migrate, import_command, export_command):
+for _command in (draft, review, add, anchor, migrate, import_command, export_command, push, pull):
     golden.add_command(_command)
 
 

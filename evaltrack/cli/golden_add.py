@@ -1,4 +1,4 @@
-"""`evaltrack golden add` and `golden draft`: questions at the end of a golden set."""
+"""`evaltrack golden add`: a question at the end of a golden set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ Examples:
   evaltrack golden add mine.jsonl --question "How do I install it?" --expect install --answer "pip install it"
   evaltrack golden add mine.jsonl --question "Who won the cup in 1954?" --negative
   evaltrack golden add mine.jsonl -t bm25:docs                asks for everything, and shows what the target returns
-"""
-DRAFT_EXAMPLES = """\b
-Examples:
-  evaltrack golden draft mine.jsonl --corpus docs
-  evaltrack golden draft mine.jsonl --corpus docs --number 60 --negatives 10
 """
 CHOICES = 10
 """Sources that are shown to choose from."""
@@ -50,7 +45,7 @@ def add(file: str, key: str | None, target: str, output: str, **options: Any) ->
     if options["negative"] and (options["expect"] or options["source"] or options["quote"]):
         raise UsageError("--negative expects nothing; leave out --expect, --source and --quote")
     if not options["question"]:
-        fields |= _asked(target, fields)
+        fields |= _prompted(target, fields)
     made = add_question(file, id=key, **fields)
     result_is_in(file)
     if output == "json":
@@ -80,7 +75,7 @@ def _fields(
     }
 
 
-def _asked(target: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _prompted(target: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Question, expected chunks and answer from who sits there, as far as they are not given."""
     if not sys.stdin.isatty():
         raise UsageError("there is no --question, and nobody to ask for it; give one")
@@ -111,32 +106,3 @@ def _chosen(question: str, target: str) -> tuple[str, ...]:
         if all(number.isdecimal() and 1 <= int(number) <= min(len(ids), CHOICES) for number in numbers):
             return tuple(ids[int(number) - 1] for number in numbers)
         click.echo(f"write numbers from 1 to {min(len(ids), CHOICES)}, or nothing", err=True)
-
-
-@click.command(epilog=DRAFT_EXAMPLES)
-@click.argument("file", type=click.Path())
-@click.option("--corpus", required=True, help="Folder of pages.")
-@click.option(
-    "--number", default=30, show_default=True, type=click.IntRange(0, 10_000), help="Questions with an answer."
-)
-@click.option("--negatives", default=5, show_default=True, type=click.IntRange(0, 10_000), help="Near misses.")
-@click.option("--chunk", default="heading", show_default=True, help="heading, words:SIZE or words:SIZE:OVERLAP.")
-@output_option()
-def draft(file: str, corpus: str, number: int, negatives: int, chunk: str, output: str) -> None:
-    """Propose questions on what stands under the headings in a corpus, as drafts at the end of FILE.
-
-    Each expects the chunk under its heading, with a quotation. Reword them, and take `draft` from those that are
-    right: no run asks a draft. The near misses join a heading of one page with another page.
-    """
-    from evaltrack.api.draft_golden import draft_golden
-    from evaltrack.report.words import one_line
-
-    made = draft_golden(file, corpus, number=number, negatives=negatives, chunk=chunk)
-    result_is_in(file)
-    if output == "json":
-        print_json([each.model_dump(mode="json", exclude_defaults=True) for each in made])
-        return
-    for each in made:
-        click.echo(f"{one_line(each.id)}  {one_line(each.question)}  {click.style(each.category or '', dim=True)}")
-    count = sum(each.negative for each in made)
-    click.echo(f"{file}: {len(made)} drafts added, {count} of them negatives; a person confirms them", err=True)

@@ -46,7 +46,7 @@ Examples:
 @click.option("--column", "columns", multiple=True, help="Column that holds a field: FIELD=COLUMN; repeatable.")
 @click.option("--separator", default=";", show_default=True, help="What stands between the ids in one cell.")
 @click.option("--encoding", default="", help="Encoding of text files.  [default: UTF-8, or as their first bytes say]")
-@click.option("--corpus", default="", help="Folder of pages, or .jsonl of passages, that holds what is expected.")
+@click.option("--corpus", default="", help="Folder of pages, or .jsonl or .parquet of passages, with what is expected.")
 @click.option("--domain", default="", help="Domain of the questions that have none.")
 @click.option("--id-prefix", default="", help="Text to put before each id.")
 @click.option(

@@ -7,16 +7,19 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import click
 
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def output_option(*others: str, default: Literal["table", "auto"] = "table") -> Callable[[Any], Any]:
@@ -162,6 +165,24 @@ def print_command(line: str, *, err: bool) -> None:
         stream.write_as_it_is(f"{line}\n")
     else:
         click.echo(line, file=stream)
+
+
+def print_result_as(
+    output: str,
+    table: Callable[[Console], None],
+    json_pieces: Callable[[], Iterable[str]],
+    markdown: Callable[[], str] | None = None,
+) -> None:
+    """Print a result on stdout in the form that `--output` names: a table for people, JSON, or Markdown."""
+    if wants_json(output):
+        for piece in json_pieces():
+            print_json_text(piece)
+    elif markdown is not None and output == "markdown":
+        click.echo(markdown())
+    else:
+        from rich.console import Console
+
+        table(Console(file=sys.stdout))
 
 
 def print_json(value: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,13 +13,14 @@ EXAMPLES = """\b
 Examples:
   evaltrack report -o report.html                                newest run
   evaltrack report 4488541a -o report.html                       a certain run
+  evaltrack report 5b0f2c31 -o report.html                       all golden sets of a parent run
   evaltrack report --baseline-run 9d02c7f1 -o drift.html         newest run against another
   evaltrack report --baseline baseline.json -o drift.html        against a saved `evaltrack run --output json`
 """
 
 
 @click.command(epilog=EXAMPLES)
-@click.argument("run", default="")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
     "--baseline-run",
     default="",
@@ -28,25 +30,44 @@ Examples:
 @click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
 @ui_option
 @click.option("-o", "--output-file", required=True, type=click.Path(), help="The page; `-` is stdout.")
-def report(run: str, baseline_run: str, baseline: str, experiment: str, ui_url: str, output_file: str) -> None:
+def report(
+    runs: tuple[str, ...], baseline_run: str, baseline: str, experiment: str, ui_url: str, output_file: str
+) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
-    It works offline and makes no request. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
-    the verdict: `evaltrack compare` is the gate.
+    Of several runs, or of the parent run of several golden sets, it is a table of them; the page of each is in a folder
+    beside it. They work offline and make no request. `run` and `compare` log the same pages as artifacts. Exits 0
+    whatever the verdict: `evaltrack compare` is the gate.
     """
     from evaltrack.api.report_html import report_html
-    from evaltrack.errors import UsageError
+    from evaltrack.api.report_sets import report_sets, run_ids_of, write_page
     from evaltrack.report.ci_commands import without_any_commands
 
+    ids = run_ids_of(runs)
+    if len(ids) > 1:
+        _check_several(baseline_run, baseline, output_file)
+        _print_written(report_sets(ids, output_file, ui_url=ui_url))
+        return
+    run = ids[0] if ids else None
     text = report_html(
-        run or None, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None, ui_url=ui_url
+        run, baseline_run or None, baseline_file=baseline or None, experiment=experiment or None, ui_url=ui_url
     )
     if output_file == "-":
         click.echo(without_any_commands(text).encode(), nl=False)
         return
-    try:
-        Path(output_file).parent.mkdir(parents=True, exist_ok=True)
-        Path(output_file).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"{output_file}: cannot be written: {error.strerror}; name another file") from None
-    click.echo(f"{output_file} ({len(text.encode()) / 1e6:.1f} MB)", err=True)
+    write_page(Path(output_file), text)
+    _print_written([Path(output_file)])
+
+
+def _check_several(baseline_run: str, baseline: str, output_file: str) -> None:
+    for option, value in (("--baseline-run", baseline_run), ("--baseline", baseline)):
+        if value:
+            raise click.UsageError(f"{option} is of one comparison; name one run")
+    if output_file == "-":
+        raise click.UsageError("-o -: the pages of several runs are several files; name one")
+
+
+def _print_written(paths: Sequence[Path]) -> None:
+    size = sum(path.stat().st_size for path in paths) / 1e6
+    more = f" and {len(paths) - 1} pages in {paths[1].parent}/" if len(paths) > 1 else ""
+    click.echo(f"{paths[0]}{more} ({size:.1f} MB)", err=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
-from evaltrack.cli.output import output_option, print_json_text, result_is_in, wants_json
+from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
@@ -160,18 +161,11 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
 
 def print_result(result: RunResult, output: str) -> None:
     """Print a run on stdout, as a table or as JSON."""
+    from evaltrack.report.run.json_form import run_json
+    from evaltrack.report.run.terminal import print_run
+
     result_is_in(f"MLflow run {result.run_id}")
-    if wants_json(output):
-        from evaltrack.report.run.json_form import run_json
-
-        for piece in run_json(result):
-            print_json_text(piece)
-    else:
-        from rich.console import Console
-
-        from evaltrack.report.run.terminal import print_run
-
-        print_run(result, Console(file=sys.stdout))
+    print_result_as(output, partial(print_run, result), partial(run_json, result))
     failed, num_questions = result.totals["num_errors"], result.totals["num_questions"]
     if failed:
         click.secho(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.output import print_json_text, result_is_in, wants_json
+from evaltrack.cli.output import print_result_as, result_is_in
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 
 if TYPE_CHECKING:
@@ -37,18 +38,10 @@ def _say(text: str) -> None:
 
 def print_sets_result(sets: SetResults, output: str) -> None:
     """Print several runs on stdout, as one table or as JSON."""
+    from evaltrack.report.run.sets import print_sets, sets_json
+
     result_is_in(f"MLflow run {sets.run_id}")
-    if wants_json(output):
-        from evaltrack.report.run.sets import sets_json
-
-        for piece in sets_json(sets):
-            print_json_text(piece)
-    else:
-        from rich.console import Console
-
-        from evaltrack.report.run.sets import print_sets
-
-        print_sets(sets, Console(file=sys.stdout))
+    print_result_as(output, partial(print_sets, sets), partial(sets_json, sets))
 
 
 def end_of_sets(sets: SetResults, min_coverage: float) -> int:

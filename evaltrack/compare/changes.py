@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause, Change, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
+from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
-from evaltrack.compare.kinds import Borderline, Fate
 from evaltrack.compare.pairing import MAIN_SCORES, Paired
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
 from evaltrack.records import Signature

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from evaltrack.compare.aims import ComparedAim
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.kinds import Borderline, Fate
+from evaltrack.compare.fate_kinds import Borderline, Fate
+from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked

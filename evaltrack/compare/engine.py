@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaltrack.compare.aims import aims_of
 from evaltrack.compare.changes import Changes
 from evaltrack.compare.comparison import Asking, Change, Comparison, MetricDelta, Repeat
 from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
+from evaltrack.compare.reasoning_aims import aims_of
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, UsageError
@@ -50,7 +50,7 @@ class AskAgain:
 
 
 @dataclass(frozen=True)
-class JudgeKnown:
+class JudgeContext:
     """What is known besides the rows: the judge's noise by metric, whether it is trusted, what was accepted and why."""
 
     noise: Mapping[str, float] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def compare(
     ignore: Collection[str] = (),
     criteria: tuple[Criterion, ...] = (),
     again: AskAgain | None = None,
-    known: JudgeKnown | None = None,
+    judge: JudgeContext | None = None,
     resamples: int = 10_000,
 ) -> Comparison:
     """Compare two runs.
@@ -92,30 +92,30 @@ def compare(
         ignore: Parts of the signature that may differ; the metrics they affect are left out.
         criteria: Success criteria to hold both sides against.
         again: Asks questions again, to tell real losses from scatter; None asks nothing.
-        known: What is known of the judge, and which questions were accepted.
+        judge: What is known of the judge, and which questions were accepted.
         resamples: Bootstrap resamples for each interval.
 
     Raises:
         NotComparableError: parts of the signatures differ that were not ignored, or no question is common.
         UsageError: `ignore` names no part, or a domain of the gate is in neither run.
     """
-    known = known or JudgeKnown()
-    gate = replace(gate or Gate(), noise=known.noise)
-    gate = gate if known.trusted else gate.without(_JUDGED)
+    judge = judge or JudgeContext()
+    gate = replace(gate or Gate(), noise=judge.noise)
+    gate = gate if judge.trusted else gate.without(_JUDGED)
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
     gate = gate.without_domains(paired.unselected_domains)
     measure = Measure(gate, left_out, candidate.info.signature.k, resamples)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
-    metrics = tuple(replace(metric, noise=known.noise.get(metric.name)) for metric in deltas)
-    changes = Changes(paired, candidate.info.signature, left_out, known.noise)
-    changes.flips = tuple(known.applied(flip) for flip in changes.flips)
+    metrics = tuple(replace(metric, noise=judge.noise.get(metric.name)) for metric in deltas)
+    changes = Changes(paired, candidate.info.signature, left_out, judge.noise)
+    changes.flips = tuple(judge.applied(flip) for flip in changes.flips)
     asking, repeats = _ask_again(gate, metrics, changes, paired, again)
     settled = (replace(flip, repeat=repeats.get(flip.id)) for flip in changes.flips)
     changes.flips = tuple(sorted(settled, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, tuple(measure.groups(paired.frame)), changes, paired, asking)
     comparison = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
-    return replace(comparison, ignored=tuple(ignore), notes=known.notes, asking=asking, gate=gate)
+    return replace(comparison, ignored=tuple(ignore), notes=judge.notes, asking=asking, gate=gate)
 
 
 def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
@@ -191,7 +191,7 @@ def _ask_again(
         if again.most is not None:
             raise
         return Asking(why_not=str(error)), {}
-    return Asking(True, repeats.calls, repeats.found, repeats.lucky), repeats.repeats
+    return Asking(True, repeats.calls, repeats.is_shown, repeats.lucky), repeats.repeats
 
 
 def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collection[str]) -> set[str]:

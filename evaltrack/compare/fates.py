@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR

@@ -51,7 +51,7 @@ class Gate:
     allow_flips: int = 0
     min_coverage: float | None = None
     kind: GateKind = "auto"
-    asked: frozenset[str] = frozenset()
+    explicit: frozenset[str] = frozenset()
     noise: Mapping[str, float] = field(default_factory=dict)
 
     def without(self, metrics: Collection[str]) -> Gate:
@@ -61,7 +61,7 @@ class Gate:
             domain: {name: drop for name, drop in rules.items() if name not in metrics}
             for domain, rules in self.domain_drops.items()
         }
-        return replace(self, drops=drops, domain_drops=domains, asked=self.asked - set(metrics))
+        return replace(self, drops=drops, domain_drops=domains, explicit=self.explicit - set(metrics))
 
     def without_domains(self, domains: Collection[str]) -> Gate:
         """The same rules, but for those of these domains."""
@@ -77,7 +77,7 @@ class Gate:
         """Whether the metric, which carries its threshold, got worse by more than tolerated."""
         if metric.threshold is None:
             return False
-        floor = 0.0 if metric.name in self.asked else self.noise.get(metric.name, 0.0)
+        floor = 0.0 if metric.name in self.explicit else self.noise.get(metric.name, 0.0)
         return exceeds(metric, metric.threshold, higher_is_better, floor)
 
 

@@ -79,11 +79,11 @@ class Asker(Protocol):
 class Scatter:
     """The result of asking again.
 
-    `found`: the answers scatter; `repeats` says of each question that went from pass to fail what came of it; `lucky`
-    counts questions that went from fail to pass and failed every time again; `calls` were made.
+    `is_shown`: the answers scatter; `repeats` says of each question that went from pass to fail what came of it;
+    `lucky` counts questions that went from fail to pass and failed every time again; `calls` were made.
     """
 
-    found: bool
+    is_shown: bool
     repeats: Mapping[str, Repeat]
     calls: int = 0
     lucky: int = 0
@@ -102,7 +102,7 @@ class _Tally:
 
 
 @dataclass
-class _Asked:
+class _Attempts:
     """All answers of before, and whether each was the same."""
 
     asker: Asker
@@ -147,13 +147,13 @@ def settle(
         most: Times that one question is asked again at most; None chooses.
     """
     if asker.deterministic:
-        return Scatter(found=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
-    attempts = _Asked(asker, most or MOST)
+        return Scatter(is_shown=False, repeats={key: Repeat(0, 0, 0, "real") for key in flips})
+    attempts = _Attempts(asker, most or MOST)
     deterministic = _is_deterministic(flips, fixes, others, attempts)
     records = asker.records(flips)
     if deterministic:
         return Scatter(
-            found=False, repeats=_repeats(flips, attempts, _now_fixed(flips, records), records), calls=attempts.calls
+            is_shown=False, repeats=_repeats(flips, attempts, _now_fixed(flips, records), records), calls=attempts.calls
         )
     kinds = _against_records(flips, records, attempts)
     undecided = [key for key in flips if key not in kinds]
@@ -162,7 +162,7 @@ def settle(
         lucky = len(_persistent(fixes, attempts))
         kinds |= dict.fromkeys(persistent, _explained(len(persistent), lucky))
     kinds |= {key: "scatter" for key in undecided if key not in kinds}
-    return Scatter(found=True, repeats=_repeats(flips, attempts, kinds, records), calls=attempts.calls, lucky=lucky)
+    return Scatter(is_shown=True, repeats=_repeats(flips, attempts, kinds, records), calls=attempts.calls, lucky=lucky)
 
 
 def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str, RepeatKind]:
@@ -173,7 +173,7 @@ def _now_fixed(flips: Sequence[str], records: Mapping[str, Record]) -> dict[str,
     return {key: "unsettled" if records.get(key, Record()).failed else "real" for key in flips}
 
 
-def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], attempts: _Asked) -> bool:
+def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequence[str], attempts: _Attempts) -> bool:
     """Whether all answers are the same again; asked first are the questions whose answers are needed anyway."""
     attempts.ask(flips, 1)
     probes = list(dict.fromkeys((*flips, *fixes, *others)))[:PROBES]
@@ -185,7 +185,7 @@ def _is_deterministic(flips: Sequence[str], fixes: Sequence[str], others: Sequen
     return attempts.same
 
 
-def _against_records(flips: Sequence[str], records: Mapping[str, Record], attempts: _Asked) -> dict[str, RepeatKind]:
+def _against_records(flips: Sequence[str], records: Mapping[str, Record], attempts: _Attempts) -> dict[str, RepeatKind]:
     """The questions that their records decide: broken where they fail more often now, else scatter.
 
     What may well fail more often, and is not shown to with so many flips and looks, is unsettled.
@@ -226,7 +226,7 @@ def _can_be_shown(record: Record | None, tally: _Tally, most: int, level: float)
     )
 
 
-def _persistent(ids: Sequence[str], attempts: _Asked) -> list[str]:
+def _persistent(ids: Sequence[str], attempts: _Attempts) -> list[str]:
     """The questions that fail every time they are asked again; one that passes once is asked no more."""
     most = min(PERSISTENT, attempts.most)
     for times in dict.fromkeys((1, min(5, most), most)):
@@ -243,7 +243,7 @@ def _explained(persistent: int, lucky: int) -> RepeatKind:
 
 
 def _repeats(
-    flips: Sequence[str], attempts: _Asked, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
+    flips: Sequence[str], attempts: _Attempts, kinds: Mapping[str, RepeatKind], records: Mapping[str, Record]
 ) -> dict[str, Repeat]:
     repeats = {}
     for key in flips:

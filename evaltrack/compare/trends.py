@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evaltrack.compare.alike import alike
+from evaltrack.compare.comparable import alike
 
 if TYPE_CHECKING:
     from evaltrack.records.past_run import PastRun

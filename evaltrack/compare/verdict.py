@@ -181,14 +181,14 @@ def _may_flip(changes: Changes, paired: Paired) -> bool:
 def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta], flips: bool) -> Iterator[str]:
     """Rules that were asked for and could not be applied, or none at all: that is never a pass."""
     measured = {metric.name for metric in metrics}
-    for name in sorted(gate.asked - measured):
+    for name in sorted(gate.explicit - measured):
         yield f"{name} has a rule and was not measured on both sides"
     for group in groups:
         if group.kind == "domain":
             there = {metric.name for metric in group.metrics}
             for name in sorted(set(gate.domain_drops.get(group.name, ())) - there):
                 yield f"{name} has a rule for {group.name} and was not measured there on both sides"
-    deciding = [m for m in metrics if m.name in gate.asked or m.name not in ABOUT_DECLINING]
+    deciding = [m for m in metrics if m.name in gate.explicit or m.name not in ABOUT_DECLINING]
     ruled = any(m.threshold for m in deciding) or any(m.threshold for g in groups for m in g.metrics)
     if metrics and not ruled and not flips:
         yield "no rule of the gate could be applied: what they are about is not compared"

@@ -44,9 +44,9 @@ set failed = excluded.failed, row = excluded.row, checksum = excluded.checksum w
 
 @dataclass(frozen=True)
 class Reuse:
-    """What became of the `kept` rows of earlier: `reused`, `redone` (edited questions), `retried` (errors)."""
+    """What became of the `num_rows` rows of earlier: `reused`, `redone` (edited questions), `retried` (errors)."""
 
-    kept: int
+    num_rows: int
     reused: int
     redone: int
     retried: int
@@ -54,7 +54,7 @@ class Reuse:
     @property
     def dropped(self) -> int:
         """Rows whose question is not asked any more."""
-        return self.kept - self.reused - self.redone - self.retried
+        return self.num_rows - self.reused - self.redone - self.retried
 
 
 class Journal:

@@ -6,7 +6,6 @@ Everything that can be wrong is found here; `Plan.ask` then asks the questions.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.masking import secrets_of
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.scoring.criteria import Criterion, parse_criteria
@@ -166,7 +164,7 @@ def planned(
         check_names(judges)
         check_variants(golden, (opened_target, *judges))
         signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
-        redactor = Redactor(settings.redact, secrets_of(os.environ) | set(opened_target.secrets))
+        redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
         yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
 
@@ -211,7 +209,7 @@ def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: Verdict
 def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
     kind, _, place = target.partition(":")
-    beside = Path(place).with_suffix(".verdicts.jsonl")
+    beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")
     if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
         return [f"recorded:{beside}"]
     return judge_names(settings.judge)

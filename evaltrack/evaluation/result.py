@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from evaltrack.records import Row, Signature
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.aims import MeasuredAim, measured_aims
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.reasoning_aims import MeasuredAim, measured_aims
 
 METRICS = frozenset(score.metric for score in SCORES)
 

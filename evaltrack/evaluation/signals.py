@@ -26,7 +26,7 @@ class Stop:
     """Whether the run was asked to stop. Handles signals inside `handled()`, in the main thread only."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_requested = False
         self._first, self._signals = 0.0, 0
         self._logging = False
 
@@ -44,13 +44,13 @@ class Stop:
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: it was not Python's
 
     def log_from_now_on(self) -> None:
-        """From now on a signal only sets `asked`."""
+        """From now on a signal only sets `is_requested`."""
         self._logging = True
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
-        if not self.asked:
-            self.asked, self._first = True, time.monotonic()
+        if not self.is_requested:
+            self.is_requested, self._first = True, time.monotonic()
         elif self._signals == 2 and time.monotonic() - self._first < ONE_STOP:
             return
         elif not self._logging:

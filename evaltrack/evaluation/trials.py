@@ -96,16 +96,16 @@ def _tally(trials: Sequence[Row], num_trials: int) -> Tally:
 
 def _counted(trials: Sequence[Row], num_trials: int) -> Tally:
     measured = [row.passed for row in trials if row.passed is not None]
-    return Tally(asked=max(num_trials, 1), measured=len(measured), passed=sum(measured))
+    return Tally(trials=max(num_trials, 1), measured=len(measured), passed=sum(measured))
 
 
 def _of_trials(tally: Tally) -> dict[str, float]:
     """Scores of trials and wordings, where every trial was measured: a question known by part of them biases means."""
-    if tally.measured < tally.asked:
+    if tally.measured < tally.trials:
         return {}
     wordings = tally.wordings or (tally,)
-    scores = {"pass_at_n": tally.passed > 0, "pass_hat_n": tally.passed == tally.asked}
-    if not tally.wordings or all(each.asked > 1 for each in wordings):  # one trial of a wording tells no scatter
+    scores = {"pass_at_n": tally.passed > 0, "pass_hat_n": tally.passed == tally.trials}
+    if not tally.wordings or all(each.trials > 1 for each in wordings):  # one trial of a wording tells no scatter
         scores["flaky"] = any(each.mixed for each in wordings)
     if tally.wordings:
         scores["wording_sensitive"] = len({each.majority for each in wordings}) > 1
@@ -114,8 +114,8 @@ def _of_trials(tally: Tally) -> dict[str, float]:
 
 def _why_unmeasured(tally: Tally) -> str:
     """Why a score of trials has no value; where all trials were measured it is `flaky`."""
-    if tally.measured < tally.asked:
-        return f"{tally.measured} of {tally.asked} trials were measured"
+    if tally.measured < tally.trials:
+        return f"{tally.measured} of {tally.trials} trials were measured"
     return "each wording was asked once"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -74,7 +74,7 @@ def draft_questions(library: Library, number: int, negatives: int) -> Iterator[d
     They are spread over pages, and the same for the same corpus.
     """
     chooser = QuoteChooser(library)
-    for chunk in _spread(library.chunks, number):
+    for chunk in spread(library.chunks, number):
         text = question_from(chunk.heading, chunk.title)
         choice = chooser.choose(chunk, Question(id="draft", question=text, domain="draft"))
         passages = [{"quote": choice.quote, "source": chunk.title}] if choice else None
@@ -95,7 +95,7 @@ def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
     words = {page: frozenset().union(*(library.words[each.id] for each in parts)) for page, parts in pages.items()}
     titles = [(page, parts[0].title) for page, parts in _shuffled(pages.items())]
     made = 0
-    for place, chunk in enumerate(_spread(library.chunks, len(library.chunks))):
+    for place, chunk in enumerate(spread(library.chunks, len(library.chunks))):
         stems = set(split(chunk.heading))
         others = titles[place % len(titles) :] + titles[: place % len(titles)]
         for page, title in others:
@@ -106,9 +106,10 @@ def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
                 break
 
 
-def _spread(chunks: Sequence[Chunk], number: int) -> list[Chunk]:
-    """Chunks with a heading and words enough, one of each page in turn."""
-    fit = [chunk for chunk in chunks if chunk.heading.strip() and len(chunk.text.split()) >= LEAST_WORDS]
+def spread(chunks: Iterable[Chunk], number: int, *, with_heading: bool = True) -> list[Chunk]:
+    """Chunks with words enough, and a heading unless none is needed, one of each page in turn."""
+    headed = (chunk for chunk in chunks if chunk.heading.strip() or not with_heading)
+    fit = [chunk for chunk in headed if len(chunk.text.split()) >= LEAST_WORDS]
     rounds = zip_longest(*(_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items())))
     return [entry[1] for each in rounds for entry in each if entry is not None][:number]
 

@@ -45,6 +45,17 @@ def set_fields(text: str, fields: Mapping[int, Fields], *, is_array: bool) -> st
     return "".join([*parts, text[end:]])
 
 
+def written_as_before(raw: Mapping[str, object], made: Mapping[str, object]) -> dict[str, object]:
+    """New values of fields, in which the ids that a line writes as numbers stay numbers."""
+    written = dict(made)
+    for name in ("expected_chunks", "expected_sources"):
+        old, new = raw.get(name), made.get(name)
+        if isinstance(old, list) and isinstance(new, list):
+            numbers = {str(each): each for each in old}
+            written[name] = [numbers.get(each, each) for each in new]
+    return written
+
+
 def _changes(text: str, start: int, fields: Fields) -> list[tuple[int, int, str]]:
     """What takes the place of which part of one question, in the order of the text."""
     placed = list(placed_members(text, start))

@@ -1,4 +1,4 @@
-"""A golden line: the question that it is, or all that is wrong with it."""
+"""A golden line: the question that it is, or all that is wrong with it; and the line of a question."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
     if _too_deep(question.metadata):
         return [f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"]
     return question
+
+
+def line_of(question: Question) -> dict[str, object]:
+    """The JSON object that a question is written as anew: ids as text, without the fields that say nothing.
+
+    What was graded is an object of ids and grades again.
+    """
+    line: dict[str, object] = question.model_dump(mode="json", exclude_defaults=True)
+    relevant = [key for key, grade in question.grades.items() if grade >= question.relevant_grade]
+    for name in ("expected_chunks", "expected_sources"):
+        if relevant and line.get(name) == relevant and "grades" in line:
+            line[name] = line.pop("grades")
+    return line
 
 
 def _too_deep(value: object, depth: int = 0) -> bool:

@@ -1,10 +1,15 @@
-"""The content words of a text: stemmed English words without stop words."""
+"""The content words of a text: stemmed English words without stop words; and the form in which questions compare."""
 
 from __future__ import annotations
 
 import re
 
 APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
+
+
+def text_key(text: str) -> str:
+    """The form in which the texts of questions are compared: case-folded, one space where there were several."""
+    return " ".join(text.casefold().split())
 
 
 class ContentWords:

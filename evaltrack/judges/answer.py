@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from evaltrack.judges.inert import TAG_RULE, inert
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
@@ -27,6 +26,7 @@ from evaltrack.judges.llm_judge import (
     system_and_user,
     tagged,
 )
+from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.llm import Schema
 from evaltrack.records import ForeignText, Question, Response, Unit
 

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from pydantic import BaseModel, ValidationError
 
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.inert import SUFFIX, TAG_RULE, inert, with_suffix
+from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.strict import findings, no_repeats, object_in
 from evaltrack.llm import LLM, AnswerError, Schema
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together

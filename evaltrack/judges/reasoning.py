@@ -18,7 +18,6 @@ from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from evaltrack.judges.inert import BREAK, TAG_RULE, inert
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
@@ -32,6 +31,7 @@ from evaltrack.judges.llm_judge import (
     system_and_user,
     tagged,
 )
+from evaltrack.judges.neutral_text import BREAK, TAG_RULE, inert
 from evaltrack.llm import Schema
 from evaltrack.records import (
     CruxTreatment,

@@ -69,8 +69,8 @@ class LLM:
         self.model = model
         self._refused: list[str] = []
         sampling = {"temperature": temperature, "max_completion_tokens": max_completion_tokens}
-        self._asked = {name: value for name, value in sampling.items() if value is not None}
-        self._parameters = dict(self._asked)
+        self._sampling = {name: value for name, value in sampling.items() if value is not None}
+        self._parameters = dict(self._sampling)
         self._forms = Forms()
         self._answered = False
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
@@ -160,7 +160,7 @@ class LLM:
     @property
     def identity(self) -> str:
         """What an answer depends on besides the messages: model, server and parameters asked for."""
-        return json.dumps([self.model, self._base_url, self._asked], sort_keys=True)
+        return json.dumps([self.model, self._base_url, self._sampling], sort_keys=True)
 
     async def aclose(self) -> None:
         """Close the connections."""

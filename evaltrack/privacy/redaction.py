@@ -1,4 +1,4 @@
-"""Take secrets out of what targets and judges return, before it is kept, judged or shown anywhere. Pure.
+"""Take secrets out of what targets and judges return, before it is kept, judged or shown anywhere.
 
 What is known to be a key by its form is always taken out, and so are the values that were configured (`masking`);
 `--redact` adds patterns of one's own, say for names of customers. Golden sets are not touched: what is asked and
@@ -7,13 +7,14 @@ expected was written to be read.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.forms import SHORTEST, secret_spans
-from evaltrack.privacy.masking import MASK, maskable, spellings
+from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"
@@ -41,6 +42,11 @@ class Redactor:
                 )
         self._own = [re.compile(pattern) for pattern in patterns]
         self._secrets = spellings(filter(maskable, secrets))
+
+    @classmethod
+    def with_environment(cls, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> Redactor:
+        """One that replaces the secrets in the variables of this process too."""
+        return cls(patterns, secrets_of(os.environ) | set(secrets))
 
     def text(self, text: str) -> str:
         """The text without what matches."""

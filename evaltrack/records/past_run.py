@@ -34,10 +34,10 @@ class PastRun:
     headline: str | None = None
 
     @property
-    def asked(self) -> tuple[str, int] | None:
+    def question_set(self) -> tuple[str, int] | None:
         """The digest of the golden set, and k."""
         return (self.signature.golden_digest, self.signature.k) if self.signature else None
 
     def like(self, other: PastRun) -> bool:
         """Whether both asked the same questions at the same cut-off, so that their means can stand side by side."""
-        return self.asked is not None and self.asked == other.asked
+        return self.question_set is not None and self.question_set == other.question_set

@@ -58,12 +58,12 @@ class Reasoned(Record):
 
 
 class Tally(Record):
-    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `asked` failed.
+    """How the trials of one question went: `measured` could be, `passed` of them did, the rest of `trials` failed.
 
     `wordings` holds the same of each wording; it is empty where the question has no variants.
     """
 
-    asked: int = Field(ge=1)
+    trials: int = Field(ge=1)
     measured: int = Field(ge=0)
     passed: int = Field(ge=0)
     wordings: tuple[Tally, ...] = ()

@@ -9,9 +9,9 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.aims import RubricAim
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import HEADLINES, SCORES
+from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}

@@ -58,8 +58,8 @@ class Ledger:
     def __init__(self) -> None:
         self.target_usage = self.judge_usage = Usage(prompt_tokens=0, completion_tokens=0)
         self.total_tokens = self.cached_verdicts = self.trial_errors = self.num_unanswered = 0
-        self.asked = {"target": 0, "judge": 0}
-        self.told = {"target": 0, "judge": 0}
+        self.calls = {"target": 0, "judge": 0}
+        self.reports = {"target": 0, "judge": 0}
         self._seconds = array("d")
         self.models: set[str] = set()
         self.unread: dict[str, int] = {}
@@ -86,10 +86,10 @@ class Ledger:
             self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
 
     def _enter(self, whose: Whose, usage: Usage | None) -> None:
-        self.asked[whose] += 1
+        self.calls[whose] += 1
         if usage is None:
             return
-        self.told[whose] += 1
+        self.reports[whose] += 1
         if whose == "judge":
             self.judge_usage += usage
         else:

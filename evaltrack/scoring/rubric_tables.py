@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from evaltrack.records import CruxTreatment, UncertaintyTreatment
-from evaltrack.scoring.aims import RUBRIC_AIMS, RubricAim
 from evaltrack.scoring.anchors import ANCHORS, Anchors, count_bounds
+from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS, RubricAim
 from evaltrack.scoring.rubric import (
     DEFAULT_WEIGHTS,
     GATES,

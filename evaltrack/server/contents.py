@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
-from evaltrack.compare.alike import alike
+from evaltrack.compare.comparable import alike
 from evaltrack.compare.trends import trend
 from evaltrack.errors import EvaltrackError
 from evaltrack.records.past_run import PastRun

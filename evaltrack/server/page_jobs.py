@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.compare.comparison import RunInfo
-from evaltrack.compare.engine import JudgeKnown
+from evaltrack.compare.engine import JudgeContext
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around
 
@@ -24,7 +24,7 @@ class DriftJob:
 
     baseline: RunInfo
     candidate: RunInfo
-    judge_known: JudgeKnown
+    judge_context: JudgeContext
     compare_link: str | None
     history: tuple[PastRun, ...]
     back: Back
@@ -41,7 +41,7 @@ class DriftJob:
         from evaltrack.report.html.comparison_page import comparison_html
 
         was, now = map(side_of_table, (self.baseline, self.candidate), files)
-        comparison = compare(was, now, known=self.judge_known)
+        comparison = compare(was, now, judge=self.judge_context)
         return comparison_html(replace(comparison, compare_link=self.compare_link, history=self.history), self.back)
 
 

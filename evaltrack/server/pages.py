@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, abort, g, make_response, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from evaltrack.api.compare_context import judge_known
+from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import check_two_runs, info_of_run
 from evaltrack.api.report_html import around_run
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
@@ -121,7 +121,7 @@ class _Views:
         job = DriftJob(
             baseline=info_of_run(store, was),
             candidate=info_of_run(store, now),
-            judge_known=judge_known(store, now, was, None),
+            judge_context=judge_context(store, now, was, None),
             compare_link=side_by_side(store, now, was),
             history=run_history(store, now.experiment_id, now.signature.golden),
             back=_back(now),

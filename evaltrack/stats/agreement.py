@@ -26,7 +26,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from evaltrack.stats import coefficients
-from evaltrack.stats.figures import NO_PAIR, Figure, mean_figure, with_bca, with_percentiles
+from evaltrack.stats.agreement_figure import NO_PAIR, Figure, mean_figure, with_bca, with_percentiles
 
 if TYPE_CHECKING:
     import numpy as np

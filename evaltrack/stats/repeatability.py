@@ -60,7 +60,7 @@ class Replay:
     """Judged responses of the run, of which `rows` may be a sample."""
 
     @property
-    def asked(self) -> int:
+    def num_verdicts(self) -> int:
         """How many verdicts were asked for."""
         return self.times * len(self.rows)
 

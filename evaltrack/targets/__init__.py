@@ -4,7 +4,7 @@
 | --- | --- |
 | `bm25:DIR` | an index over a folder of pages; the default is the corpus beside the golden set |
 | `python:package.module:function` | your own function, sync or async |
-| `recorded:FILE` | responses gathered earlier: JSON Lines, or a TREC run |
+| `recorded:FILE` | responses gathered earlier: JSON Lines, a TREC run, results of other tools |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
 | `openai:MODEL` | a model asked once, without sources |

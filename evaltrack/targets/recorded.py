@@ -7,6 +7,9 @@ its first variant. No response stands for another wording than its own. Only the
 Or a TREC run (`query Q0 document rank score tag`), its lines in any order: scores rank the documents, and ranks those
 of one score, from whatever number they start. Where ranks contradict scores, a note says so, and it is as in
 trec_eval, which looks at no rank.
+
+Or results of another tool, or rows of an earlier run; `results` reads these. Their format is the only one that the
+columns or keys of the first rows show, or the setting `format`.
 """
 
 from __future__ import annotations
@@ -23,14 +26,19 @@ from typing import Self
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
+from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.question import MAX_VARIANTS
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
+from evaltrack.targets.results.files import MAX_LINE_BYTES, is_other_form
+from evaltrack.targets.results.forms import FORMATS, LINES, TREC
+from evaltrack.targets.results.own_rows import without_row_fields
+from evaltrack.targets.results.paired import VARIANTS, Choice, NotRecordedError, PairedResults
 
-MAX_LINE_BYTES = 16 << 20
+SETTINGS = ("format", "corpus", "question", "pair", *VARIANTS)
 WORDINGS = "0 is `question`, 1 its first variant"
 
 
@@ -38,17 +46,18 @@ class _BadLineError(ValueError):
     """A line is none of a TREC run."""
 
 
-class NotRecordedError(LookupError):
-    """The file holds no response for a question."""
-
-
 def open_recorded(place: str, settings: dict[str, str]) -> Target:
-    """Check the file from end to end and index it by question id.
+    """Check the file from end to end and index it by question.
+
+    Settings: `format` (a format of `results.forms.FORMATS`, in place of what the content shows); of results of other
+    tools also `corpus` (folder of pages or file of passages in which their texts have ids), `question` (name of the
+    variable or column that holds it), `pair` (`id` or `text`, by which alone results find their questions), and
+    `provider`, `prompt`, `epoch`, `trial`, which choose one of several results of a question.
 
     Raises:
-        UsageError: it cannot be read, or has bad lines; they are listed.
+        UsageError: it cannot be read, or has bad lines; they are listed. Or its format cannot be told.
     """
-    no_more_settings("recorded", settings)
+    choice = _choice(settings)
     path = Path(place)
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -58,7 +67,31 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
         raise UsageError(f"recorded target {path}: cannot be read: {error.strerror}") from None
     if start is None:
         raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")
-    return _RecordedLines(path) if start.startswith(b"{") else _TrecRun(path)
+    if choice.format not in ("", LINES, TREC) or (not choice.format and is_other_form(path, start)):
+        return PairedResults(path, start, choice)
+    if choice.format == LINES and start.startswith(b"["):
+        return PairedResults(path, start, choice)
+    if given := [name for name in SETTINGS[1:] if _given(choice, name)]:
+        raise UsageError(f"recorded target {path}: setting `{given[0]}` is for results of other tools, which it is not")
+    is_lines = choice.format == LINES or (not choice.format and start.startswith(b"{"))
+    return _RecordedLines(path) if is_lines else _TrecRun(path)
+
+
+def _choice(settings: dict[str, str]) -> Choice:
+    """The settings; those that a recording does not know are refused."""
+    values = {name: settings.pop(name, "") for name in SETTINGS}
+    no_more_settings("recorded", settings, ", ".join(SETTINGS))
+    form, pair = values["format"], values["pair"]
+    if form not in ("", *FORMATS):
+        raise UsageError(f"recorded target: format is `{shown_text(form)}`; write one of {', '.join(FORMATS)}")
+    if pair not in ("", "id", "text"):
+        raise UsageError(f"recorded target: pair is `{shown_text(pair)}`; write id or text")
+    variant = {name: values[name] for name in VARIANTS if values[name]}
+    return Choice(form, values["corpus"], values["question"], pair, variant)  # type: ignore[arg-type]
+
+
+def _given(choice: Choice, name: str) -> str:
+    return choice.variant.get(name, "") if name in VARIANTS else getattr(choice, name)
 
 
 class _RecordedLines(Target):
@@ -122,6 +155,8 @@ def _recorded_response(raw: bytes) -> tuple[str, int, Response]:
     if not isinstance(value, dict):
         raise InvalidResponseError("is not a JSON object")
     key = value.pop("id", None)
+    if isinstance(value.get("sources"), list):
+        value["sources"] = [without_row_fields(each) for each in value["sources"]]
     if isinstance(key, bool) or not isinstance(key, str | int):
         raise InvalidResponseError("`id` is missing; name the question that was answered")
     wording = value.pop("wording", 0)

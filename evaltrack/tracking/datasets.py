@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from evaltrack.golden.exchange.mlflow_records import record_of
 from evaltrack.records import Question
-from evaltrack.records.question import EXPECTATIONS
+from evaltrack.tracking.dataset_records import as_written
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.store import Store
@@ -64,21 +65,13 @@ def _records(questions: list[Question]) -> list[dict[str, Any]]:
     """Inputs as those of the traces: the text, with the id where it stands there more than once, and the history."""
     repeated = Counter(question.question for question in questions)
     return [
-        {
-            "inputs": {"question": each.question}
-            | ({"id": each.id} if repeated[each.question] > 1 else {})
-            | ({"history": each.messages[:-1]} if each.history else {}),
-            "expectations": _expectations(each),
-            "tags": {"id": each.id, "domain": each.domain}
-            | {name: value for name in ("difficulty", "category") if (value := getattr(each, name))},
-        }
+        as_written(
+            record_of(
+                each,
+                {"question": each.question}
+                | ({"id": each.id} if repeated[each.question] > 1 else {})
+                | ({"history": each.messages[:-1]} if each.history else {}),
+            )
+        )
         for each in questions
     ]
-
-
-def _expectations(question: Question) -> dict[str, Any]:
-    expected = {} if question.expected_answer is None else {"expected_answer": question.expected_answer}
-    if question.expected is None:
-        return expected
-    field = next(name for name in EXPECTATIONS if getattr(question, name) is not None)
-    return expected | {field: list(question.expected)}

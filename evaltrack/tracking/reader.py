@@ -18,7 +18,7 @@ from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
-from evaltrack.tracking.parents import CHILDREN_TAG
+from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, ROWS_TAG, TRIALS, RowsFile, check_logged
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
@@ -72,6 +72,22 @@ def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
         TrackingError: the store does not answer, or the run is deleted.
     """
     return find_evaluation(store, resolve_run(store, name_or_id))
+
+
+def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
+    """The evaluation that a person means, or those below the parent run of several golden sets.
+
+    Raises:
+        UsageError: there is none or several runs so called, or the run is not one of evaltrack.
+        TrackingError: the store does not answer, or a run is deleted.
+    """
+    run = find_run(store, resolve_run(store, name_or_id))
+    if KIND_TAG not in run.data.tags:
+        return [evaluation_of(run)]
+    children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
+    if not children:
+        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none of its sets was finished")
+    return [find_evaluation(store, each) for each in children]
 
 
 def side_by_side(store: Store, candidate: EvaluationRun, baseline: EvaluationRun | None) -> str | None:

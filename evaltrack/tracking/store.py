@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
-from evaltrack.tracking.opening import database_file, one_at_a_time
 from evaltrack.tracking.patience import client_of, impatient, is_http
 from evaltrack.tracking.replies import is_web_page, reason
+from evaltrack.tracking.sqlite_lock import database_file, one_at_a_time
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

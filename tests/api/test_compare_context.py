@@ -12,9 +12,9 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, RunResult, compare_runs, run_eval
-from evaltrack.api.compare_context import LEAST_RESPONSES, judge_known
+from evaltrack.api.compare_context import LEAST_RESPONSES, judge_context
 from evaltrack.api.judge_agreement import judges_agreement
-from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Row, Source, ToolCall, Verdict
 from evaltrack.report.comparison.json_form import comparison_json
@@ -103,17 +103,17 @@ def agreement(
 
 def test_nothing_is_known_of_a_judge_that_nobody_looked_at(pair: Pair) -> None:
     """It is trusted unless more is asked for."""
-    assert judge_known(pair.store, pair.candidate, pair.baseline, None) == JudgeKnown()
+    assert judge_context(pair.store, pair.candidate, pair.baseline, None) == JudgeContext()
 
 
 def test_the_noise_is_that_of_the_candidates_judge(pair: Pair) -> None:
     """From either run, from the candidate's if both were replayed."""
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_noise(store, baseline.run_id, noise(0.2))
-    assert judge_known(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.2}
-    assert judge_known(store, candidate, None, None).noise == {}
+    assert judge_context(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.2}
+    assert judge_context(store, candidate, None, None).noise == {}
     note_noise(store, candidate.run_id, noise(0.1))
-    assert judge_known(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.1}
+    assert judge_context(pair.store, pair.candidate, pair.baseline, None).noise == {"judge_score": 0.1}
 
 
 @pytest.mark.parametrize("other", [("another model", ""), ("model", "0123")])
@@ -122,7 +122,7 @@ def test_what_was_found_of_another_judge_or_prompt_says_nothing(pair: Pair, othe
     store, candidate, baseline = pair.store, pair.candidate, pair.baseline
     note_noise(store, candidate.run_id, noise(0.1, *other))
     note_agreement(store, baseline.run_id, agreement(0.9, *other))
-    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+    assert judge_context(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeContext(trusted=False, notes=(NOBODY,))
 
 
 @pytest.mark.parametrize(
@@ -134,10 +134,10 @@ def test_a_judge_is_trusted_from_the_agreement_that_is_required(
 ) -> None:
     """By the lower end of its interval, of which exactly that is enough; measured on either run."""
     note_agreement(pair.store, pair.baseline.run_id, agreement(low))
-    known = judge_known(pair.store, pair.candidate, pair.baseline, 0.6)
+    known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.trusted is trusted
     assert notes is None or known.notes == notes
-    assert judge_known(pair.store, pair.candidate, pair.baseline, None).trusted
+    assert judge_context(pair.store, pair.candidate, pair.baseline, None).trusted
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_judge_is_trusted_from_the_agreement_that_is_required(
 def test_few_responses_or_no_interval_show_no_agreement(pair: Pair, noted: JudgeAgreement, words: str) -> None:
     """However high kappa itself is, the judge informs; and it is said why."""
     note_agreement(pair.store, pair.candidate.run_id, noted)
-    known = judge_known(pair.store, pair.candidate, pair.baseline, 0.6)
+    known = judge_context(pair.store, pair.candidate, pair.baseline, 0.6)
     assert known.notes == (f"the judge's agreement {words}, 0.6 is required: its scores inform and do not block",)
     assert not known.trusted
 
@@ -161,7 +161,7 @@ def test_twenty_responses_are_enough(pair: Pair) -> None:
     """From there on the interval alone decides."""
     note_agreement(pair.store, pair.candidate.run_id, agreement(0.9, kappa=0.95, n=LEAST_RESPONSES))
     assert LEAST_RESPONSES == 20
-    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.9).trusted
+    assert judge_context(pair.store, pair.candidate, pair.baseline, 0.9).trusted
 
 
 def test_a_tag_from_before_there_was_an_interval_is_read(pair: Pair) -> None:
@@ -170,14 +170,14 @@ def test_a_tag_from_before_there_was_an_interval_is_read(pair: Pair) -> None:
     pair.store.client.set_tag(pair.candidate.run_id, AGREEMENT, text)
     noted = judge_notes(pair.store, pair.candidate.run_id).agreement
     assert noted == agreement(None, kappa=0.9)
-    assert not judge_known(pair.store, pair.candidate, pair.baseline, 0.6).trusted
+    assert not judge_context(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
 def test_the_candidates_own_agreement_comes_first(pair: Pair) -> None:
     """It is the newer one."""
     note_agreement(pair.store, pair.baseline.run_id, agreement(0.9))
     note_agreement(pair.store, pair.candidate.run_id, agreement(0.1))
-    assert not judge_known(pair.store, pair.candidate, pair.baseline, 0.6).trusted
+    assert not judge_context(pair.store, pair.candidate, pair.baseline, 0.6).trusted
 
 
 def test_without_a_judge_there_is_nobody_to_mistrust(store_uri: str, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_without_a_judge_there_is_nobody_to_mistrust(store_uri: str, tmp_path: P
     golden, target = golden_set(tmp_path, {"a": "Yes."}, expected_chunks=["x"])
     made = run_eval(golden, target=target, judge="none", tracking_uri=store_uri, traces="off")
     store = connect(store_uri)
-    assert judge_known(store, find_evaluation(store, made.run_id), None, 0.6) == JudgeKnown()
+    assert judge_context(store, find_evaluation(store, made.run_id), None, 0.6) == JudgeContext()
 
 
 def test_accepted_questions_are_told_with_who_when_and_why(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,8 +196,8 @@ def test_accepted_questions_are_told_with_who_when_and_why(pair: Pair, monkeypat
     note_accepted(store, candidate.run_id, "c", 2, "")
     note_accepted(store, baseline.run_id, "a", None, "Was so.")
     said = {"d": f"accepted by ada, {day}: Right.", "c": f"accepted by ada, {day}"}
-    assert judge_known(pair.store, pair.candidate, pair.baseline, None).accepted == said
-    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6).accepted == said
+    assert judge_context(pair.store, pair.candidate, pair.baseline, None).accepted == said
+    assert judge_context(pair.store, pair.candidate, pair.baseline, 0.6).accepted == said
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_what_somebody_else_wrote_under_these_names_is_passed_over(pair: Pair, t
         pair.store.client.set_tag(pair.candidate.run_id, name, text)
     notes = judge_notes(pair.store, pair.candidate.run_id)
     assert (notes.noise, notes.agreement, notes.accepted) == (None, None, {})
-    assert judge_known(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeKnown(trusted=False, notes=(NOBODY,))
+    assert judge_context(pair.store, pair.candidate, pair.baseline, 0.6) == JudgeContext(trusted=False, notes=(NOBODY,))
 
 
 # What that decides
@@ -317,7 +317,7 @@ def judged_row(response: Response, score: float | None, declined: bool | None = 
 def flip_of(before: StoredRow, after: StoredRow) -> tuple[bool, str]:
     """Whether the one flip between the rows is the judge's, and the verdict where he is not trusted."""
     assert (before.passed, after.passed) == (True, False)
-    made = compare(side([before]), side([after]), known=JudgeKnown(trusted=False), resamples=10)
+    made = compare(side([before]), side([after]), judge=JudgeContext(trusted=False), resamples=10)
     (flip,) = made.flips
     assert flip.informs is flip.by_judge
     return flip.by_judge, made.verdict
@@ -397,7 +397,7 @@ def test_a_flip_is_the_judges_if_all_else_still_passes(
 def test_retrieval_rules_hold_whoever_judges() -> None:
     """An untrusted judge takes no rule away but those for his own scores."""
     before, after = judged_row(found("q!"), 0.9), judged_row(found("x", "y", "q!"), 0.9)
-    made = compare(side([before]), side([after]), known=JudgeKnown(trusted=False), resamples=10)
+    made = compare(side([before]), side([after]), judge=JudgeContext(trusted=False), resamples=10)
     assert made.reasons == ("mrr went from 1.000 to 0.333, 66.7 % worse (tolerated: 10 %)",)
 
 

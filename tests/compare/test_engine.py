@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison, Threshold
-from evaltrack.compare.engine import JudgeKnown, compare
+from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
@@ -84,7 +84,7 @@ def test_a_domain_can_have_a_rule_of_its_own(texts: list[str], verdict: str) -> 
     """`d:recall_at_k=4%` looks at that domain alone."""
     asked = [question(f"q{i}", expected_chunks=["a", "b", "c", "d"]) for i in range(5)]
     drops, domains, asked_for = parse_drops([*texts, "recall_at_k=off"], ["recall_at_k"])
-    gate = Gate(drops, domains, asked=asked_for)
+    gate = Gate(drops, domains, explicit=asked_for)
     made = compare(side(rows_of(asked, {})), side(rows_of(asked, {"q0": found("a", "b", "c")})), gate, resamples=100)
     assert made.verdict == verdict
 
@@ -160,10 +160,10 @@ def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:
     made = compare(side(rows[0]), side(rows[1]), resamples=100)
     assert made.flips == ()
     assert made.reasons == ("judge_score went from 0.990 to 0.760, 23.2 % worse (tolerated: 10 %)",)
-    noisy = JudgeKnown(noise={"judge_score": 0.25})
-    assert compare(side(rows[0]), side(rows[1]), known=noisy, resamples=100).verdict == "ok"
-    strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], asked=frozenset({"judge_score"}))
-    assert compare(side(rows[0]), side(rows[1]), strict, known=noisy, resamples=100).verdict == "regression"
+    noisy = JudgeContext(noise={"judge_score": 0.25})
+    assert compare(side(rows[0]), side(rows[1]), judge=noisy, resamples=100).verdict == "ok"
+    strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], explicit=frozenset({"judge_score"}))
+    assert compare(side(rows[0]), side(rows[1]), strict, judge=noisy, resamples=100).verdict == "regression"
 
 
 def test_a_target_that_only_answers_is_gated_by_its_judge() -> None:

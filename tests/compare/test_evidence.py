@@ -55,8 +55,8 @@ def test_a_small_loss_that_is_shown_stays_below_its_rule() -> None:
     """Every question lost a rank: `evidence` tolerates what the rule tolerates, `significant` does not."""
     rules, _, asked = parse_drops(["mrr=60%", "recall_at_k=off"], BY_METRIC)
     changed = {f"q{i}": ("x", f"q{i}!") for i in range(50)}
-    assert compared(changed, Gate(rules, kind="evidence", asked=asked)).verdict == "ok"
-    assert compared(changed, Gate(rules, kind="significant", asked=asked)).verdict == "regression"
+    assert compared(changed, Gate(rules, kind="evidence", explicit=asked)).verdict == "ok"
+    assert compared(changed, Gate(rules, kind="significant", explicit=asked)).verdict == "regression"
 
 
 def test_gains_are_never_a_loss() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.engine import JudgeKnown, compare
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.engine import JudgeContext, compare
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.records import Failure, Response
 from evaltrack.rows.stored_row import StoredRow
 from tests.compared import found, question, row, side
@@ -110,7 +110,7 @@ def test_the_worst_come_first_by_loss() -> None:
 def test_what_grazes_the_threshold_within_the_noise_is_borderline(score: float, borderline: bool) -> None:
     """The known noise is that of two means of 8 questions; one verdict scatters by twice as much."""
     now = {"a": (found("a!", "other"), score), "b": (found("x"), score)}
-    made = compared({}, now, known=JudgeKnown(noise={"judge_score": 0.04}))
+    made = compared({}, now, judge=JudgeContext(noise={"judge_score": 0.04}))
     found_ = {flip.id: flip.borderline for flip in made.flips}
     assert found_["b"] is None  # it misses its source, whatever the judge says
     edge = found_["a"]

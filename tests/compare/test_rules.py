@@ -68,7 +68,7 @@ def test_coverage_exactly_at_its_bound_is_enough() -> None:
 def test_a_rule_whose_metric_nobody_measured_makes_the_verdict_unknown(rule: str) -> None:
     """It was asked for and cannot be applied: that is no pass, however good the rest is."""
     drops, domains, named = parse_drops([rule], ["judge_score", "tools_called"])
-    made = compared({}, Gate(drops, domains, asked=named))
+    made = compared({}, Gate(drops, domains, explicit=named))
     metric = rule.rpartition(":")[2].partition("=")[0]
     assert (made.verdict, made.exit_code) == ("unknown", 3)
     assert [reason for reason in made.reasons if reason.startswith(f"{metric} has a rule")]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import fisher_exact
 
-from evaltrack.compare.scatter import PERSISTENT, PROBES, Again, Record, settle
+from evaltrack.compare.scatter import PERSISTENT, PROBES, Again, Record, _can_be_shown, _Tally, settle
+from evaltrack.stats.significance import worse_than_record
 from tests.conftest import REPO
 
 
@@ -56,14 +59,18 @@ def test_the_same_answers_again_are_a_deterministic_target() -> None:
     """After a hundred of them, spread over what changed and others."""
     answers = Answers(dict.fromkeys("abcde", ALWAYS))
     found = settle(["a"], ["b"], ["c", "d", "e"], answers)
-    assert (found.found, found.calls, found.repeats["a"].kind) == (False, PROBES, "real")
+    assert (found.is_shown, found.calls, found.repeats["a"].kind) == (False, PROBES, "real")
 
 
 def test_one_other_answer_anywhere_is_scatter() -> None:
     """A question that fails for good is then unsettled where nothing is known of it."""
     answers = Answers({"a": ALWAYS, "b": [False, False, True]})
     found = settle(["a"], [], ["b"], answers)
-    assert (found.found, found.repeats["a"].kind, found.repeats["a"].failed) == (True, "unsettled", answers.asked["a"])
+    assert (found.is_shown, found.repeats["a"].kind, found.repeats["a"].failed) == (
+        True,
+        "unsettled",
+        answers.asked["a"],
+    )
     assert answers.asked["a"] >= PERSISTENT
 
 
@@ -166,3 +173,24 @@ def test_what_may_well_be_worse_is_no_scatter(failures: int, kind: str) -> None:
     spread = [not fails for _, fails in sorted(zip([at * 7 % 30 for at in range(30)], turns, strict=True))]
     answers = Answers({"a": spread, "b": [False, False, True]}, known={"a": Record(0, 14)})
     assert settle(["a"], [], ["b"], answers).repeats["a"].kind == kind
+
+
+def test_what_can_no_longer_be_shown_is_not_asked() -> None:
+    """Only a question that would be called broken if it failed each time that is left is asked on.
+
+    Attempts that could not be measured are used up, and say nothing of the question. Fisher's exact test is scipy's.
+    """
+    for most, passed, failed, unmeasured in product((1, 4, 9), (0, 1, 3), (0, 2), (0, 2)):
+        tally = _Tally(passed, failed, passed + failed + unmeasured)
+        if tally.times > most:
+            continue
+        failures = failed + most - tally.times
+        for before, times in ((0, 3), (0, 12), (2, 30)):
+            table = [[failures, passed], [before, times - before]]
+            p = fisher_exact(table, alternative="greater").pvalue
+            record = Record(before, times)
+            for level, is_shown in ((p * 1.0001, True), (p * 0.9999, False), (0.05, p < 0.05)):
+                assert bool(_can_be_shown(record, tally, most, level)) == is_shown, (record, tally, most, level)
+            exact = worse_than_record(failures, failures + passed, before, times)
+            assert not _can_be_shown(record, tally, most, exact)
+    assert not _can_be_shown(None, _Tally(), 9, 1.1)

@@ -91,7 +91,7 @@ def test_a_row_comes_back_as_it_was(opened: Open, made: Row) -> None:
     kept(opened, made)
     journal = opened()
     assert journal.recall(made.question, made.trial or 1) == made
-    assert journal.reuse == Reuse(kept=1, reused=1, redone=0, retried=0)
+    assert journal.reuse == Reuse(num_rows=1, reused=1, redone=0, retried=0)
 
 
 def test_a_new_journal_holds_nothing(opened: Open) -> None:
@@ -100,7 +100,7 @@ def test_a_new_journal_holds_nothing(opened: Open) -> None:
     journal.keep([row(1)])
     assert journal.recall(question(1), 1) is None
     assert journal.recall(question(2), 1) is None
-    assert journal.reuse == Reuse(kept=0, reused=0, redone=0, retried=0)
+    assert journal.reuse == Reuse(num_rows=0, reused=0, redone=0, retried=0)
 
 
 def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
@@ -113,7 +113,7 @@ def test_a_row_is_found_by_id_digest_and_trial(opened: Open) -> None:
     relabelled = question(1).model_copy(update={"notes": "New notes.", "category": "c", "domain": "other"})
     assert journal.recall(relabelled, 1) == row(1)
     assert journal.recall(question(2), 2) == row(2, trial=2)
-    assert journal.reuse == Reuse(kept=2, reused=2, redone=0, retried=0)
+    assert journal.reuse == Reuse(num_rows=2, reused=2, redone=0, retried=0)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_edited_question_is_asked_again(opened: Open, change: dict[str, objec
     journal = opened()
     assert journal.recall(question(1).model_copy(update=change), 1) is None
     assert journal.recall(question(2), 1) == row(2)
-    assert journal.reuse == Reuse(kept=2, reused=1, redone=1, retried=0)
+    assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
 
 
 def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
@@ -143,7 +143,7 @@ def test_an_edit_that_is_taken_back_finds_its_row(opened: Open) -> None:
     for text in ("First?", "Second?"):
         journal = opened()
         assert journal.recall(question(1, text), 1) == row(1, text=text)
-        assert (journal.reuse, journal.reuse.dropped) == (Reuse(kept=1, reused=1, redone=0, retried=0), 0)
+        assert (journal.reuse, journal.reuse.dropped) == (Reuse(num_rows=1, reused=1, redone=0, retried=0), 0)
         journal.close()
 
 
@@ -152,7 +152,7 @@ def test_what_is_not_asked_any_more_is_dropped(opened: Open) -> None:
     kept(opened, *(row(number) for number in range(5)))
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (0, 4)] == [row(0), row(4)]
-    assert (journal.reuse.kept, journal.reuse.reused, journal.reuse.dropped) == (5, 2, 3)
+    assert (journal.reuse.num_rows, journal.reuse.reused, journal.reuse.dropped) == (5, 2, 3)
     journal.close()
     assert recalled(opened, 2) == [row(2)]
 
@@ -164,7 +164,7 @@ def test_errors_are_asked_again_when_that_is_wanted(opened: Open, retry: bool) -
     journal = opened(retry_errors=retry)
     assert journal.recall(question(1), 1) == row(1)
     assert journal.recall(question(2), 1) == (None if retry else row(2, failed=True))
-    assert journal.reuse == Reuse(kept=2, reused=1 if retry else 2, redone=0, retried=int(retry))
+    assert journal.reuse == Reuse(num_rows=2, reused=1 if retry else 2, redone=0, retried=int(retry))
 
 
 def test_only_a_success_replaces_an_error(opened: Open) -> None:
@@ -200,7 +200,7 @@ def test_an_empty_group_is_nothing(opened: Open) -> None:
     """Keeping no rows is no error."""
     journal = opened()
     journal.keep([])
-    assert (journal.problem, journal.reuse.kept) == (None, 0)
+    assert (journal.problem, journal.reuse.num_rows) == (None, 0)
 
 
 def test_rows_are_kept_from_any_thread(opened: Open) -> None:
@@ -364,10 +364,10 @@ def test_ten_kills_lose_no_row_that_was_acknowledged(opened: Open, path: Path) -
             time.sleep(chance.uniform(0, 0.05))
             told = acknowledged(process, told)
         journal = opened()
-        assert journal.reuse.kept - told in (0, group)
-        assert journal.reuse.kept % group == 0
-        assert all(journal.recall(question(number), 1) == row(number) for number in range(journal.reuse.kept))
-        told = journal.reuse.kept
+        assert journal.reuse.num_rows - told in (0, group)
+        assert journal.reuse.num_rows % group == 0
+        assert all(journal.recall(question(number), 1) == row(number) for number in range(journal.reuse.num_rows))
+        told = journal.reuse.num_rows
         journal.close()
     assert told > 10 * group, "the kills came before anything was kept"
 
@@ -384,7 +384,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(opened: Open, path:
             read_command(path)
         told = acknowledged(process, 0)
     journal = opened()
-    assert journal.reuse.kept >= told
+    assert journal.reuse.num_rows >= told
 
 
 def test_one_that_is_just_ending_is_waited_for(opened: Open, path: Path) -> None:
@@ -589,7 +589,7 @@ def test_content_that_is_no_row_is_asked_again(opened: Open, path: Path, text: s
     write_into(path, "update rows set row = cast(? as text), checksum = ? where id = '1'", raw, checksum)
     journal = opened()
     assert [journal.recall(question(number), 1) for number in (1, 3)] == [None, row(3)]
-    assert journal.reuse == Reuse(kept=2, reused=1, redone=1, retried=0)
+    assert journal.reuse == Reuse(num_rows=2, reused=1, redone=1, retried=0)
     journal.keep([row(1)])
     journal.close()
     assert recalled(opened, 1, 3) == [row(1), row(3)]

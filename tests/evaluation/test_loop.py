@@ -654,7 +654,7 @@ def test_a_run_goes_on_where_it_was_broken_off(tmp_path: Path, taken: int) -> No
     again = rows(questions(4), second, memory=journal, trials=(1, 2, 3), concurrency=1)
     journal.close()
     assert [(row.position, row.trial) for row in again] == list(product(range(4), (1, 2, 3)))
-    assert journal.reuse.kept == journal.reuse.reused == 12 - len(second.asked)
+    assert journal.reuse.num_rows == journal.reuse.reused == 12 - len(second.asked)
     assert taken <= journal.reuse.reused <= len(first.asked)
 
 

@@ -93,7 +93,7 @@ def test_every_way_to_end(asked: int) -> None:
         counted, outcome = Counter(kinds), decided(kinds)
         measured = counted["p"] + counted["f"]
         assert merged.passed is {"p": True, "f": False, None: None}[outcome], kinds
-        assert merged.tally == Tally(asked=len(kinds) + asked, measured=measured, passed=counted["p"]), kinds
+        assert merged.tally == Tally(trials=len(kinds) + asked, measured=measured, passed=counted["p"]), kinds
         assert merged.scores.get("pass") == {"p": 1.0, "f": 0.0, None: None}[outcome], kinds
         of_trials = [merged.scores.get(name) for name in OF_TRIALS]
         if set(kinds) <= set("pf") and not asked:
@@ -265,7 +265,7 @@ def test_where_the_judge_failed_in_one_trial_the_others_decide() -> None:
     judged = trial(2, "f").model_copy(update={"scores": {"hit": 1.0, "overall_score": 0.25, "pass": 0.0}})
     merged = merge([judge_failed(1, 1.0), judged])
     assert (merged.passed, merged.failure, merged.response) == (False, None, judged.response)
-    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(asked=2, measured=1, passed=0))
+    assert (merged.scores["overall_score"], merged.tally) == (0.25, Tally(trials=2, measured=1, passed=0))
 
 
 def test_what_a_trial_measured_before_its_judge_failed_is_in_the_mean() -> None:
@@ -325,9 +325,9 @@ def test_what_was_broken_off_is_merged_at_the_end() -> None:
     gathering.close()
     assert [row.position for row in taken] == [2, 1, 5]
     assert [row.tally for row in taken] == [
-        Tally(asked=3, measured=3, passed=3),
-        Tally(asked=3, measured=1, passed=0),
-        Tally(asked=3, measured=1, passed=1),
+        Tally(trials=3, measured=3, passed=3),
+        Tally(trials=3, measured=1, passed=0),
+        Tally(trials=3, measured=1, passed=1),
     ]
     assert taken[2].unmeasured["flaky"] == "1 of 3 trials were measured"
     gathering.close()
@@ -458,7 +458,7 @@ def test_a_wording_that_failed_to_answer_leaves_it_open() -> None:
     assert not {"wording_sensitive", "flaky", "pass_hat_n"} & merged.scores.keys()
     assert merged.unmeasured["wording_sensitive"] == "2 of 3 trials were measured"
     assert merged.tally is not None
-    assert merged.tally.wordings[2] == Tally(asked=1, measured=0, passed=0)
+    assert merged.tally.wordings[2] == Tally(trials=1, measured=0, passed=0)
 
 
 def test_questions_have_as_many_trials_as_wordings() -> None:

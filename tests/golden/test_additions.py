@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.golden.additions import next_id, with_question
+from evaltrack.golden.additions import next_id, with_questions
 
 LINE = {"id": 3, "question": "Où?"}
 MADE = '{"id": 3, "question": "Où?"}'
@@ -24,7 +24,7 @@ MADE = '{"id": 3, "question": "Où?"}'
 )
 def test_it_comes_last(text: str, is_array: bool, content: str) -> None:
     """As a line of its own with the line ends of the file, or as the last element."""
-    assert with_question(text, LINE, is_array=is_array) == content
+    assert with_questions(text, [LINE], is_array=is_array) == content
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from evaltrack.judges.answer import (
     reply_schema,
 )
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.inert import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt, read_reply
+from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Question, Response, Row, Source, Turn, Usage, Verdict
 from tests.actors import evaluated

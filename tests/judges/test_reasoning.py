@@ -18,8 +18,8 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.judges.inert import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, prompt
+from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningJudge, prompt_digest, reasoning_prompt, reply_schema
 from evaltrack.llm import LLM
 from evaltrack.records import Observed, Question, Response, Usage, Verdict

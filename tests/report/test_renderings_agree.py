@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.report.comparison.files import json_text
 from evaltrack.report.comparison.junit import comparison_junit

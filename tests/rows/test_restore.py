@@ -180,7 +180,7 @@ def test_a_question_comes_back_with_its_turns_in_the_words_that_were_answered(tm
         update={
             "wording": 2,
             "trial": None,
-            "tally": Tally(asked=3, measured=3, passed=1, wordings=(Tally(asked=1, measured=1, passed=0),) * 3),
+            "tally": Tally(trials=3, measured=3, passed=1, wordings=(Tally(trials=1, measured=1, passed=0),) * 3),
         }
     )
     found = question_of(stored(made, tmp_path))

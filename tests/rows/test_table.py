@@ -149,10 +149,10 @@ FULL = row(
     trial=None,
     wording=1,
     tally=Tally(
-        asked=4,
+        trials=4,
         measured=3,
         passed=2,
-        wordings=(Tally(asked=2, measured=1, passed=0), Tally(asked=2, measured=2, passed=2)),
+        wordings=(Tally(trials=2, measured=1, passed=0), Tally(trials=2, measured=2, passed=2)),
     ),
     started_at=1_700_000_000.125,
     seconds=0.5,

@@ -436,8 +436,8 @@ def test_what_was_asked_and_what_was_told() -> None:
         row(question()),
         row(question()).model_copy(update={"failure": paid}),
     )
-    assert spent.asked == {"target": 3, "judge": 2}
-    assert spent.told == {"target": 2, "judge": 1}
+    assert spent.calls == {"target": 3, "judge": 2}
+    assert spent.reports == {"target": 2, "judge": 1}
 
 
 def test_responses_without_an_answer_are_counted() -> None:

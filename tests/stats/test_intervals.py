@@ -612,3 +612,36 @@ def test_a_share_out_of_range_is_refused(share: float, n: int) -> None:
     """With what it has to be."""
     with pytest.raises(ValueError, match=r"it lies in \[0, 1\], over at least 1"):
         share_interval(share, n)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("span", [None, 0.75, 1, 3])
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [-0.5, 0, 0, 0, 0],
+        [0.25, 0, 0, 0, 0, 0, 0.5],
+        [-0.75, -0.5, 0.25, 0, 0, 0.25],
+        [0.5] * 5,
+        [0.0] * 9,
+        [-0.25] * 30 + [0.5] * 4 + [0.0] * 30,
+    ],
+)
+def test_few_changes_are_adjusted_by_two_pairs(differences: list[float], span: float | None, confidence: float) -> None:
+    """Beside the mean as it is over two more pairs stand one change in each direction, larger than any that was seen.
+
+    Each is larger by two changes' share, at most the span and at least the largest; where nothing changed it is the
+    span. The pairs count for the mean and its standard error, and not as freedom.
+    """
+    changes = sum(each != 0 for each in differences)
+    if not changes and span is None:
+        return
+    largest = max(map(abs, differences))
+    added = largest * (1 + 2 / changes) if changes else span or 0.0
+    added = max(largest, min(added, span or math.inf))
+    together = np.array([*differences, added, -added])
+    half = student_t.ppf((1 + confidence) / 2, len(differences) - 1) * together.std(ddof=1) / math.sqrt(len(together))
+    made = interval(([0.0] * len(differences), differences), span=span, confidence=confidence)
+    ends = together.mean() - half, together.mean() + half
+    assert made.method == "adjusted-t"
+    assert (made.low, made.high) == pytest.approx(np.clip(ends, *((-span, span) if span else (-math.inf, math.inf))))

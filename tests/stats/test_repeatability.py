@@ -52,14 +52,14 @@ def test_without_a_verdict_nothing_is_known() -> None:
     """No number is made up; that they failed is counted."""
     made = replay(row("a", 70, None, None), row("b", 50, None, None))
     assert (made.noise, made.mean_spread, made.share_within) == (None, None, None)
-    assert (made.asked, made.failed) == (4, 4)
+    assert (made.num_verdicts, made.failed) == (4, 4)
     assert made.metrics == {"replay.num_responses": 2, "replay.num_changed": 0, "replay.num_errors": 4}
 
 
 def test_a_failed_verdict_is_in_no_number() -> None:
     """The other times count; a response that failed throughout is left out of means and noise."""
     made = replay(row("a", 70, 72, None), row("b", 10, None, None))
-    assert (made.asked, made.failed) == (4, 3)
+    assert (made.num_verdicts, made.failed) == (4, 3)
     assert (made.mean_spread, made.share_within) == (2, 1)
     assert made.noise == pytest.approx(Z * sqrt(2 * 2))
 

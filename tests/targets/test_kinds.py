@@ -13,6 +13,7 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response
 from evaltrack.targets import KINDS, default_target, no_more_settings, open_target
+from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
 PREFIXES = "`bm25:`, `command:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`"
@@ -61,7 +62,10 @@ def test_unknown_target(name: str, hint: str) -> None:
         ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, chunk, files, floor, links"),
         ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
         ("python:app:ask?k=5", "python target: unknown setting `k`; known: workers, memory, in_process"),
-        ("recorded:answers.jsonl?k=", "recorded target: unknown setting `k`; known: none"),
+        (
+            "recorded:answers.jsonl?k=",
+            f"recorded target: unknown setting `k`; known: {', '.join(RECORDED_SETTINGS)}",
+        ),
     ],
 )
 def test_unknown_settings(name: str, message: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source, ToolCall, Usage
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT,
     EXCERPT_BYTES,
@@ -23,7 +24,6 @@ from evaltrack.targets.mapping import (
     excerpt,
     take_mapping,
 )
-from evaltrack.targets.responses import InvalidResponseError
 
 
 def read(value: object, **settings: str) -> Response:

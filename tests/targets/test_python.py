@@ -17,9 +17,9 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
+from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import function_target, import_function, open_python
-from evaltrack.targets.responses import InvalidResponseError
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
 THREAD = "evaltrack-target"

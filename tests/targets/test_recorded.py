@@ -66,9 +66,24 @@ def problems(open_content: Open, tmp_path: Path, content: str | bytes) -> list[s
 
 
 def test_settings_are_refused(tmp_path: Path) -> None:
-    """A recording has no settings."""
-    with pytest.raises(UsageError, match=r"^recorded target: unknown setting `k`; known: none$"):
+    """Those that are not known, formats that there are none of, and those that say nothing of a file of ours."""
+    with pytest.raises(UsageError, match=r"^recorded target: unknown setting `k`; known: format, corpus, question, "):
         open_recorded(str(tmp_path), {"k": "5"})
+    with pytest.raises(UsageError, match=r"^recorded target: format is `x`; write one of promptfoo, inspect, "):
+        open_recorded(str(tmp_path), {"format": "x"})
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"id": 1, "answer": "a"}\n')
+    for name in ("corpus", "epoch"):
+        with pytest.raises(UsageError, match=f"setting `{name}` is for results of other tools, which it is not"):
+            open_recorded(str(path), {name: "1"})
+
+
+def test_a_format_that_is_named_is_taken(opened: Open, tmp_path: Path) -> None:
+    """Also where the content shows another."""
+    opened("1 Q0 a 1 1 t")
+    assert ranked(ask(open_recorded(str(tmp_path / "recorded"), {"format": "trec"}))) == ["a"]
+    with pytest.raises(UsageError, match=":1: trailing characters"):
+        open_recorded(str(tmp_path / "recorded"), {"format": "lines"})
 
 
 def test_unreadable(tmp_path: Path) -> None:

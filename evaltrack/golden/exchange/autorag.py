@@ -20,6 +20,7 @@ FORM = RowForm(
         "qid": "id",
         "query": "question",
         "retrieval_gt": "expected_chunks",
+        "expected_passages": "expected_passages",
         "generation_gt": "expected_answer",
         "metadata": "metadata",
     },
@@ -29,26 +30,24 @@ COLUMNS = ("qid", "query", "retrieval_gt", "generation_gt")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
-    """Each row as a golden line that expects the passages of all its groups."""
+    """Each row as a golden line: a chunk of each group, or, where a group has several, any one of them."""
     for path in files:
-        yield from drafts(_flat(read_rows(path, settings), notes), FORM, settings, notes)
+        yield from drafts(_expecting(read_rows(path, settings)), FORM, settings, notes)
 
 
-def _flat(rows: Rows, notes: Notes) -> Rows:
+def _expecting(rows: Rows) -> Rows:
     for place, row in rows:
         groups = _groups(row.get("retrieval_gt")) if isinstance(row, dict) else None
         if isinstance(row, ValueError) or not isinstance(groups, list):
             yield place, row
             continue
         lists = [group if isinstance(group, list) else [group] for group in groups]
-        ids = [key for group in lists for key in group if not is_empty(key)]
-        more: dict[str, Any] = {}
-        if any(len(group) > 1 for group in lists):
-            text = "one passage of each group is enough for AutoRAG; here all are expected, groups are in `metadata`"
-            notes.add(text, place)
-            held = row.get("metadata")
-            more = {"metadata": {**(held if isinstance(held, dict) else {}), "retrieval_gt": lists}}
-        yield place, {**row, "retrieval_gt": ids, **more}
+        ids = [[key for key in group if not is_empty(key)] for group in lists]
+        if all(len(group) <= 1 for group in ids):
+            yield place, {**row, "retrieval_gt": [key for group in ids for key in group]}
+        else:
+            rest = {name: value for name, value in row.items() if name != "retrieval_gt"}
+            yield place, {**rest, "expected_passages": [{"any_of": list(map(str, group))} for group in ids if group]}
 
 
 def _groups(value: Any) -> Any:
@@ -60,16 +59,20 @@ def _groups(value: Any) -> Any:
 
 
 def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:
-    """`qa.parquet`: each expected chunk is a group of its own, as all of them are expected."""
+    """`qa.parquet`: each expected chunk is a group of its own; chunks of which any one is enough are a group."""
     write_rows((_row(question, notes) for question in golden), COLUMNS, output, files)
 
 
 def _row(question: Question, notes: Notes) -> dict[str, Any]:
-    note_left_out(question, ("id", "question", "expected_chunks", "expected_answer"), notes)
-    groups = question.expected_chunks
+    passages = question.expected_passages or ()
+    by_ids = bool(passages) and question.expected_chunks is None and all(each.any_of for each in passages)
+    own = ("id", "question", "expected_chunks", "expected_answer", *(("expected_passages",) if by_ids else ()))
+    note_left_out(question, own, notes)
+    chunks = question.expected_chunks
+    groups = [list(each.any_of) for each in passages] if by_ids else [[key] for key in chunks or ()]
     return {
         "qid": question.id,
         "query": question.question,
-        "retrieval_gt": None if groups is None else [[key] for key in groups],
+        "retrieval_gt": groups if by_ids or chunks is not None else None,
         "generation_gt": [] if question.expected_answer is None else [question.expected_answer],
     }

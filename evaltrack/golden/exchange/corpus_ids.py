@@ -25,7 +25,7 @@ class CorpusIds:
     """The ids of all passages, and which passage has a given text; texts are held as digests of 8 bytes."""
 
     def __init__(self, path: Path) -> None:
-        """Read a folder of Markdown pages, or a `.jsonl` or `.jsonl.gz` of one passage a line (`_id`, `text`).
+        """Read a folder of pages, or a file of passages (`_id`, `text`): `.jsonl`, `.jsonl.gz` or `.parquet`.
 
         Raises:
             GoldenError: lines are no passages.
@@ -34,7 +34,7 @@ class CorpusIds:
         self.path = path
         self.ids: set[str] = set()
         self._by_text: dict[bytes, str] = {}
-        for key, text in _pages(path) if path.is_dir() else _lines(path):
+        for key, text in _passages(path):
             self.ids.add(key)
             self._by_text.setdefault(_digest(text), key)
         if not self.ids:
@@ -64,6 +64,23 @@ def loose_ids(ids: Iterable[str]) -> dict[str, str]:
 
 def _digest(text: str) -> bytes:
     return blake2b(" ".join(text.split()).encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def _passages(path: Path) -> Iterator[tuple[str, str]]:
+    if path.is_dir():
+        return _pages(path)
+    return _table(path) if path.suffix.lower() == ".parquet" else _lines(path)
+
+
+def _table(path: Path) -> Iterator[tuple[str, str]]:
+    """The rows of a table, such as AutoRAG's `corpus.parquet` (`doc_id`, `contents`)."""
+    from evaltrack.golden.exchange.columnar import parquet_rows
+
+    for number, row in enumerate(parquet_rows(path), start=1):
+        passage = _of_object(row)
+        if isinstance(passage, str):
+            raise GoldenError([f"{path}: row {number}: {passage}"])
+        yield passage
 
 
 def _pages(folder: Path) -> Iterator[tuple[str, str]]:
@@ -100,6 +117,10 @@ def _passage(raw: bytes) -> tuple[str, str] | str | None:
         value: Any = from_json(raw.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
     except ValueError as error:
         return f"is not JSON: {error}"
+    return _of_object(value)
+
+
+def _of_object(value: Any) -> tuple[str, str] | str:
     keys = [name for name in ID_KEYS if isinstance(value, dict) and isinstance(value.get(name), str | int)]
     if not keys:
         return f"has no id; write an object with `_id` (or {', '.join(ID_KEYS[1:])}) and `text`"

@@ -1,7 +1,8 @@
-"""DeepEval: the goldens that `EvaluationDataset.save_as` writes as JSON, JSON Lines or CSV."""
+"""DeepEval: the goldens that `EvaluationDataset.save_as` writes as JSON, JSON Lines or CSV, and saved test runs."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,12 @@ FORM = RowForm(
     joint="|",
 )
 COLUMNS = ("input", "expected_output", "comments", "expected_tools", "additional_metadata")
+RUN_KEYS = frozenset({"actualOutput", "metricsData"})
+"""Keys of a test case in a saved test run, which writes names in camel case."""
+
+RESULTS = frozenset({"name", "success", "metrics_data", "run_duration", "order", "flaky", "trace", "turns", "comments"})
+"""What a test run adds to its test cases."""
+
 OWN = ("question", "expected_answer", "notes", "expected_tools")
 
 
@@ -42,10 +49,19 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
 
 def _single(rows: Rows, notes: Notes) -> Rows:
     for place, row in rows:
-        if isinstance(row, dict) and "scenario" in row and "input" not in row:
+        if isinstance(row, dict) and row.keys() & RUN_KEYS:
+            yield place, _test_case(row)
+        elif isinstance(row, dict) and "scenario" in row and "input" not in row:
             notes.add("conversations, which are no single question: left out", place)
         else:
             yield place, row
+
+
+def _test_case(row: dict[str, Any]) -> dict[str, Any]:
+    """A test case of a test run, named as in a dataset, without its results."""
+    plain = {re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower(): value for name, value in row.items()}
+    case = {name: value for name, value in plain.items() if name not in RESULTS and name not in FORM.ignored}
+    return {("additional_metadata" if name == "metadata" else name): value for name, value in case.items()}
 
 
 def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:

@@ -54,7 +54,7 @@ def detected_format(files: list[Path], settings: ImportSettings) -> str:
         return "beir"
     for path in files:
         check_file(path)
-    texts = [path for path in files if path.suffix.lower() not in (".parquet", ".xlsx")]
+    texts = [path for path in files if path.suffix.lower() not in (".parquet", ".xlsx", ".eval")]
     judgements = [path for path in texts if trec.is_judgements(path, settings)]
     if judgements:
         return "beir" if any(trec.has_beir_header(path, settings) for path in judgements) else "trec"
@@ -88,6 +88,7 @@ def _by_content(path: Path, settings: ImportSettings) -> str:
 
 def _by_columns(row: dict[str, Any]) -> str:
     """The one format that has these columns or keys; empty where none has."""
+    from evaltrack.golden.exchange import deepeval
     from evaltrack.golden.exchange.promptfoo import columns_of
     from evaltrack.golden.exchange.table import field_name
 
@@ -96,9 +97,12 @@ def _by_columns(row: dict[str, Any]) -> str:
         "promptfoo": isinstance(row.get("vars"), dict) or any(columns_of(row)),
         "ragas": "user_input" in names or {"question", "ground_truth", "contexts"} <= names,
         "autorag": {"qid", "query", "retrieval_gt"} <= names,
-        "deepeval": bool(names & {"input", "scenario"}) and bool(names & {"retrieval_context", "additional_metadata"}),
-        "langfuse": {"input", "expectedOutput"} <= names,
-        "phoenix": "example_id" in names or {"messages", "ideal"} <= names or {"input", "output"} <= names,
+        "deepeval": bool(names & {"input", "scenario"})
+        and bool(names & {"retrieval_context", "additional_metadata", *deepeval.RUN_KEYS}),
+        "langfuse": {"input", "expectedOutput"} <= names and not names & deepeval.RUN_KEYS,
+        "phoenix": "example_id" in names
+        or {"messages", "ideal"} <= names
+        or ({"input", "output"} <= names and "epoch" not in names),
         "inspect": {"input", "target"} <= names,
         "table": any(field_name(name) == "question" for name in names),
     }

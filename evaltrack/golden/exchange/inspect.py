@@ -1,4 +1,7 @@
-"""Inspect: samples as `json_dataset` and `csv_dataset` read them (`input`, `target`, `choices`, `id`, `metadata`)."""
+"""Inspect: samples as `json_dataset` and `csv_dataset` read them (`input`, `target`, `choices`, `id`, `metadata`).
+
+Also those of an evaluation log, a `.eval` file or JSON, without their results.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,21 @@ from evaltrack.records import Question
 
 FORM = RowForm({"id": "id", "input": "question", "target": "expected_answer", "metadata": "metadata"})
 COLUMNS = ("id", "input", "target", "metadata")
+OF_A_SAMPLE = ("id", "input", "target", "choices", "metadata")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
-    """Each sample as a golden line; the letter of a right choice becomes its text."""
+    """Each sample as a golden line; the letter of a right choice becomes its text. Of a log its first epoch is read."""
     for path in files:
-        yield from drafts(_with_texts(read_rows(path, settings)), FORM, settings, notes)
+        yield from drafts(_with_texts(_without_results(read_rows(path, settings))), FORM, settings, notes)
+
+
+def _without_results(rows: Rows) -> Rows:
+    for place, row in rows:
+        if isinstance(row, ValueError) or "epoch" not in row:
+            yield place, row
+        elif row["epoch"] in (1, "1"):
+            yield place, {name: row[name] for name in OF_A_SAMPLE if name in row}
 
 
 def _with_texts(rows: Rows) -> Rows:

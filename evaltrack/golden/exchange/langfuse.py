@@ -25,7 +25,7 @@ FORM = RowForm(
         {
             *("status", "datasetId", "datasetName", "createdAt", "updatedAt", "sourceTraceId", "sourceObservationId"),
             *("dataset_id", "dataset_name", "created_at", "updated_at", "source_trace_id", "source_observation_id"),
-            *("projectId", "project_id", "mediaReferences", "htmlSourcePath"),
+            *("projectId", "project_id", "mediaReferences", "media_references", "htmlSourcePath", "version"),
         }
     ),
 )

@@ -73,8 +73,9 @@ class LineWriter:
 
     def _unknown(self, question: Question) -> Iterator[str]:
         """Expected chunks that the corpus lacks, with the id that was probably meant."""
-        corpus = self.settings.corpus
-        for key in question.expected_chunks or () if corpus else ():
+        corpus, passages = self.settings.corpus, question.expected_passages or ()
+        names = (*(question.expected_chunks or ()), *(key for each in passages for key in each.any_of))
+        for key in names if corpus else ():
             if corpus and key not in corpus.ids:
                 near = corpus.nearest(key)
                 yield f"`{shown(key)}`" + (f", did you mean `{shown(near)}`?" if near else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from evaltrack.golden.exchange.new_files import NewFiles
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, read_rows
 from evaltrack.golden.exchange.row_writers import write_rows
-from evaltrack.golden.exchange.values import is_empty
+from evaltrack.golden.exchange.values import is_empty, parsed
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.records import Question
 
@@ -21,7 +22,7 @@ FORM = RowForm(
         **dict.fromkeys(("output", "ideal"), "expected_answer"),
         "metadata": "metadata",
     },
-    ignored=frozenset({"updated_at"}),
+    ignored=frozenset({"updated_at", "node_id"}),
 )
 PARTS = ("input", "output", "metadata")
 
@@ -44,8 +45,16 @@ def _in_parts(rows: Rows) -> Rows:
             if part in PARTS and key:
                 whole.setdefault(part, {}).update({} if is_empty(value) else {key: value})
             else:
-                whole[name] = value
+                whole[name] = _part(value) if name in PARTS else value
         yield place, whole
+
+
+def _part(value: Any) -> Any:
+    """The object that a cell of `to_dataframe` holds, as Python prints it."""
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError):
+            return parsed(value)
+    return value
 
 
 def write(golden: GoldenSet, output: Path, files: NewFiles, notes: Notes) -> None:

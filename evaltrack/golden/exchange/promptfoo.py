@@ -1,4 +1,4 @@
-"""promptfoo: the test cases of a configuration, or of a file of their own (YAML, JSON, JSON Lines, CSV, Excel)."""
+"""promptfoo: the test cases of a configuration, of a file of their own, or of the results of `promptfoo eval`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
     """The test cases that a file holds, or names in files beside it."""
     value = _config(path)
     if value is None:
-        for place, row in read_rows(path, settings):
+        for place, row in _each_test_once(read_rows(path, settings)):
             yield place, row if isinstance(row, ValueError) or "vars" in row else _case_of_cells(row)
         return
     tests = value["tests"]
@@ -62,6 +62,17 @@ def _cases(path: Path, settings: ImportSettings, notes: Notes) -> Rows:
             yield place, _with_defaults(test if isinstance(test, dict) else ValueError("is no test case"), common)
     if value.get("scenarios"):
         notes.add("`scenarios`: left out; write their tests under `tests`", str(path))
+
+
+def _each_test_once(rows: Rows) -> Rows:
+    """Rows of results as their test cases; each test was asked by every prompt of every provider."""
+    seen = set[int]()
+    for place, row in rows:
+        if isinstance(row, ValueError) or not isinstance(row.get("testCase"), dict):
+            yield place, row
+        elif row.get("testIdx") not in seen:
+            seen.add(row.get("testIdx", -len(seen) - 1))
+            yield place, {"vars": row.get("vars"), **row["testCase"]}
 
 
 def _config(path: Path) -> dict[str, Any] | None:

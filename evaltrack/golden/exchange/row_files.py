@@ -1,4 +1,4 @@
-"""Files of rows, each row an object with its place: JSON, JSON Lines, CSV, TSV, Excel, Parquet and YAML."""
+"""Files of rows, each row an object with its place: JSON, JSON Lines, CSV, TSV, Excel, Parquet, YAML, Inspect."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
 """A place (`mine.csv:7`), and what stands there by column, or why it is no row."""
 
 Rows: TypeAlias = Iterator[Row]
+
+RESULT_LISTS = (
+    *(("results", "results"), ("results",), ("testCases",), ("testRunData", "testCases"), ("samples",), ("rows",)),
+)
+"""Where tools keep the results of an evaluation in an object."""
 
 
 def read_rows(path: Path, settings: ImportSettings) -> Rows:
@@ -56,8 +61,8 @@ def check_file(path: Path) -> None:
         raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
 
 
-def read_json(path: Path) -> Any:
-    """The one JSON value in a file.
+def read_json(path: Path, *, allow_nan: bool = False) -> Any:
+    """The one JSON value in a file; with `allow_nan` also where a tool wrote numbers that are not finite.
 
     Raises:
         GoldenError: it is too large, or no JSON.
@@ -66,7 +71,7 @@ def read_json(path: Path) -> Any:
     if path.stat().st_size > MAX_ARRAY_BYTES:
         raise GoldenError([f"{path}: is larger than {MAX_ARRAY_BYTES:,} bytes; write it as .jsonl, one object a line"])
     try:
-        return from_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+        return from_json(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=allow_nan)
     except ValueError as error:
         raise GoldenError([f"{path}: is not JSON: {error}"]) from None
 
@@ -121,11 +126,25 @@ def _json(path: Path, _: ImportSettings) -> Rows:
         for line, value in array_entries(path):
             yield f"{path}:{line}", _object(value)
         return
-    key, items = array_in(read_json(path))
+    value = read_json(path, allow_nan=True)
+    key, items = results_in(value)
+    if not items:
+        key, items = array_in(value)
     if not items:
         raise GoldenError([f"{path}: holds an object without a list of objects; write an array of objects"])
     for number, value in enumerate(items, start=1):
         yield f"{path}: {key}[{number}]", _object(value)
+
+
+def results_in(value: Any) -> tuple[str, list[Any]]:
+    """The list of results in the object of a tool, and its keys; an empty name where there is none."""
+    for keys in RESULT_LISTS:
+        inner = value
+        for key in keys:
+            inner = inner.get(key) if isinstance(inner, dict) else None
+        if isinstance(inner, list):
+            return ".".join(keys), inner
+    return "", []
 
 
 def array_in(value: Any) -> tuple[str, list[Any]]:
@@ -213,6 +232,12 @@ def _parquet(path: Path, _: ImportSettings) -> Rows:
         yield f"{path}: row {number}", row
 
 
+def _log(path: Path, _: ImportSettings) -> Rows:
+    from evaltrack.golden.exchange.log_archive import samples_in
+
+    yield from ((place, _object(sample)) for place, sample in samples_in(path))
+
+
 def _yaml(path: Path, _: ImportSettings) -> Rows:
     from evaltrack.golden.exchange.yaml_files import read_yaml
 
@@ -234,5 +259,6 @@ FORMS: Mapping[str, Callable[[Path, ImportSettings], Rows]] = {
     ".parquet": _parquet,
     ".yaml": _yaml,
     ".yml": _yaml,
+    ".eval": _log,
 }
 """The reader for each suffix."""

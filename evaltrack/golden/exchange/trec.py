@@ -1,4 +1,4 @@
-"""TREC: topics (`<top>` blocks, lines `id<tab>text`, or JSON Lines) and qrels."""
+"""TREC: topics (`<top>` blocks, XML, lines `id<tab>text`, or JSON Lines) and qrels."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from evaltrack.golden.exchange.judgements import HEADER, chunk_grades, judged, r
 from evaltrack.golden.exchange.new_files import NewFiles
 from evaltrack.golden.exchange.records import Drafts, ImportSettings, Notes
 from evaltrack.golden.exchange.row_files import Rows, bad_encoding, open_text, read_rows
+from evaltrack.golden.exchange.trec_xml import xml_topics
 from evaltrack.golden.reader import GoldenSet
 
 FORM = RowForm(
@@ -41,7 +42,7 @@ def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:
     judgement_files = [path for path in files if is_judgements(path, settings)]
     topic_files = [path for path in files if path not in judgement_files]
     if not topic_files or not judgement_files:
-        what = "topics: `<top>` blocks, `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
+        what = "topics: `<top>` blocks, XML, `id<tab>text` or JSON Lines" if judgement_files else "judgements (qrels)"
         raise GoldenError([f"{', '.join(map(str, files))}: none of these files holds {what}; name both"])
     grades = read_judgements(judgement_files, settings, notes)
     yield from judged(_topics(topic_files, settings, notes), grades, settings, notes)
@@ -81,18 +82,23 @@ def _topics(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts
     for path in files:
         if path.suffix.lower() in (".jsonl", ".json", ".ndjson", ".parquet"):
             yield from drafts(read_rows(path, settings), FORM, settings, notes)
-        elif _has_blocks(path, settings):
+        elif _begins_with(path, "<topics", settings):
+            yield from drafts(xml_topics(path), FORM, settings, notes)
+        elif _begins_with(path, "<top>", settings):
             yield from drafts(_blocks(path, settings), TOPIC_FORM, settings, notes)
         else:
             yield from drafts(_lines(path, settings), TOPIC_FORM, settings, notes)
 
 
-def _has_blocks(path: Path, settings: ImportSettings) -> bool:
+def _begins_with(path: Path, tag: str, settings: ImportSettings) -> bool:
+    """Whether a tag stands in the first part of a file; `<topics` is none of `<top>`."""
     with open_text(path, settings) as file:
         try:
-            return "<top>" in file.read(4096).lower()
-        except UnicodeError:
-            return False
+            return tag in file.read(SAMPLE_LENGTH).lower()
+        except UnicodeError:  # XML says itself in which encoding it is
+            pass
+    with path.open("rb") as raw:
+        return tag.encode() in raw.read(SAMPLE_LENGTH).lower()
 
 
 def _lines(path: Path, settings: ImportSettings) -> Rows:

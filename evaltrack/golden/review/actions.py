@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.fields import ABSENT, Fields
+from evaltrack.golden.fields import ABSENT, Fields, written_as_before
 from evaltrack.golden.lines import checked_question
-from evaltrack.golden.review.expectation import FIELDS, Expectation, expectation_of
+from evaltrack.golden.review.expectation import Expectation, expectation_of
 from evaltrack.golden.review.pool import Shown
 from evaltrack.records import Question
 
@@ -90,7 +90,7 @@ def changed_fields(
     Raises:
         UsageError: the action cannot be done, or would make the line a bad one.
     """
-    made = _written_as_before(raw, _fields(raw, question, action, by_title))
+    made = written_as_before(raw, _fields(raw, question, action, by_title))
     changes = {name: value for name, value in made.items() if raw.get(name, ABSENT) != value}
     checked = checked_question(dict(after(raw, changes)) | {"id": question.id, "domain": question.domain})
     if isinstance(checked, list):
@@ -134,13 +134,3 @@ def _expected(expectation: Expectation, action: Mark | Grade | Quote | Unquote |
             return expectation.unquote(action.key)
         case Negate():
             return expectation.positive() if expectation.is_negative else expectation.negative()
-
-
-def _written_as_before(raw: Mapping[str, object], made: dict[str, object]) -> dict[str, object]:
-    """Ids that the file writes as numbers stay numbers."""
-    for name in FIELDS[:2]:
-        old, new = raw.get(name), made.get(name)
-        if isinstance(old, list) and isinstance(new, list):
-            numbers = {str(each): each for each in old}
-            made[name] = [numbers.get(each, each) for each in new]
-    return made

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from evaltrack.compare.comparison import REPEAT_KINDS, Change, Comparison
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.report.comparison.words import clip, count, p_words
 
 FATES: dict[Fate, str] = {

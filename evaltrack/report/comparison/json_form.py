@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any, get_args
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
-from evaltrack.compare.kinds import Fate
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked

@@ -8,7 +8,7 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
 from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number, one_line
-from evaltrack.scoring.aims import RUBRIC_AIMS
+from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS
 
 SMALL = 30
 """Questions below which the normal approximation behind `detectable` promises too much."""

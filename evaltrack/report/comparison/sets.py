@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.set_comparisons import EXIT_CODES, ComparedSet, SetComparisons
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
 from evaltrack.compare.comparison import Change, Comparison, RunInfo
-from evaltrack.compare.kinds import Fate
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings

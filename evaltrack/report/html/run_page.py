@@ -78,8 +78,8 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             result=result,
             model=model_words(result.signature),
             back=back,
-            headline=_headline(result),
-            kind=_kind(result),
+            headline=run_headline(result),
+            kind=run_kind(result),
             name=clip(around.name, 120),
             asked=count(totals["num_questions"], "question"),
             selection=selection_words(result.signature),
@@ -112,7 +112,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "groups": group_badges(question["group"] for question in questions),
     }
     data = with_questions(head, fitted(questions))
-    return document(f"{_headline(result)}: {golden}", body, script=static("report.js"), data=data)
+    return document(f"{run_headline(result)}: {golden}", body, script=static("report.js"), data=data)
 
 
 def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
@@ -144,7 +144,8 @@ def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
     return ids[False] + ids[True]
 
 
-def _headline(result: RunResult) -> str:
+def run_headline(result: RunResult) -> str:
+    """How many passed, or why that cannot be said."""
     if result.status == "KILLED":
         return "Stopped before the end"
     if "pass_rate" not in result.metrics:
@@ -153,7 +154,8 @@ def _headline(result: RunResult) -> str:
     return f"{round(result.metrics['pass_rate'] * n):,} of {count(n, 'question')} passed"
 
 
-def _kind(result: RunResult) -> str:
+def run_kind(result: RunResult) -> str:
+    """How the result is to be taken: `ok`, `bad`, `warn`, or empty where nothing was required."""
     outcomes = [checked.met for checked in result.criteria]
     if result.status != "FINISHED" or result.totals["num_errors"] or None in outcomes:
         return "warn"

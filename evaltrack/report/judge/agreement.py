@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evaltrack.compare.judge_agreement import JudgesAgreement
     from evaltrack.stats.agreement import Agreement
-    from evaltrack.stats.figures import Figure
+    from evaltrack.stats.agreement_figure import Figure
 
 AGREEMENT_SCHEMA = "evaltrack.agreement/1"
 SHOWN = 10

@@ -53,7 +53,7 @@ def replay_lines(replay: Replay) -> list[str]:
     if replay.left_out:
         lines.append(f"left out without a score: {count(replay.left_out, 'row')}")
     if replay.failed:
-        lines.append(f"{replay.failed} of {replay.asked} verdicts failed and are in no number")
+        lines.append(f"{replay.failed} of {replay.num_verdicts} verdicts failed and are in no number")
     if replay.share_within is not None and replay.mean_spread is not None and replay.noise is not None:
         lines.append(f"within 5 % of the run's score: {100 * replay.share_within:.1f} %")
         lines.append(f"mean spread of a response: {number(replay.mean_spread)}")

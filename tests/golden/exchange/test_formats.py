@@ -12,7 +12,7 @@ from evaltrack.cli.golden_exchange import FORMAT_NAMES
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.fields import golden_row
 from evaltrack.golden.exchange.formats import FORMATS
-from evaltrack.records import Turn
+from evaltrack.records import Passage, Turn
 from tests.conftest import REPO
 
 from .imports import DATA, imported, noted, problems, put
@@ -51,6 +51,73 @@ def test_files_that_the_tools_wrote(tmp_path: Path, name: str, form: str, with_i
         assert [each.expected_answer for each in questions] == [each.expected_answer for each in expected]
     if with_ids:
         assert [each.expected_chunks for each in questions] == [each.expected_chunks for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "lacks"),
+    [
+        ("promptfoo_results.json", "promptfoo", ()),
+        ("inspect_log.eval", "inspect", ()),
+        ("ragas_results.csv", "ragas", ("expected_chunks",)),
+        ("ragas_results.parquet", "ragas", ("expected_chunks",)),
+        ("deepeval_run.json", "deepeval", ()),
+        ("phoenix.json", "phoenix", ()),
+        ("phoenix_dataframe.csv", "phoenix", ()),
+        ("langfuse.jsonl", "langfuse", ()),
+    ],
+)
+def test_results_and_datasets_that_the_tools_wrote(
+    tmp_path: Path, name: str, form: str, lacks: tuple[str, ...]
+) -> None:
+    """Questions, answers and ids of each test are those that went in; nothing of the results is left among them."""
+    travel = {question.question: question for question in open_golden(TRAVEL)}
+    questions, made = imported(tmp_path, DATA / name)
+    assert (made.form, len(questions)) == (form, 3)
+    for question in questions:
+        expected = travel[question.question]
+        if expected.expected_answer:
+            assert question.expected_answer == expected.expected_answer
+        assert question.expected_chunks == (None if lacks else expected.expected_chunks)
+        assert not question.metadata.keys() & {"actual_output", "metrics_data", "output", "scores", "response"}
+
+
+def test_each_test_of_promptfoo_and_each_sample_of_inspect_is_one_question(tmp_path: Path) -> None:
+    """Whatever the number of prompts, providers and epochs."""
+    case = {"vars": {"question": "q"}, "testIdx": 0, "testCase": {"assert": [{"type": "equals", "value": "a"}]}}
+    rows = [{**case, "promptIdx": prompt} for prompt in (0, 1)]
+    ((question,), made) = imported(tmp_path, put(tmp_path / "p.json", {"results": {"prompts": [{}], "results": rows}}))
+    assert (made.form, question.expected_answer) == ("promptfoo", "a")
+    samples = [{"id": 1, "epoch": epoch, "input": "q", "target": "a", "output": {}} for epoch in (1, 2)]
+    ((question,), made) = imported(tmp_path, put(tmp_path / "log.json", {"eval": {}, "samples": samples}))
+    assert (made.form, question.expected_answer, question.metadata) == ("inspect", "a", {})
+
+
+def test_groups_of_autorag(tmp_path: Path) -> None:
+    """One chunk of each group is enough, which the ids of a corpus in Parquet are held against; and back."""
+    questions, made = imported(tmp_path, DATA / "autorag_qa.parquet", corpus=DATA / "autorag_corpus.parquet")
+    assert (made.form, questions[0].expected_chunks) == ("autorag", ("schengen-visa#overstay",))
+    either = ("flight-delays#compensation", "flight-delays#table")
+    assert questions[1].expected_passages == (
+        Passage(any_of=either),
+        Passage(any_of=("flight-delays#meals-and-hotels",)),
+    )
+    assert questions[1].expected_chunks is None
+    assert made.notes == ()
+    export_golden(tmp_path / "out.jsonl", tmp_path / "back.parquet", "autorag")
+    assert imported(tmp_path, tmp_path / "back.parquet")[0] == questions
+    rows = [{"qid": "x", "query": "q", "retrieval_gt": [["a", "Fares#x"]], "generation_gt": []}]
+    _, made = imported(tmp_path, put(tmp_path / "qa.json", rows), corpus=DATA / "autorag_corpus.parquet")
+    assert "`a`" in noted(made, "not in the corpus")
+
+
+def test_a_corpus_in_parquet_without_ids(tmp_path: Path) -> None:
+    """Is refused with the place."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"contents": ["t"]}), tmp_path / "c.parquet")
+    found = problems(tmp_path, DATA / "autorag_qa.parquet", corpus=tmp_path / "c.parquet")
+    assert found[0].startswith("c.parquet: row 1: has no id; write an object with `_id`")
 
 
 def test_texts_of_passages_become_ids_where_a_corpus_holds_them(tmp_path: Path) -> None:
@@ -194,11 +261,12 @@ ROWS: list[tuple[str, Any, dict[str, Any], str]] = [
         [{"qid": "x", "query": "q", "retrieval_gt": [["a", "b"], ["c"]], "generation_gt": ["a"]}],
         {
             "id": "x",
-            "expected_chunks": ("a", "b", "c"),
+            "expected_chunks": None,
+            "expected_passages": (Passage(any_of=("a", "b")), Passage(any_of=("c",))),
             "expected_answer": "a",
-            "metadata": {"retrieval_gt": [["a", "b"], ["c"]]},
+            "metadata": {},
         },
-        "one passage of each group is enough",
+        "",
     ),
     (
         "llamaindex",

@@ -193,3 +193,70 @@ def test_grades_go_there_and_back(tmp_path: Path) -> None:
         import_golden(files, tmp_path / f"{form}.jsonl")
         again = {question.id: question for question in open_golden(tmp_path / f"{form}.jsonl")}
         assert (again["1"].grades, again["2"].expected) == (one.grades, two.expected)
+
+
+XML_TOPICS = """<?xml version="1.0" encoding="UTF-8"?>
+<topics task="covid">
+  <topic number="1"><query>origin</query><question>what is the origin?</question><narrative>a &lt; b</narrative></topic>
+  <topic number="02">A text with <i>markup</i></topic>
+  <topic><num> 3 </num><title>A title</title><title>another</title></topic>
+</topics>
+"""
+XML_QRELS = "1 0 a 2\n1 0 b 0\n02 0 c 1\n3 0 d 1\n"
+
+
+def test_topics_in_xml(tmp_path: Path) -> None:
+    """Ids stay texts; of several texts the query is asked, unless another is named."""
+    files = put(tmp_path / "topics.xml", XML_TOPICS), put(tmp_path / "qrels.txt", XML_QRELS)
+    questions, made = imported(tmp_path, *files)
+    assert made.form == "trec"
+    assert [(each.id, each.question) for each in questions] == [
+        ("1", "origin"),
+        ("02", "A text with markup"),
+        ("3", "A title"),
+    ]
+    assert questions[0].metadata == {"question": "what is the origin?", "narrative": "a < b"}
+    one = put(tmp_path / "one.xml", XML_TOPICS.partition('  <topic number="02"')[0] + "</topics>")
+    ((question,), _) = imported(tmp_path, one, files[1], columns={"question": "question"})
+    assert question.question == "what is the origin?"
+
+
+def test_topics_in_xml_of_another_encoding_and_namespace(tmp_path: Path) -> None:
+    """As the file itself says."""
+    topic = '<topics xmlns="x:y"><topic number="1"><title>Où</title></topic></topics>'
+    text = f'<?xml version="1.0" encoding="ISO-8859-1"?>{topic}'
+    files = put(tmp_path / "t.xml", text.encode("latin-1")), put(tmp_path / "q.txt", "1 0 a 1\n")
+    ((question,), _) = imported(tmp_path, *files)
+    assert question.question == "Où"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<!DOCTYPE a [<!ENTITY x "y">]><topics><topic number="1">&x;</topic></topics>', "has a document type"),
+        ('<!DOCTYPE a SYSTEM "file:///etc/passwd"><topics><topic number="1">x</topic></topics>', "has a document type"),
+        ('<topics><topic number="1">&x;</topic></topics>', "is not XML: undefined entity"),
+        ("<topics><topic>", "is not XML: no element found"),
+        ("<topics><topic>a question</topic></topics>", "queries without judgements"),
+        ('<topics><topic number="1"/></topics>', "topic `1`: has no "),
+    ],
+)
+def test_topics_in_xml_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
+    """No entity is resolved, of the file or of another one; the message says what to cure."""
+    files = put(tmp_path / "t.xml", text), put(tmp_path / "q.txt", "1 0 a 1\n")
+    assert message in "\n".join(problems(tmp_path, *files))
+
+
+def test_topics_in_xml_that_are_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are refused before they are read."""
+    monkeypatch.setattr("evaltrack.golden.exchange.trec_xml.MAX_ARRAY_BYTES", 10)
+    files = put(tmp_path / "t.xml", XML_TOPICS), put(tmp_path / "q.txt", XML_QRELS)
+    assert problems(tmp_path, *files) == ["t.xml: is larger than 10 bytes; split it"]
+
+
+def test_topics_in_xml_that_nest_without_end(tmp_path: Path) -> None:
+    """Are read like any others."""
+    deep = "<topics>" + "<a>" * 50_000 + '<topic number="1">q</topic>' + "</a>" * 50_000 + "</topics>"
+    files = put(tmp_path / "t.xml", deep), put(tmp_path / "q.txt", "1 0 a 1\n")
+    ((question,), _) = imported(tmp_path, *files)
+    assert question.question == "q"

@@ -16,7 +16,7 @@ from evaltrack.report.comparison.notes import aim_words
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.terminal import print_run
-from evaltrack.scoring.aims import RUBRIC_AIMS, measured_aims
+from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS, measured_aims
 from tests.conftest import REPO
 from tests.judging import RESPONSES, SHOWCASE
 

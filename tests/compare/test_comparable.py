@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaltrack.compare.alike import alike
+from evaltrack.compare.comparable import alike
 from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
 from evaltrack.server.contents import _figure, _trend

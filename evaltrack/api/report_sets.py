@@ -1,0 +1,122 @@
+"""The pages of several runs that belong together: one of all, and one of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+from evaltrack.api.compare_sides import info_of_run
+from evaltrack.api.report_html import around_run, result_of, run_page
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.report.html.page import Back
+from evaltrack.report.html.sets_page import SetPage, sets_html
+from evaltrack.report.run.stored_summary import read_summary
+from evaltrack.rows.reader import stored_rows
+from evaltrack.rows.rows_error import rows_of_run
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.metrics import HEADLINES
+from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluations
+from evaltrack.tracking.store import Store, connect
+
+WORST = 5
+"""Questions of each set that the page of all names."""
+
+
+def run_ids_of(runs: Iterable[str], tracking_uri: str | None = None) -> list[str]:
+    """The ids of the evaluations that runs are, or that are below them; each once.
+
+    Raises:
+        UsageError: there is no such run, or it is none of evaltrack's.
+        TrackingError: the store is out of reach, or a run is deleted.
+    """
+    store = connect(tracking_uri)
+    return list(dict.fromkeys(each.run_id for run in runs for each in named_evaluations(store, run)))
+
+
+def report_sets(
+    runs: Sequence[str],
+    output_file: str | os.PathLike[str],
+    *,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+) -> list[Path]:
+    """Write one page of several runs, and the page of each into the folder beside it that is called like it.
+
+    Args:
+        runs: MLflow run ids, their beginnings, or names; of a parent run, those below it are meant.
+        output_file: The page of all, such as ``report.html``; the others are in ``report/``.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+
+    Returns:
+        The files, that of all runs first.
+
+    Raises:
+        UsageError: there is no such run, it is none of evaltrack's, or a file cannot be written.
+        InconclusiveError: a run has not ended.
+        TrackingError: the store is out of reach, or a run or what it held is gone.
+    """
+    path = Path(output_file)
+    if path.suffix not in (".html", ".htm"):
+        raise UsageError(f"{path}: is no .html file; name one, the pages of the runs are put into a folder beside it")
+    store = connect(tracking_uri, ui_url)
+    evaluations = list({each.run_id: each for run in runs for each in named_evaluations(store, run)}.values())
+    for each in evaluations:
+        if each.status in ("RUNNING", "SCHEDULED"):
+            raise InconclusiveError(f"run {each.run_id} is still {each.status}; write its page when it has ended")
+    if not evaluations:
+        raise UsageError("no run was named; name one, or several")
+    names = _file_names(evaluations)
+    pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
+    write_page(path, sets_html(pages))
+    return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page, and the folder that it is in.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}; name another file") from None
+
+
+def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
+    """A name for the page of each run: that of its golden set, with the run's id where there are several of one."""
+    stems = [re.sub(r"[^\w.-]+", "-", each.signature.golden).strip(".-")[:80] or "set" for each in evaluations]
+    folded = [stem.casefold() for stem in stems]  # some file systems know no case
+    return [
+        stem if folded.count(stem.casefold()) == 1 else f"{stem}-{each.run_id}"
+        for stem, each in zip(stems, evaluations, strict=True)
+    ]
+
+
+def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> SetPage:
+    """Write the page of one run, which leads back to that of all."""
+    folder = overview.with_suffix("")
+    back: Back = (f"../{quote(overview.name)}", "All golden sets")
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
+        stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
+        rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)
+        write_page(folder / f"{name}.html", run_page(info, stored, rows, around_run(store, run), back))
+        result = result_of(stored, run.run_id, info.link, None, partial(stored_rows, rows))
+        return SetPage(result, _worst(rows), f"{quote(folder.name)}/{quote(name)}.html")
+
+
+def _worst(rows: Path) -> list[StoredRow]:
+    """The questions that went worst: errors first, then those that failed, by their lowest score."""
+    names = [score.name for score in HEADLINES if score.tells_result and score.higher_is_better]
+    missed = (row for row in stored_rows(rows, ["id", "passed", "error", *names]) if row.error or row.passed is False)
+    lowest = sorted(missed, key=lambda row: (not row.error, min(row.scores.values(), default=0.0), row.position))
+    ids = [row.id for row in lowest[:WORST]]
+    whole = {row.id: row for row in stored_rows(rows, None, ids)}
+    return [whole[key] for key in ids if key in whole]

@@ -1,0 +1,118 @@
+"""The pages of several runs that belong together, on a real SQLite store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import SetResults, report_sets, run_sets
+from evaltrack.api.report_sets import WORST, run_ids_of
+from evaltrack.cli import _run
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.tracking.parents import KIND, KIND_TAG
+from tests.api.test_run_sets import write
+from tests.report.test_html import ATTRIBUTES, TAGS, Page
+
+EVIL = "<i>a b&"
+
+
+def target(question: str) -> list[str]:
+    """Finds nothing of set two but its last question, and fails at one question of the other."""
+    if question == f"{EVIL} 2":
+        raise ValueError("<b>down</b>")
+    return (
+        ["x"]
+        if question.startswith("two") and question != "two 9"
+        else [question.replace(" ", "", question.count(" "))]
+    )
+
+
+@pytest.fixture
+def sets(store_uri: str, tmp_path: Path) -> SetResults:
+    """Two sets of ten questions, one with a hostile name, below one parent."""
+    assert store_uri
+    paths = [write(tmp_path, name, questions=10) for name in (EVIL, "two")]
+    return run_sets(paths, target=target, judge="none", traces="off")
+
+
+def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Path) -> None:
+    """Counts beside every mean, the worst questions with links into the pages of their sets, and a way back."""
+    overview, *pages = report_sets([sets.run_id], tmp_path / "out" / "all.html")
+    assert [path.relative_to(tmp_path / "out").as_posix() for path in pages] == ["all/i-a-b.html", "all/two.html"]
+    page = Page(overview.read_text(encoding="utf-8"))
+    assert {tag for tag, _ in page.elements} <= TAGS
+    assert {
+        name for _, attributes in page.elements for name in attributes if not name.startswith("aria-")
+    } <= ATTRIBUTES
+    assert page.every("script") == []
+    words = " ".join(page.text.split())
+    assert "of 19 questions passed in 2 golden sets" in words
+    assert f"two target {sets.results[1].signature.target}, k = 5 10 1 9 0 0.100 n 10" in words
+    assert EVIL in page.text
+    links = [each["href"] for each in page.every("a")]
+    assert links[:2] == ["all/i-a-b.html", "all/two.html"]
+    assert "all/i-a-b.html#q-2" in links  # the error stands first
+    assert links[-WORST:] == [f"all/two.html#q-{number}" for number in range(WORST)]
+    for each in pages:
+        page = Page(each.read_text(encoding="utf-8"))
+        assert {tag for tag, _ in page.elements} <= TAGS
+        assert page.every("a")[1] == {"href": "../all.html"}
+
+
+def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:
+    """Each once; two of one golden set have pages of their own."""
+    again = run_sets([tmp_path / "two.jsonl"], target=target, judge="none", traces="off")
+    runs = [sets.results[1].run_id, again.run_id, sets.results[1].run_id[:12]]
+    assert run_ids_of(runs) == [sets.results[1].run_id, again.results[0].run_id]
+    _, *pages = report_sets(runs, tmp_path / "all.html")
+    assert [path.name for path in pages] == [f"two-{run_id}.html" for run_id in run_ids_of(runs)]
+
+
+def test_the_command_writes_what_there_is(sets: SetResults, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several pages of a parent, one of a run or of the newest; what is of one run is refused for several."""
+    output = tmp_path / "page.html"
+    assert _run(["report", sets.run_id, "-o", str(output)]) == 0
+    assert f"{output} and 2 pages in {tmp_path}/page/ (0." in capsys.readouterr().err
+    for runs in ([sets.results[0].run_id], []):
+        assert _run(["report", *runs, "-o", str(output)]) == 0
+        assert capsys.readouterr().err.startswith(f"{output} (0.")
+    for options, words in (
+        (["-o", "-"], "the pages of several runs are several files"),
+        (["-o", "x.html", "--baseline", "b.json"], "--baseline is of one comparison"),
+        (["-o", "x.html", "--baseline-run", "b"], "--baseline-run is of one comparison"),
+        (["-o", "folder"], "is no .html file"),
+    ):
+        assert _run(["report", sets.run_id, *options]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_what_cannot_be_shown_is_an_error(sets: SetResults, tmp_path: Path) -> None:
+    """No run, a parent without evaluations, a run that has not ended, and a place that is no folder."""
+    client = mlflow.MlflowClient()
+    with pytest.raises(UsageError, match="no run was named"):
+        report_sets([], tmp_path / "all.html")
+    empty = client.create_run("0", tags={KIND_TAG: KIND})
+    with pytest.raises(UsageError, match="none of its sets was finished"):
+        report_sets([empty.info.run_id], tmp_path / "all.html")
+    (tmp_path / "all").write_text("")
+    with pytest.raises(UsageError, match="cannot be written"):
+        report_sets([sets.run_id], tmp_path / "all.html")
+    client.update_run(sets.results[0].run_id, status="RUNNING")
+    with pytest.raises(InconclusiveError, match="is still RUNNING"):
+        report_sets([sets.run_id], tmp_path / "all.html")
+
+
+def test_sets_of_which_nothing_was_measured(store_uri: str, tmp_path: Path) -> None:
+    """They say so, and stand in no sum."""
+    assert store_uri
+
+    def down(question: str) -> list[str]:
+        raise ValueError(question)
+
+    made = run_sets([write(tmp_path, name) for name in ("one", "two")], target=down, judge="none", traces="off")
+    overview, *_ = report_sets([made.run_id], tmp_path / "all.html")
+    words = " ".join(Page(overview.read_text(encoding="utf-8")).text.split())
+    assert "Nothing could be measured in 2 golden sets" in words
+    assert "one FAILED" in words

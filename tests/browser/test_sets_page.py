@@ -1,0 +1,48 @@
+"""The page of several golden sets as a person opens it, from files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evaltrack import report_sets, run_sets
+from tests.api.test_run_sets import write
+
+from .conftest import Open, _own_places
+from .pages import apart, audit, picture, sideways, watch
+
+
+@pytest.fixture(scope="module")
+def overview(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
+    """The page of two sets, each with questions that failed."""
+    folder = tmp_path_factory.mktemp("sets")
+    shutil.copy(empty_database, folder / "mlflow.db")
+    uri = f"sqlite:///{folder}/mlflow.db"
+
+    def make() -> Path:
+        with _own_places(folder):
+            paths = [write(folder, name, questions=4) for name in ("one", "two")]
+            made = run_sets(paths, target=lambda question: ["one1"], judge="none", traces="off", tracking_uri=uri)
+            return report_sets([made.run_id], folder / "all.html", tracking_uri=uri)[0]
+
+    return apart(make)
+
+
+@pytest.mark.parametrize("look", ["light-desktop", "dark-desktop", "phone"])
+def test_everybody_can_read_it(overview: Path, tab: Open, look: str) -> None:
+    """From a worst question into the page of its set, and back; axe-core finds nothing, nothing stands out sideways."""
+    page = tab(look)
+    seen = watch(page)
+    page.goto(overview.as_uri())
+    assert audit(page) == []
+    assert sideways(page) <= 0
+    picture(page, "sets", look)
+    page.get_by_role("region", name="Worst questions of two").get_by_role("link", name="2").click()
+    page.locator("#detail h2", has_text="two 2").wait_for()
+    page.get_by_role("link", name="All golden sets").click()
+    page.get_by_role("link", name="one", exact=True).click()
+    page.locator("h1", has_text="1 of 4 questions passed").wait_for()
+    assert all(url.startswith("file:") for url in seen.requests)
+    assert seen.problems == []

@@ -1,0 +1,127 @@
+"""A question as a record of an MLflow dataset, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.golden.exchange.mlflow_records import DatasetRecord, merged, question_of, record_of, version_of
+from evaltrack.golden.lines import checked_question, line_of
+from evaltrack.records import Question
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+KEYS = TEXT.filter(bool)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+GRADED = st.lists(KEYS, max_size=3) | st.dictionaries(KEYS, st.integers(0, 3), min_size=1, max_size=3)
+PASSAGES = st.lists(
+    st.fixed_dictionaries({"quote": st.just("ninety days")}, optional={"source": TEXT, "share": st.floats(0.1, 1)})
+    | st.fixed_dictionaries({"any_of": st.lists(KEYS, min_size=1, max_size=2)}),
+    max_size=2,
+)
+LINES = st.fixed_dictionaries(
+    {"id": KEYS | st.integers(), "question": KEYS.filter(str.strip), "domain": KEYS},
+    optional={
+        "expected_chunks": GRADED,
+        "expected_sources": GRADED,
+        "expected_passages": PASSAGES,
+        "grades": st.dictionaries(KEYS, st.integers(0, 3), max_size=2),
+        "relevant_grade": st.integers(1, 3),
+        "expected_answer": TEXT,
+        "difficulty": st.sampled_from(["easy", "medium", "hard"]),
+        "category": TEXT,
+        "notes": TEXT,
+        "expected_tools": st.lists(KEYS, max_size=3),
+        "metadata": st.dictionaries(TEXT, VALUES, max_size=3),
+        "draft": st.booleans(),
+    },
+)
+
+
+def stored(record: DatasetRecord) -> DatasetRecord:
+    """As a store gives it back: through JSON."""
+    parts = (json.loads(json.dumps(part)) for part in (record.inputs, record.expectations, record.tags))
+    return DatasetRecord(*parts)
+
+
+@settings(max_examples=50, deadline=None)
+@given(LINES)
+def test_every_field_comes_back(line: dict[str, Any]) -> None:
+    """Any golden line, written anew or through a record, is the same question with the same digest."""
+    question = checked_question(dict(line))
+    if isinstance(question, Question):
+        for back in (
+            checked_question(json.loads(json.dumps(line_of(question)))),
+            question_of(stored(record_of(question)), question.id, "other"),
+        ):
+            assert back == question
+            assert isinstance(back, Question)
+            assert (back.digest, version_of(back)) == (question.digest, version_of(question))
+
+
+def test_names_are_those_of_mlflows_scorers() -> None:
+    """The answer is what `Correctness` reads, the tools are what `ToolCallCorrectness` reads; tags are text."""
+    line: dict[str, object] = {"id": 7, "question": "q?", "domain": "d", "draft": True, "metadata": {"n": 1}}
+    line |= {"expected_answer": "yes", "expected_tools": ["search"], "expected_chunks": {"a": 2, "b": 0}}
+    question = checked_question(line)
+    assert isinstance(question, Question)
+    record = record_of(question)
+    assert record.inputs == {"question": "q?"}
+    assert record.expectations == {
+        "expected_response": "yes",
+        "expected_tool_calls": [{"name": "search"}],
+        "expected_chunks": {"a": 2, "b": 0},
+    }
+    assert record.tags == {"id": "7", "domain": "d", "draft": "true", "metadata": '{"n": 1}'}
+
+
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        (DatasetRecord({"messages": []}), "hold no `question`"),
+        (DatasetRecord({"a": "x", "b": "y"}), "hold no `question`"),
+        (DatasetRecord({"question": " "}), "`question` is empty"),
+        (DatasetRecord({"question": "q"}, {"expected_chunks": "a"}), "`expected_chunks` is a string"),
+        (DatasetRecord({"question": "q"}, {"expected_tool_calls": {}}), "`expected_tools` is an object"),
+        (DatasetRecord({"question": "q"}, {"expected_tool_calls": [{}]}), "expected_tools"),
+        (DatasetRecord({"question": "q"}, {}, {"metadata": "{"}), "tag `metadata` is not JSON"),
+        (DatasetRecord({"question": "q"}, {}, {"metadata": "[" * 100_000}), "tag `metadata` is not JSON"),
+        (DatasetRecord({"question": "q"}, {}, {"difficulty": "odd"}), "difficulty"),
+    ],
+)
+def test_a_bad_record_says_what_is_wrong(record: DatasetRecord, problem: str) -> None:
+    """As a golden line does."""
+    problems = question_of(record, "1", "d")
+    assert isinstance(problems, list)
+    assert problem in problems[0]
+
+
+def test_a_person_may_name_the_input_otherwise() -> None:
+    """The only text among the inputs is the question; a dataset of before calls the answer otherwise."""
+    question = question_of(
+        DatasetRecord({"query": "q?", "n": 1}, {"expected_answer": "a", "guidelines": "g"}), "1", "d"
+    )
+    assert isinstance(question, Question)
+    assert (question.question, question.expected_answer, question.domain) == ("q?", "a", "d")
+
+
+def test_what_others_noted_stays() -> None:
+    """MLflow merges a record and removes nothing: with a field less, or other words, it is written anew."""
+    old = DatasetRecord({"question": "q"}, {"expected_response": "a", "guidelines": "g"}, {"notes": "n", "who": "me"})
+    made, is_anew = merged(old, replace(old, expectations={"expected_response": "b"}, tags={"notes": "n"}))
+    assert (made.expectations, made.tags) == (
+        {"guidelines": "g", "expected_response": "b"},
+        {"who": "me", "notes": "n"},
+    )
+    assert not is_anew
+    made, is_anew = merged(old, DatasetRecord({"question": "q"}))
+    assert (made.expectations, made.tags, is_anew) == ({"guidelines": "g"}, {"who": "me"}, True)
+    assert merged(old, replace(old, inputs={"question": "other"}))[1]

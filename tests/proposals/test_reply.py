@@ -1,0 +1,105 @@
+"""What a model proposed, held against the corpus."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
+from evaltrack.proposals.reply import (
+    NearMissReply,
+    QuestionReply,
+    answered_line,
+    near_miss_line,
+    refuse_copy,
+    reply_schema,
+)
+
+TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
+CHUNK = Chunk("rail#dogs", "Rail", "Dogs", "rail.md#dogs", TEXT)
+OTHER = Chunk("bus#dogs", "Bus", "Fares", "bus.md#fares", "All who travel need a ticket. A coach is late.")
+LIBRARY = Library("corpus", (CHUNK, OTHER), frozenset({"set"}))
+
+
+def answered(quote: str) -> dict[str, object]:
+    """The line of a question with this quotation."""
+    return answered_line(
+        QuestionReply(question="May my\ndog come?", quote=quote, answer="Yes, \n if small."), CHUNK, LIBRARY
+    )
+
+
+def test_a_quotation_stands_in_the_chunk_to_the_letter() -> None:
+    """But for spaces and breaks; the line expects the chunk and the quotation."""
+    assert answered("Small dogs ride for free,\nin a basket.") == {
+        "question": "May my dog come?",
+        "expected_chunks": ["rail#dogs"],
+        "expected_passages": [{"quote": "Small dogs ride for free, in a basket.", "source": "Rail"}],
+        "expected_answer": "Yes, if small.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("quote", "why"),
+    [
+        ("Small dogs ride free, in a basket.", "does not stand in the passage to the letter"),
+        ("small dogs ride for free", "does not stand in the passage to the letter"),
+        ("Small dogs ... in a basket.", "does not stand in the passage to the letter"),
+        ("Small dogs", "has 2 words; copy from 3 to 60"),
+        ("All who travel need a ticket.", "stands in another passage too"),
+        ("need a ticket", "stands in another passage too"),
+    ],
+)
+def test_a_quotation_that_does_not_hold_is_refused(quote: str, why: str) -> None:
+    """With the reason, which the model is told."""
+    with pytest.raises(ValueError, match=f"^quote: {why}"):
+        answered(quote)
+
+
+def test_a_quotation_that_is_too_long() -> None:
+    """The border of another chunk would cut it."""
+    chunk = Chunk("a", "A", "", "a.md", "word " * 61)
+    reply = QuestionReply(question="q", quote="word " * 61, answer="a")
+    with pytest.raises(ValueError, match="has 61 words"):
+        answered_line(reply, chunk, Library("c", (chunk,), frozenset()))
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "why"),
+    [
+        ("May my cat come?", "cat", ""),
+        ("Is there Wi-Fi on night trains?", "Wi-Fi", ""),
+        ("May my dogs come?", "dogs", "stands in the documentation"),
+        ("May my cat ride by Rail?", "rail", "stands in the documentation"),
+        ("May my cat come?", "hamster", "is not in the question"),
+        ("May my cat come?", "...", "has 0 words"),
+        (
+            "one two three four five six seven eight nine?",
+            "one two three four five six seven eight nine",
+            "has 9 words",
+        ),
+    ],
+)
+def test_a_near_miss_asks_for_what_stands_nowhere(question: str, missing: str, why: str) -> None:
+    """Neither in a chunk nor in a title, and it is in the question."""
+    reply = NearMissReply(question=question, missing=missing)
+    if why:
+        with pytest.raises(ValueError, match=f"^missing: {why}"):
+            near_miss_line(reply, LIBRARY)
+    else:
+        line = near_miss_line(reply, LIBRARY)
+        assert (line["question"], line["expected_chunks"]) == (question, [])
+        assert line["notes"] == f"nothing in the corpus says: {missing}"
+
+
+def test_a_copy_of_the_instructions_is_no_question() -> None:
+    """Whatever its case and last sign."""
+    with pytest.raises(ValueError, match="is copied from the instructions"):
+        refuse_copy("Your  question?", 'Reply: {"question": "your question"}')
+    refuse_copy("May my dog come?", 'Reply: {"question": "your question"}')
+
+
+def test_all_fields_are_required_of_a_reply() -> None:
+    """As strict schemas want it."""
+    schema = reply_schema(QuestionReply).schema
+    assert schema["required"] == ["question", "quote", "answer"]
+    assert schema["additionalProperties"] is False
