@@ -88,7 +88,7 @@ def test_the_drawing_is_the_contract() -> None:
 
 def test_files_that_documents_name_are_there() -> None:
     """A path in the guides leads somewhere; NAME stands for one's own."""
-    for document in (REPO / "CONTRIBUTING.md", *REPO.glob("docs/*.md")):
+    for document in (REPO / "README.md", REPO / "CONTRIBUTING.md", *REPO.glob("docs/**/*.md")):
         for path in re.findall(r"`((?:evaltrack|tests|scripts|docs|golden)/[\w./-]+)`", document.read_text()):
             assert "NAME" in path or (REPO / path).exists(), f"{document.name}: {path}"
 

@@ -12,7 +12,7 @@ import pytest
 from .conftest import REPO
 from .workflow import ACTION, BOT, Job, commit, git, repository
 
-README = (REPO / "README.md").read_text()
+PAGES = "".join(path.read_text() for path in (REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))))
 QUESTION = '{"id": 1, "question": "q?", "expected_chunks": ["a"]}\n'
 PAGE = "<!-- evaltrack:small -->\nall is well\n"
 
@@ -165,18 +165,18 @@ def test_without_a_repository_the_message_says_so(tmp_path: Path) -> None:
 
 def test_other_actions_are_pinned() -> None:
     """By the full commit, with the version beside it; a tag can be moved."""
-    text = (REPO / "scripts/github/action.yml").read_text() + README
-    used = [line for line in re.findall(r"uses: *(.*)", text) if not line.startswith("OWNER/evaltrack/")]
+    text = (REPO / "scripts/github/action.yml").read_text() + PAGES
+    used = [line for line in re.findall(r"\buses: *(.*)", text) if not line.startswith("OWNER/evaltrack/")]
     assert len(used) == 3
     assert [line for line in used if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
-def test_the_readme_installs_what_is_ours() -> None:
+def test_the_documents_install_what_is_ours() -> None:
     """The package of this name on PyPI is somebody else's."""
     from evaltrack import __version__
 
-    assert not re.search(r"pip install (-\S+ )*['\"]?evaltrack(?! @ git)", README)
-    assert set(re.findall(r"OWNER/evaltrack(?:/scripts/github)?@(\S+?)[\"\s]", README)) == {f"v{__version__}"}
+    assert not re.search(r"pip install (-\S+ )*['\"]?evaltrack(?! @ git)", PAGES)
+    assert set(re.findall(r"OWNER/evaltrack(?:/scripts/github)?@(\S+?)[\"\s]", PAGES)) == {f"v{__version__}"}
 
 
 def test_every_input_reaches_a_step() -> None:

@@ -18,10 +18,6 @@ import pytest
 
 from evaltrack import __version__
 from evaltrack.cli import COMMANDS, cli, main
-from evaltrack.cli.compare import compare as compare_command
-from evaltrack.cli.run import run as run_command
-from evaltrack.compare.config import ComparisonConfig
-from evaltrack.evaluation.config import EvaluationConfig
 from tests.conftest import REPO, evaltrack, few_questions
 from tests.in_process import called
 from tests.warm import WarmProcess
@@ -421,16 +417,3 @@ def test_questions_that_are_asked_twice_are_named(tmp_path: Path) -> None:
     ended = called("golden", "lint", "twice.jsonl", cwd=tmp_path)
     assert "twice.jsonl:2: warning: question b: asks what question a (line 1) asks" in ended.stderr
     assert "question c" not in ended.stderr
-
-
-def test_the_page_of_settings_names_every_other_option() -> None:
-    """Those of `run` and `compare` that are no setting stand in a table of their own, with their help."""
-    page = (REPO / "docs/settings.md").read_text().partition("# Other options")[2]
-    lines = [line for line in page.splitlines() if line.startswith("| `")]
-    commands = ((run_command, EvaluationConfig), (compare_command, ComparisonConfig))
-    assert lines == [
-        f"| `{command.name}` | `{option.opts[-1]}` | {(option.help or '').partition('  [default')[0]} |"
-        for command, config in commands
-        for option in command.params
-        if isinstance(option, click.Option) and option.name not in config.model_fields
-    ]

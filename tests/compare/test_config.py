@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import signature
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -12,7 +11,6 @@ from evaltrack import compare_runs
 from evaltrack.cli.compare import compare
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.errors import UsageError
-from evaltrack.records.config import cure
 
 
 def test_the_keyword_arguments_are_the_settings() -> None:
@@ -30,22 +28,6 @@ def test_every_setting_is_an_option() -> None:
         assert option.help == field.description
         if name != "target_options":
             assert option.default == (list(field.default) if option.multiple else field.default)
-
-
-def test_the_reference_is_made_from_the_record() -> None:
-    """The page of settings has a line for each, with its default, its help, and what may be written."""
-    page = (
-        Path("docs/settings.md").read_text().partition("# Settings of a comparison")[2].partition("# Other options")[0]
-    )
-    lines = [line for line in page.splitlines() if line.startswith("| `")]
-    assert lines == [reference_line(name) for name in ComparisonConfig.model_fields]
-
-
-def reference_line(name: str) -> str:
-    field = ComparisonConfig.model_fields[name]
-    shown = "" if field.default in ("", None, {}, ()) else f"`{field.default}`"
-    text = str(field.description).partition("  [default")[0].replace("|", "\\|")
-    return f"| `{name}` | {shown} | {cure(field)} | {text} |"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from evaltrack.evaluation.config import (
     EvaluationOptions,
 )
 from evaltrack.records import Usage, Weights
-from evaltrack.records.config import cure, traits
 from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.rubric import RubricWeights
 from evaltrack.scoring.tokens import Prices
@@ -280,22 +279,6 @@ def test_mlproject_names_settings_with_their_defaults() -> None:
         field = EvaluationConfig.model_fields[name]
         default = f"{field.default:g}" if field.annotation is float else str(field.default)
         assert str(parameter["default"]) == default
-
-
-def test_the_reference_is_made_from_the_record() -> None:
-    """The page of settings has a line for each, with its default and its help, and what may be written."""
-    page = Path("docs/settings.md").read_text().partition("# Settings of a comparison")[0]
-    lines = [line for line in page.splitlines() if line.startswith("| `")]
-    assert lines == [reference_line(name) for name in EvaluationConfig.model_fields]
-
-
-def reference_line(name: str) -> str:
-    field = EvaluationConfig.model_fields[name]
-    default = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
-    shown = "" if default in ("", None, {}) else f"`{default}`"
-    logged = {"always": "yes", "chosen": "where it is set", "never": ""}[traits(field).logged]
-    text = str(field.description).partition("  [default")[0].replace("|", "\\|")
-    return f"| `{name}` | {shown} | {cure(field)} | {text} | {logged} |"
 
 
 EARLIER = {
