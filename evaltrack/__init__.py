@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import export_golden as export_golden
     from evaltrack.api.import_golden import import_golden as import_golden
+    from evaltrack.api.init_project import init_project as init_project
+    from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
@@ -82,6 +84,8 @@ _HOMES = {
     "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
+    "init_project": "evaltrack.api.init_project",
+    "json_schema": "evaltrack.api.json_schemas",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",

@@ -22,6 +22,7 @@ from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
+    "init": ("evaltrack.cli.init:init", "Begin a project: settings, a first golden set, a target and a CI's file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
@@ -33,6 +34,7 @@ COMMANDS = {
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and bring them along to other chunks and tools."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
+    "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
@@ -69,7 +71,7 @@ class LazyGroup(click.Group):
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
     },
-    epilog="Start with:  evaltrack run golden/travel.jsonl",
+    epilog="Start with:  evaltrack run --demo, or in your own project:  evaltrack init",
 )
 @click.option("--config", default="", help="Settings file to read instead of evaltrack.toml and pyproject.toml.")
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")

@@ -38,6 +38,7 @@ def _settings() -> set[str]:
         "force",
         "why",
         "corpus",
+        "package",
         "ui_url",
         "baseline_run",
         "encoding",
