@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
+    from evaltrack.api.run_demo import DemoRuns as DemoRuns
+    from evaltrack.api.run_demo import run_demo as run_demo
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
+    "DemoRuns": "evaltrack.api.run_demo",
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
@@ -96,6 +99,7 @@ _HOMES = {
     "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",
     "resume_run": "evaltrack.api.run_eval",
+    "run_demo": "evaltrack.api.run_demo",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
     "set_baseline": "evaltrack.api.baselines",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
+  evaltrack run --demo                                         a first look, without files of your own
   evaltrack run golden/travel.jsonl                            BM25 over the corpus beside the golden set
   evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
@@ -32,6 +33,7 @@ TARGET_HELP = (
     "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
     "auto is bm25: over corpus/NAME beside GOLDEN."
 )
+DEMO_HELP = "Evaluate the showcase that comes along, before and after a change, for `evaltrack compare`."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
 UNDECIDED = {
     "not measured": "A required metric was not measured.",
@@ -48,6 +50,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
 @click.option("--min-coverage", default=0.0, show_default=True, type=click.FloatRange(0, 1), help=COVERAGE_HELP)
 @click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
 @click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
+@click.option("--demo", is_flag=True, help=DEMO_HELP)
 @click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
 @ui_option
 @output_option(default="auto")
@@ -55,6 +58,7 @@ def run(
     paths: tuple[str, ...],
     golden: str,
     target: str,
+    demo: bool,
     min_coverage: float,
     replay_check: float,
     output: str,
@@ -78,6 +82,12 @@ def run(
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     named = None if target in ("", "auto") else target
+    if demo:
+        from evaltrack.cli.run_demo import run_showcase
+
+        if paths or any(map(_is_typed, ("golden", "target"))):
+            raise click.UsageError("--demo brings its own golden set and target; name neither, or leave --demo out")
+        return run_showcase(options, output, judged=_is_typed("judge"))
     if len(paths) > 1:
         return _run_several(paths, golden, named, options, (min_coverage, replay_check, output))
     golden_path = _chosen_golden("".join(paths), golden)
