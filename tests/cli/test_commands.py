@@ -399,7 +399,7 @@ def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path:
 def test_version_and_help_answer(tmp_path: Path) -> None:
     """Both exit 0; each command's help has examples or says what it does."""
     assert evaltrack("--version", cwd=tmp_path).stdout == f"evaltrack {__version__}\n"
-    assert "evaltrack run golden/travel.jsonl" in evaltrack("--help", cwd=tmp_path).stdout
+    assert "evaltrack run --demo" in evaltrack("--help", cwd=tmp_path).stdout
     assert "Examples:" in evaltrack("run", "--help", cwd=tmp_path).stdout
 
 

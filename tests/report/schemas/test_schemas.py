@@ -48,12 +48,12 @@ def lines(path: Path) -> list[Any]:
 
 
 def test_the_files_are_made_from_the_code() -> None:
-    """`scripts/write_schemas` writes them; each is a schema."""
+    """`scripts/write_derived` writes them; each is a schema."""
     made = {**made_schemas(), "settings": settings_schema(cli)}
     assert schema_names() == sorted(made)
     for name, schema in made.items():
         Draft202012Validator.check_schema(schema)
-        assert json_schema(name) == json.loads(json.dumps(schema)), f"{name}: call scripts/write_schemas"
+        assert json_schema(name) == json.loads(json.dumps(schema)), f"{name}: call scripts/write_derived"
 
 
 def test_golden_sets_of_the_project_are_valid() -> None:
