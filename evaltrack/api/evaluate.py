@@ -27,6 +27,7 @@ from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.signals import Stop
+from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
@@ -186,9 +187,9 @@ class _Evaluation:
         ledger, summary, shown_rows = Ledger(), Summary(settings.k), Kept()
         interruption: BaseException | None = None
         with RunWriter(self.store, self.run, settings.k, settings.trials) as writer:
-            returned, doubts = Returned(self.progress.warn), Misfits()
-            takers = (writer.add, summary.add, shown_rows.add, returned.add, doubts.add, self.progress.advance)
-            trials = Gathering(settings.trials, _each(*takers))
+            lookouts = Returned(self.progress.warn), Misfits(), SmallK(settings.k)
+            takers = (writer.add, summary.add, shown_rows.add, *(each.add for each in lookouts))
+            trials = Gathering(settings.trials, _each(*takers, self.progress.advance))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
@@ -197,7 +198,7 @@ class _Evaluation:
                 interruption = error
             trials.close()
             stop.log_from_now_on()
-            warnings = (returned.note, doubts.note)
+            warnings = tuple(each.note for each in lookouts)
             result = self._result(ledger, summary, shown_rows, _status(summary, interruption, stop.asked), warnings)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)

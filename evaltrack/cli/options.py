@@ -95,7 +95,8 @@ def default_golden(folder: Path = Path("golden")) -> str:
     if len(paths) == 1:
         return str(paths[0])
     if not paths:
-        raise UsageError(f"no golden set was named, and {folder}/ holds none; name one: evaltrack run GOLDEN")
+        cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}")
     names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
     cure = "name one, or set `golden` under [run] in evaltrack.toml"
     raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")

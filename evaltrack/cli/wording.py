@@ -39,6 +39,7 @@ def _settings() -> set[str]:
         "why",
         "corpus",
         "package",
+        "port",
         "ui_url",
         "baseline_run",
         "encoding",

@@ -182,7 +182,9 @@ def _check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Seq
         raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
     if golden.stats.judged_only == len(golden) and not judges:
         missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
-        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+        raise UsageError(
+            f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`"
+        )
 
 
 def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:

@@ -23,6 +23,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
@@ -37,6 +38,7 @@ from evaltrack.targets.responses import InvalidResponseError, as_response
 from evaltrack.targets.threads import in_own_loop, in_thread
 
 MAX_WORKERS = 256
+NAMES_SHOWN = 10
 LEAST_MEMORY = 64 << 20
 """Bytes without which a process does not even start."""
 
@@ -148,11 +150,25 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
         for part in name.split("."):
             value = getattr(value, part)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{what} `{place}`: cannot be imported: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}; {_import_cure(error, module_name)}"
+        raise UsageError(f"{what} `{place}`: cannot be imported: {reason}") from error
     if not callable(value):
-        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}")
+        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}; name a function")
     function: Callable[..., Any] = value
     return function
+
+
+def _import_cure(error: BaseException, module: str) -> str:
+    """What to do about a module that cannot be imported, or that lacks the function."""
+    package = module.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and error.name in (package, module):
+        return f"call evaltrack in the folder that holds {package}, or install it"
+    if isinstance(error, ImportError) and error.name:
+        return f"install what it imports into the environment of evaltrack ({sys.prefix})"
+    if isinstance(error, AttributeError) and isinstance(found := sys.modules.get(module), ModuleType):
+        names = [name for name, each in vars(found).items() if callable(each) and name[0] != "_"]
+        return f"it has {', '.join(names[:NAMES_SHOWN])}" if names else "it has no function of its own"
+    return f"correct it; `python -c 'import {module}'` shows where"
 
 
 def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
@@ -207,7 +223,11 @@ def _shape(function: Callable[..., Any]) -> tuple[bool, bool]:
             signature.bind("question")
         except TypeError:
             name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
-            raise UsageError(f"python target `{name}`: must take (question, k) or (question)") from None
+            short = getattr(function, "__name__", "ask")
+            short = short if short.isidentifier() else "ask"
+            raise UsageError(
+                f"python target `{name}`: must take (question, k) or (question); write def {short}(question, k)"
+            ) from None
     first = next(iter(signature.parameters.values()), None)
     return first is not None and _is_question(first.annotation), takes_k
 

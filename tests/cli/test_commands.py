@@ -78,7 +78,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path)
         (["run", "good.jsonl", "-k", "five"], 2, "'five' is not a valid integer"),
         (["run", "pages"], 2, "pages: is a directory"),
         (["run"], 2, "no golden set was named, and golden/ holds none; name one"),
-        (["rnu"], 2, "No such command 'rnu'"),
+        (["rnu"], 2, "there is no command `rnu`; did you mean `run`?"),
         (["run", "good.jsonl", "-t", "recorded:answers.jsonl", "--min-coverage", "2"], 2, "not in the range"),
     ],
 )

@@ -45,7 +45,7 @@ OF_COMMANDS = {"golden": {"file": "golden", "files": "golden"}, "schema": {"name
 def command_tree(command: click.Command, path: tuple[str, ...] = ()) -> dict[str, Any]:
     """A command with its options and the commands below it, as JSON."""
     context = click.Context(command)
-    shown = [each for each in command.get_params(context) if not getattr(each, "hidden", False)]
+    shown = [each for each in command.params if not getattr(each, "hidden", False)]
     tree: dict[str, Any] = {
         "help": command.get_short_help_str(80),
         "params": [_parameter(each, path) for each in shown],
@@ -83,7 +83,7 @@ def light_commands() -> click.Command:
 
 def _command(name: str, tree: dict[str, Any]) -> click.Command:
     params = [_light(each) for each in tree["params"]]
-    settings: dict[str, Any] = {"params": params, "help": tree["help"], "add_help_option": False}
+    settings: dict[str, Any] = {"params": params, "help": tree["help"]}
     if "commands" not in tree:
         return click.Command(name, **settings)
     below = {each: _command(each, part) for each, part in tree["commands"].items()}

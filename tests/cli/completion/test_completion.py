@@ -96,6 +96,7 @@ def test_the_file_is_made_from_the_commands() -> None:
         ("evaltrack golden an", ["anchor"]),
         ("evaltrack run --judge-t", ["--judge-timeout"]),
         ("evaltrack run --no-c", ["--no-cache"]),
+        ("evaltrack run --hel", ["--help"]),
         ("evaltrack run --rubric ", ["answer", "reasoning"]),
         ("evaltrack run gol", ["golden/docs.jsonl", "golden/"]),
         ("evaltrack golden lint golden/d", ["golden/docs.jsonl"]),
