@@ -102,6 +102,7 @@ def cli(ctx: click.Context, config: str) -> None:
     from evaltrack.cli.settings import check_environment, check_settings, in_lists, read_settings
 
     check_working_folder()
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of small files, beside our own
     if not os.environ.get("EVALTRACK_DEBUG"):
         _hide_tracebacks()
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
