@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,24 @@ def test_what_is_there_is_taken(project: Path) -> None:
     made = tomllib.loads((project / "evaltrack.toml").read_text())
     assert made["run"] == {"golden": "golden/mine.jsonl", "target": "http://127.0.0.1:9/ask", "k": 5}
     assert not (project / "evaltrack_target.py").exists()
+
+
+def test_settings_that_no_longer_count_are_named(project: Path) -> None:
+    """Those of pyproject.toml are not read beside evaltrack.toml."""
+    (project / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 3\n")
+    assert init_project(project).notes[-1] == (
+        "evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more"
+    )
+
+
+def test_a_checkout_that_is_not_installed_gets_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing that pip noted down."""
+
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(origin_module, "distribution", missing)
+    assert "OWNER" in origin_of_package().package
 
 
 @pytest.mark.parametrize(

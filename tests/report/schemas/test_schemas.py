@@ -96,7 +96,7 @@ def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
         for path in (GOLDEN / "reasoning_responses").glob(f"*{ending}")
         if path.name.count(".") == ending.count(".") and "second" not in path.name
     ]
-    assert len(paths) == (3 if kind == "verdict" else 4) or len(paths) > 3
+    assert len(paths) == 4
     assert [each for path in paths for each in lines(path) if not valid(kind, each)] == []
 
 
