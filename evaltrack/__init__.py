@@ -31,12 +31,16 @@ if TYPE_CHECKING:
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import export_golden as export_golden
     from evaltrack.api.import_golden import import_golden as import_golden
+    from evaltrack.api.init_project import init_project as init_project
+    from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.report_sets import report_sets as report_sets
+    from evaltrack.api.run_demo import DemoRuns as DemoRuns
+    from evaltrack.api.run_demo import run_demo as run_demo
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
+    "DemoRuns": "evaltrack.api.run_demo",
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
@@ -91,6 +96,8 @@ _HOMES = {
     "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
+    "init_project": "evaltrack.api.init_project",
+    "json_schema": "evaltrack.api.json_schemas",
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
@@ -104,6 +111,7 @@ _HOMES = {
     "report_html": "evaltrack.api.report_html",
     "report_sets": "evaltrack.api.report_sets",
     "resume_run": "evaltrack.api.run_eval",
+    "run_demo": "evaltrack.api.run_demo",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
     "set_baseline": "evaltrack.api.baselines",

@@ -16,17 +16,19 @@ from typing import Any
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
+from evaltrack.api.run_notes import run_notes
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
-from evaltrack.evaluation.journal import Journal, Reuse
+from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
 from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
 from evaltrack.evaluation.signals import Stop
+from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
@@ -187,9 +189,9 @@ class _Evaluation:
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
         with RunWriter(self.store, self.run, settings.k, trials_of_each) as writer:
-            returned, doubts = Returned(self.progress.warn), Misfits()
-            takers = (writer.add, summary.add, shown_rows.add, returned.add, doubts.add, self.progress.advance)
-            trials = Gathering(settings.trials, _each(*takers))
+            lookouts = Returned(self.progress.warn), Misfits(), SmallK(settings.k)
+            takers = (writer.add, summary.add, shown_rows.add, *(each.add for each in lookouts))
+            trials = Gathering(settings.trials, _each(*takers, self.progress.advance))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
@@ -198,7 +200,7 @@ class _Evaluation:
                 interruption = error
             trials.close()
             stop.log_from_now_on()
-            warnings = (returned.note, doubts.note)
+            warnings = tuple(each.note for each in lookouts)
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
@@ -235,7 +237,7 @@ class _Evaluation:
             by_judge=summary.by_judge,
             cost_usd={whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price},
             criteria=check_criteria(plan.criteria, summary.metrics),
-            notes=self._notes(ledger, summary),
+            notes=run_notes(plan, self.journal, self.hints, ledger, summary),
             errors=tuple(shown_rows.errors),
             missed=tuple(shown_rows.missed),
             link=self.store.run_link(run.experiment_id, run.run_id),
@@ -244,29 +246,6 @@ class _Evaluation:
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
-
-    def _notes(self, ledger: Ledger, summary: Summary) -> tuple[str, ...]:
-        """What is worth knowing of this run besides its numbers."""
-        own = [
-            *self.hints,
-            self.journal.problem,
-            _reuse_words(self.journal.reuse, whole=summary.num_questions == len(self.plan.golden)),
-        ]
-        if self.plan.several_trials and ledger.trial_errors:
-            failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
-            own.append(f"{failed} failed; a question is measured by its others")
-        if ledger.num_unanswered and summary.num_judged:
-            own.append(f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge")
-        if ledger.unread:
-            names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
-            own.append(f"responses have fields that are not read: {shown_text(names)}")
-        for whose, price in (("target", self.plan.settings.prices), ("judge", self.plan.settings.judge_prices)):
-            reports, calls = ledger.reports[whose], ledger.calls[whose]
-            if price and reports < calls:
-                own.append(
-                    f"the cost of the {whose} is not known: tokens were reported for {reports:,} of {calls:,} calls"
-                )
-        return (*self.plan.notes(), *(note for note in own if note))
 
 
 def _models(ledger: Ledger, plan: Plan) -> str:
@@ -281,19 +260,6 @@ def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
             taker(row)
 
     return take
-
-
-def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
-    """What became of the rows that were kept, in a sentence."""
-    if not reuse.num_rows:
-        return None
-    counts = {
-        "redone because their question was edited": reuse.redone,
-        "asked again because they had failed": reuse.retried,
-        "dropped because their question is gone": reuse.dropped if whole else 0,
-    }
-    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
-    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
 
 
 def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:

@@ -45,7 +45,9 @@ def side_of_file(path: Path) -> Side:
     try:
         return _side(path.name, _saved(path))
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        raise UsageError(
+            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}"
+        ) from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
     except RecursionError:

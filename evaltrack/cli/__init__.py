@@ -22,6 +22,7 @@ from evaltrack.evaluation.signals import OTHERS
 from evaltrack.privacy.addresses import shown_text
 
 COMMANDS = {
+    "init": ("evaltrack.cli.init:init", "Begin a project: settings, a first golden set, a target and a CI's file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
@@ -33,6 +34,8 @@ COMMANDS = {
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and bring them along to other chunks and tools."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
+    "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
+    "completion": ("evaltrack.cli.completion.command:completion", "Print the script by which a shell completes."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
@@ -56,6 +59,22 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names.
+
+        Raises:
+            UsageError: there is none of that name.
+        """
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else "`evaltrack --help` lists them"
+            raise UsageError(f"there is no command `{args[0][:80]}`; {hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -69,7 +88,7 @@ class LazyGroup(click.Group):
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
     },
-    epilog="Start with:  evaltrack run golden/travel.jsonl",
+    epilog="Start with:  evaltrack run --demo, or in your own project:  evaltrack init",
 )
 @click.option("--config", default="", help="Settings file to read instead of evaltrack.toml and pyproject.toml.")
 @click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
@@ -83,6 +102,7 @@ def cli(ctx: click.Context, config: str) -> None:
     from evaltrack.cli.settings import check_environment, check_settings, in_lists, read_settings
 
     check_working_folder()
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of small files, beside our own
     if not os.environ.get("EVALTRACK_DEBUG"):
         _hide_tracebacks()
     settings = ctx.default_map = read_settings(named=Path(config) if config else None)
@@ -116,6 +136,10 @@ def _hide_tracebacks() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; no traceback reaches the user unless EVALTRACK_DEBUG is set."""
+    if os.environ.get("_EVALTRACK_COMPLETE"):
+        from evaltrack.cli.completion.shells import answer_shell
+
+        sys.exit(answer_shell())
     _keep_own_rights()
     with commandless_output():
         code = code_after_output(_run(arguments))

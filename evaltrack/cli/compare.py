@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
 from evaltrack.cli.options import config_options, settings_of_target, ui_option
 from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
@@ -35,23 +36,27 @@ Examples:
 
 BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `evaltrack baseline set`]"
 
+SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
+EXPERIMENT_HELP = "MLflow experiment to look in.  [default: MLflow's own]"
+LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
+FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
+COMPARED = in_group("What is compared")
+
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(cls=GroupedCommand, epilog=EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN|GOLDEN...]")
-@click.option("--baseline-run", default="", help=BASELINE_HELP)
-@click.option("--baseline", default="", type=click.Path(), help="Saved `evaltrack run --output json` as the baseline.")
-@config_options(ComparisonConfig)
-@click.option("--experiment", default="", help="MLflow experiment to look in.  [default: MLflow's own]")
-@click.option("--log/--no-log", default=True, help="Record the comparison on the candidate's run.  [default: yes]")
-@click.option(
-    "-o", "--output-file", "files", multiple=True, type=click.Path(), help="Also write a .html, .md, .json, .xml, .txt."
-)
+@click.option("--baseline-run", default="", help=BASELINE_HELP, **COMPARED)
+@click.option("--baseline", default="", type=click.Path(), help=SAVED_HELP, **COMPARED)
+@config_options(ComparisonConfig, COMPARISON)
+@click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
+@click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
+@click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
 @ui_option
-@click.option("--github", is_flag=True, help="Also print GitHub annotations.")
+@click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
 def compare(
     runs: tuple[str, ...],

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 import click
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
+from evaltrack.cli.help_groups import heading_of, in_group
 from evaltrack.errors import UsageError
 from evaltrack.records.config import Config, traits
-
-ui_option = click.option(
-    "--ui-url", default="", help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]"
-)
 
 
 class Repeats(click.ParamType[int | str]):
@@ -31,21 +29,29 @@ class Repeats(click.ParamType[int | str]):
         return "auto" if value == "auto" else int(value)
 
 
-def config_options(record: type[Config]) -> Callable[[Any], Any]:
-    """An option for each setting of a record, in their order."""
+ui_option = click.option(
+    "--ui-url",
+    default="",
+    help="Where MLflow's UI is, for links.  [default: EVALTRACK_UI_URL, else a server itself]",
+    **in_group("In MLflow"),
+)
+
+
+def config_options(record: type[Config], headings: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], Any]:
+    """An option for each setting of a record, in their order, under its heading."""
 
     def decorate(command: Any) -> Any:
         for name, field in reversed(record.model_fields.items()):
-            command = config_option(name, field)(command)
+            command = config_option(name, field, heading_of(name, headings))(command)
         return command
 
     return decorate
 
 
-def config_option(name: str, field: FieldInfo) -> Callable[[Any], Any]:
+def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[Any], Any]:
     """The option of a setting, with the type, the default and the help of its field."""
     option, flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}", traits(field).flag
-    shared: dict[str, Any] = {"help": field.description}
+    shared: dict[str, Any] = {"help": field.description, **in_group(heading)}
     kind = field.annotation
     if name == "target_options":
         return click.option("--target-option", name, multiple=True, **shared)
@@ -89,7 +95,8 @@ def default_golden(folder: Path = Path("golden")) -> str:
     if len(paths) == 1:
         return str(paths[0])
     if not paths:
-        raise UsageError(f"no golden set was named, and {folder}/ holds none; name one: evaltrack run GOLDEN")
+        cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}")
     names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
     cure = "name one, or set `golden` under [run] in evaltrack.toml"
     raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")

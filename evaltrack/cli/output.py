@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import click
 
+from evaltrack.cli.help_groups import GroupedOption
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
 
@@ -31,6 +32,8 @@ def output_option(*others: str, default: Literal["table", "auto"] = "table") -> 
         show_default=True,
         type=click.Choice([*["auto"] * auto, "table", "json", *others]),
         help="What is printed on stdout" + ("; auto: a table, or JSON where stdout is a file." if auto else "."),
+        cls=GroupedOption,
+        group="Result",
     )
 
 

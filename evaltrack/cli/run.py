@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
 from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
+  evaltrack run --demo                                         a first look, without files of your own
   evaltrack run golden/travel.jsonl                            BM25 over the corpus beside the golden set
   evaltrack run golden/travel.jsonl -k 3 -t bm25:docs          over your own pages
   evaltrack run golden/travel.jsonl -t python:app.rag:ask      your own function
@@ -33,29 +35,52 @@ TARGET_HELP = (
     "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
     "auto is bm25: over corpus/NAME beside GOLDEN."
 )
+DEMO_HELP = "Evaluate the showcase that comes along, before and after a change, for `evaltrack compare`."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
+RESUME_HELP = "Go on with a run that was broken off: its id, or auto for the last such."
+EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
 UNDECIDED = {
     "not measured": "A required metric was not measured.",
     "not reachable": "A required value cannot be reached with this golden set and k; require a lower one.",
 }
+SET, JUDGES, RESULT = in_group("What is evaluated"), in_group("Judges"), in_group("Result")
+RESUMED = in_group("Going on")
 COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
 
-@click.command(epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")})
+@click.command(
+    cls=GroupedCommand, epilog=EXAMPLES, context_settings={"token_normalize_func": lambda name: name.replace("_", "-")}
+)
 @click.argument("paths", nargs=-1, metavar="[GOLDEN]...")
-@click.option("--golden", default="", help=GOLDEN_HELP)
-@click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP)
-@config_options(EvaluationConfig)
-@click.option("--min-coverage", default=0.0, show_default=True, type=click.FloatRange(0, 1), help=COVERAGE_HELP)
-@click.option("--resume", default="", help="Go on with a run that was broken off: its id, or auto for the last such.")
-@click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.")
-@click.option("--replay-check", default=0.0, show_default=True, type=click.FloatRange(0, 100), help=REPLAY_HELP)
+@click.option("--golden", default="", help=GOLDEN_HELP, **SET)
+@click.option("-t", "--target", default="auto", show_default=True, help=TARGET_HELP, **SET)
+@config_options(EvaluationConfig, EVALUATION)
+@click.option(
+    "--min-coverage",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help=COVERAGE_HELP,
+    **in_group("Result"),
+)
+@click.option("--resume", default="", help=RESUME_HELP, **RESUMED)
+@click.option("--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.", **RESUMED)
+@click.option("--demo", is_flag=True, help=DEMO_HELP, **SET)
+@click.option(
+    "--replay-check",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 100),
+    help=REPLAY_HELP,
+    **in_group("Judges"),
+)
 @ui_option
 @output_option(default="auto")
 def run(
     paths: tuple[str, ...],
     golden: str,
     target: str,
+    demo: bool,
     min_coverage: float,
     replay_check: float,
     output: str,
@@ -79,6 +104,12 @@ def run(
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     named = None if target in ("", "auto") else target
+    if demo:
+        from evaltrack.cli.run_demo import run_showcase
+
+        if paths or any(map(_is_typed, ("golden", "target"))):
+            raise click.UsageError("--demo brings its own golden set and target; name neither, or leave --demo out")
+        return run_showcase(options, output, judged=_is_typed("judge"))
     if len(paths) > 1:
         return _run_several(paths, golden, named, options, (min_coverage, replay_check, output))
     golden_path = _chosen_golden("".join(paths), golden)

@@ -38,6 +38,8 @@ def _settings() -> set[str]:
         "force",
         "why",
         "corpus",
+        "package",
+        "port",
         "ui_url",
         "baseline_run",
         "encoding",

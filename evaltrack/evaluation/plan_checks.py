@@ -18,7 +18,9 @@ def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequ
         raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
     if golden.stats.judged_only == len(golden) and not judges:
         missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
-        raise UsageError(f"{golden.path}: {missing}, so nothing could be measured")
+        raise UsageError(
+            f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`"
+        )
 
 
 def check_names(judges: Sequence[Judge]) -> None:

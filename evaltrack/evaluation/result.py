@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,11 +71,10 @@ class RunResult:
     def why_nothing(self) -> str:
         """For a run that measured nothing: why."""
         failed, num_questions = self.totals["num_errors"], self.totals["num_questions"]
-        if failed == num_questions:
-            return f"{failed} of {num_questions} questions ended in errors"
-        return (
-            f"{failed} of {num_questions} questions ended in errors, and the target returned no sources for the others"
-        )
+        others = "" if failed == num_questions else ", and the target returned no sources for the others"
+        errors = Counter(row.error for row in self.read_rows() if row.error).most_common(1)
+        example = f"; most often: {errors[0][0][:300]}" if errors else ""
+        return f"{failed} of {num_questions} questions ended in errors{others}{example}"
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

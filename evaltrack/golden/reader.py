@@ -247,7 +247,7 @@ def _duplicate_ids(path: Path) -> Iterator[Problem]:
         if (key := _id(value)) is None:
             continue
         if key in first:
-            yield line, f"id `{key}` is already on line {first[key]}; ids must be unique"
+            yield line, f"id `{key}` is already on line {first[key]}; ids must be unique: give it another"
         else:
             first[key] = line
 

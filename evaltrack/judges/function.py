@@ -18,9 +18,10 @@ from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
 from evaltrack.scoring.measure import lacking
+from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
-from evaltrack.targets.python import import_function, is_async
+from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 
 

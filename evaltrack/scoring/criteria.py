@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Literal
 
 from evaltrack.errors import UsageError
@@ -89,7 +90,9 @@ def parse_criteria(text: str, metrics: Mapping[str, object] | frozenset[str]) ->
             raise UsageError(f"`require=`: `{part}`: {_FORMS}")
         name, sign, number = match.groups()
         if name not in metrics:
-            raise UsageError(f"`require=`: no metric `{name}`; known: {', '.join(sorted(metrics))}")
+            near = get_close_matches(name, metrics, n=1) or [each for each in metrics if each.startswith(name)]
+            hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(metrics))}"
+            raise UsageError(f"`require=`: no metric `{name}`; {hint}")
         criteria.append(Criterion(name, sign, _parse_bound(part, number)))
     return tuple(criteria)
 

@@ -25,8 +25,8 @@ import inspect
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
@@ -35,6 +35,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records import PlainTarget, Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.call_shape import call_shape, is_async
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
 from evaltrack.targets.forms import InvalidResponseError
@@ -42,11 +43,8 @@ from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import in_own_loop, in_thread
 
-MESSAGES = "messages"
-ARGUMENTS = ("question", "k", MESSAGES)
-"""What a function may be called with."""
-
 MAX_WORKERS = 256
+NAMES_SHOWN = 10
 LEAST_MEMORY = 64 << 20
 """Bytes without which a process does not even start."""
 
@@ -163,11 +161,25 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
         for part in name.split("."):
             value = getattr(value, part)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{what} `{place}`: cannot be imported: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {error}; {_import_cure(error, module_name)}"
+        raise UsageError(f"{what} `{place}`: cannot be imported: {reason}") from error
     if not callable(value):
-        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}")
+        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}; name a function")
     function: Callable[..., Any] = value
     return function
+
+
+def _import_cure(error: BaseException, module: str) -> str:
+    """What to do about a module that cannot be imported, or that lacks the function."""
+    package = module.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and error.name in (package, module):
+        return f"call evaltrack in the folder that holds {package}, or install it"
+    if isinstance(error, ImportError) and error.name:
+        return f"install what it imports into the environment of evaltrack ({sys.prefix})"
+    if isinstance(error, AttributeError) and isinstance(found := sys.modules.get(module), ModuleType):
+        names = [name for name, each in vars(found).items() if callable(each) and name[0] != "_"]
+        return f"it has {', '.join(names[:NAMES_SHOWN])}" if names else "it has no function of its own"
+    return f"correct it; `python -c 'import {module}'` shows where"
 
 
 def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
@@ -176,7 +188,7 @@ def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> T
     Raises:
         UsageError: the function takes other arguments than a question, k and messages.
     """
-    shape = _shape(function)
+    shape = call_shape(function)
     run = in_own_loop if own_loop else _as_it_is
     by_position = shape.bound(function)
     call = run(by_position) if is_async(function) else in_thread(by_position)
@@ -206,88 +218,3 @@ def _small_enough(response: Response) -> Response:
     if length > MAX_BYTES:
         raise InvalidResponseError(f"is {length:,} characters long; return at most {MAX_BYTES:,}")
     return response
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What a function is called with: names of `ARGUMENTS`, the question first where it is passed by position."""
-
-    names: tuple[str, ...]
-    whole_record: bool = False
-
-    @property
-    def takes_history(self) -> bool:
-        """Whether it gets the turns before the question; the whole record holds them."""
-        return self.whole_record or MESSAGES in self.names
-
-    def arguments(self, question: Question, k: int) -> list[object]:
-        """The values of a call; a function may change what it gets."""
-        first = question.model_copy(deep=True) if self.whole_record else question.question
-        values = {"question": first, "k": k, MESSAGES: question.messages}
-        return [values[name] for name in self.names]
-
-    def bound(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function as it is called by position: one with `messages` takes its arguments by their names."""
-        if MESSAGES not in self.names:
-            return function
-
-        def call(*values: object) -> Any:
-            return function(**dict(zip(self.names, values, strict=True)))
-
-        async def call_async(*values: object) -> Any:
-            return await function(**dict(zip(self.names, values, strict=True)))
-
-        return call_async if is_async(function) else call
-
-
-def _shape(function: Callable[..., Any]) -> _Shape:
-    """How the function is called.
-
-    Raises:
-        UsageError: it takes something else.
-    """
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # some builtins tell nothing of their arguments
-        return _Shape(("question", "k"))
-    if MESSAGES in signature.parameters:
-        return _shape_with_messages(signature, _name(function))
-    names = next((each for each in (("question", "k"), ("question",)) if _binds(signature, len(each))), None)
-    if names is None:
-        raise UsageError(f"python target `{_name(function)}`: must take (question, k), (question) or (messages)")
-    first = next(iter(signature.parameters.values()), None)
-    return _Shape(names, first is not None and _is_question(first.annotation))
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
-
-
-def _binds(signature: inspect.Signature, count: int) -> bool:
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        return False
-    return True
-
-
-def _shape_with_messages(signature: inspect.Signature, name: str) -> _Shape:
-    """The arguments of `ARGUMENTS` that a function names, which has no other that must be given."""
-    names = tuple(each for each in signature.parameters if each in ARGUMENTS)
-    try:
-        signature.bind(**dict.fromkeys(names))
-    except TypeError as error:
-        cure = "beside `messages` a function may take `question` and `k`, by name; give anything else a default"
-        raise UsageError(f"python target `{name}`: {error}; {cure}") from None
-    question = signature.parameters.get("question")
-    return _Shape(names, question is not None and _is_question(question.annotation))
-
-
-def _is_question(annotation: object) -> bool:
-    """Whether an annotation is `Question`, also as a string with or without its module."""
-    return annotation is Question or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Question")
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether it is a coroutine function, or an object whose call is one."""
-    return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))

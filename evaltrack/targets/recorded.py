@@ -64,7 +64,9 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
             raise UsageError(f"recorded target {path}: is not a regular file (a pipe?); save it, it is read twice")
         start = next((text for _, _, text in _lines(path)), None)
     except OSError as error:
-        raise UsageError(f"recorded target {path}: cannot be read: {error.strerror}") from None
+        raise UsageError(
+            f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses"
+        ) from None
     if start is None:
         raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")
     if choice.format not in ("", LINES, TREC) or (not choice.format and is_other_form(path, start)):

@@ -131,7 +131,7 @@ def test_all_bad_lines_of_all_files_are_one_error(store_uri: str, tmp_path: Path
     assert problems == [
         "one.jsonl, other/one.jsonl: 2 golden sets are called `one`; rename one, or name it once",
         "bad.jsonl:4: `question` is missing; every question needs one",
-        "bad.jsonl:5: id `0` is already on line 1; ids must be unique",
+        "bad.jsonl:5: id `0` is already on line 1; ids must be unique: give it another",
         "worse.jsonl:4: `question` is empty; write some text",
         "none.jsonl: no such file; did you mean one.jsonl?",
         "no target was named and there is no corpus at corpus/bare; name one with -t, e.g. -t bm25:DIR",

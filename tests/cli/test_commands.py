@@ -74,7 +74,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path)
         (["run", "good.jsonl", "-k", "five"], 2, "'five' is not a valid integer"),
         (["run", "pages"], 2, "pages: is a directory"),
         (["run"], 2, "no golden set was named, and golden/ holds none; name one"),
-        (["rnu"], 2, "No such command 'rnu'"),
+        (["rnu"], 2, "there is no command `rnu`; did you mean `run`?"),
         (["run", "good.jsonl", "-t", "recorded:answers.jsonl", "--min-coverage", "2"], 2, "not in the range"),
     ],
 )
@@ -395,7 +395,7 @@ def test_doctor_tells_whether_mlflow_can_be_written_to(store_uri: str, tmp_path:
 def test_version_and_help_answer(tmp_path: Path) -> None:
     """Both exit 0; each command's help has examples or says what it does."""
     assert evaltrack("--version", cwd=tmp_path).stdout == f"evaltrack {__version__}\n"
-    assert "evaltrack run golden/travel.jsonl" in evaltrack("--help", cwd=tmp_path).stdout
+    assert "evaltrack run --demo" in evaltrack("--help", cwd=tmp_path).stdout
     assert "Examples:" in evaltrack("run", "--help", cwd=tmp_path).stdout
 
 

@@ -308,7 +308,7 @@ def test_every_bad_line_in_one_error(tmp_path: Path) -> None:
         "5: `id` is missing; every question needs one",
         "5: `question` is empty; write some text",
         f"5: unknown field `zzz`; known fields: {KNOWN}",
-        "6: id `good` is already on line 3; ids must be unique",
+        "6: id `good` is already on line 3; ids must be unique: give it another",
         "7: is not valid UTF-8 at byte 1; save the file as UTF-8",
     ]
 
@@ -329,8 +329,8 @@ def test_duplicate_ids_name_both_lines(tmp_path: Path) -> None:
     """Each repeat of an id names its own line and the first; `5` and `"5"` are one id."""
     lines = ['{"id": 5, "question": "a"}', "", '{"id": "5", "question": "b"}', GOOD, '{"id": 5, "question": "c"}']
     assert problems(write(tmp_path, "\n".join(lines))) == [
-        "3: id `5` is already on line 1; ids must be unique",
-        "5: id `5` is already on line 1; ids must be unique",
+        "3: id `5` is already on line 1; ids must be unique: give it another",
+        "5: id `5` is already on line 1; ids must be unique: give it another",
     ]
 
 
@@ -340,9 +340,9 @@ def test_the_repeat_of_an_id_on_a_bad_line_is_found(tmp_path: Path) -> None:
     lines += ['{"id": [8], "question": "c"}', '{"id": [8], "question": "c"}']
     assert problems(write(tmp_path, "\n".join(lines)))[:5] == [
         "2: `question` is missing; every question needs one",
-        "3: id `7` is already on line 2; ids must be unique",
+        "3: id `7` is already on line 2; ids must be unique: give it another",
         "4: `question` is empty; write some text",
-        "4: id `7` is already on line 2; ids must be unique",
+        "4: id `7` is already on line 2; ids must be unique: give it another",
         "5: `id`: Input should be a valid string",
     ]
 
@@ -453,7 +453,7 @@ def test_bad_elements_have_the_line_they_start_on(tmp_path: Path) -> None:
     assert problems(write(tmp_path, content.replace("\n", "\r\n"), "set.json")) == [
         "4: `question` is empty; write some text",
         "4: is a number; a question is a JSON object",
-        "7: id `1` is already on line 3; ids must be unique",
+        "7: id `1` is already on line 3; ids must be unique: give it another",
         "7: is null; a question is a JSON object",
         f"10: unknown field `zzz`; known fields: {KNOWN}",
     ]

@@ -107,12 +107,21 @@ def test_a_bound_is_a_finite_number(number: str) -> None:
         parse_criteria(f"hit_rate>0.5,mrr>{number}", KNOWN)
 
 
-@pytest.mark.parametrize("name", ["recal_at_k", "MRR", "num_questions"])
-def test_an_unknown_metric(name: str) -> None:
-    """A metric that no run has is refused with all that there are."""
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("recal_at_k", "did you mean `recall_at_k`?"),
+        ("recall", "did you mean `recall_at_k`?"),
+        ("hit", "did you mean `hit_rate`?"),
+        ("MRR", "known: hit_rate, judge_score, mrr, recall_at_k"),
+        ("num_questions", "known: hit_rate, judge_score, mrr, recall_at_k"),
+    ],
+)
+def test_an_unknown_metric(name: str, hint: str) -> None:
+    """A metric that no run has is refused with the nearest, else with all that there are."""
     with pytest.raises(UsageError) as raised:
         parse_criteria(f"mrr>0.5,{name}>0.8", KNOWN)
-    assert str(raised.value) == f"`require=`: no metric `{name}`; known: hit_rate, judge_score, mrr, recall_at_k"
+    assert str(raised.value) == f"`require=`: no metric `{name}`; {hint}"
 
 
 @pytest.mark.parametrize(

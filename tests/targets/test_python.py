@@ -89,7 +89,7 @@ def test_import_fails(module: Module, code: str, name: str, why: str) -> None:
     with pytest.raises(UsageError) as caught:
         import_function(place)
     reason = why.replace("{module}", written)
-    assert str(caught.value) == f"python target `{place}`: cannot be imported: {reason}"
+    assert str(caught.value).startswith(f"python target `{place}`: cannot be imported: {reason}; ")
     assert type(caught.value.__cause__).__name__ == reason.partition(":")[0]
 
 
@@ -99,7 +99,8 @@ def test_no_such_module() -> None:
         import_function("no_such_package.app:ask")
     assert str(caught.value) == (
         "python target `no_such_package.app:ask`: cannot be imported: "
-        "ModuleNotFoundError: No module named 'no_such_package'"
+        "ModuleNotFoundError: No module named 'no_such_package'; "
+        "call evaltrack in the folder that holds no_such_package, or install it"
     )
 
 
@@ -114,7 +115,7 @@ def test_no_function(module: Module) -> None:
     place = f"{module('ask = 5')}:ask"
     with pytest.raises(UsageError) as caught:
         import_function(place)
-    assert str(caught.value) == f"python target `{place}`: is not a function but int"
+    assert str(caught.value) == f"python target `{place}`: is not a function but int; name a function"
 
 
 def test_inner_names(module: Module) -> None:
@@ -218,7 +219,9 @@ def test_other_arguments_are_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UsageError) as caught:
         function_target(function)
     name = f"{function.__module__}:{function.__qualname__}"
-    assert str(caught.value) == f"python target `{name}`: must take (question, k), (question) or (messages)"
+    short = "ask" if function.__name__ == "<lambda>" else function.__name__
+    takes = "must take (question, k), (question) or (messages)"
+    assert str(caught.value) == f"python target `{name}`: {takes}; write def {short}(question, k)"
 
 
 BARE = "from evaltrack import Question\n"

@@ -91,7 +91,7 @@ def test_unreadable(tmp_path: Path) -> None:
     for path, reason in ((tmp_path / "none", "No such file or directory"), (tmp_path, "Is a directory")):
         with pytest.raises(UsageError) as caught:
             open_recorded(str(path), {})
-        assert str(caught.value) == f"recorded target {path}: cannot be read: {reason}"
+        assert str(caught.value) == f"recorded target {path}: cannot be read: {reason}; name a file of responses"
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\t\n", b"\xef\xbb\xbf\n"])

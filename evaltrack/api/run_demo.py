@@ -1,0 +1,100 @@
+"""The showcase that comes with the package: one golden set, evaluated before and after a change of its retriever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, Unpack
+
+import evaltrack
+from evaltrack.api.baselines import set_baseline
+from evaltrack.api.run_eval import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.config import EvaluationOptions
+from evaltrack.evaluation.progress import Progress
+from evaltrack.evaluation.result import RunResult
+from evaltrack.golden.reader import open_golden
+from evaltrack.tracking.baselines import baseline_run
+from evaltrack.tracking.baselines import get_baseline as stored_baseline
+from evaltrack.tracking.store import choose_experiment, connect
+
+GOLDEN = "travel.jsonl"
+BEFORE, AFTER = "pages cut by headings", "pages cut into 120 words"
+CHANGE = "chunk=words:120"
+"""The change: means hardly move, and single questions break."""
+
+
+class DemoRuns(NamedTuple):
+    """The two runs of the showcase; the first is the baseline of its golden set."""
+
+    before: RunResult
+    after: RunResult
+
+
+def demo_golden() -> Path:
+    """The golden set of the showcase, with its corpus beside it: as installed, else that of the checkout.
+
+    Raises:
+        UsageError: this installation has none.
+    """
+    package = Path(evaltrack.__file__).parent
+    places = (package / "showcase" / GOLDEN, package.parent / "golden" / GOLDEN)
+    for path in places:
+        if path.is_file():
+            return path
+    raise UsageError(f"the showcase is not in this installation ({places[0]}); install evaltrack from a wheel again")
+
+
+def run_demo(
+    k: int = 5,
+    *,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    progress: Progress | None = None,
+    **settings: Unpack[EvaluationOptions],
+) -> DemoRuns:
+    """Evaluate BM25 on the golden set of the showcase, make that its baseline, and evaluate it again after a change.
+
+    No key and no server are needed. `compare_runs` then shows what the change broke.
+
+    Args:
+        k: As for `run_eval`, and so all the others.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links.
+        progress: Receives progress.
+        **settings: As for `run_eval`; without `judge` nothing is judged.
+
+    Raises:
+        UsageError: the experiment has a baseline of another golden set called `travel`, or a setting is wrong.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+    """
+    golden = demo_golden()
+    experiment = settings.get("experiment") or None
+    _check_baseline(golden, experiment, tracking_uri)
+    settings.setdefault("judge", "none")
+    corpus = f"bm25:{golden.parent / 'corpus' / golden.stem}"
+
+    def evaluate(target: str, name: str) -> RunResult:
+        settings["run_name"] = name
+        return run_eval(
+            golden, k, target=target, tracking_uri=tracking_uri, ui_url=ui_url, progress=progress, **settings
+        )
+
+    before = evaluate(corpus, BEFORE)
+    set_baseline(before.run_id, reason="evaltrack run --demo", experiment=experiment, tracking_uri=tracking_uri)
+    after = evaluate(f"{corpus}?{CHANGE}", AFTER)
+    return DemoRuns(before, after)
+
+
+def _check_baseline(golden: Path, experiment: str | None, tracking_uri: str | None) -> None:
+    """Refuse to take the baseline of a user's own set of that name away."""
+    store = connect(tracking_uri)
+    baseline = stored_baseline(store, choose_experiment(store, experiment).experiment_id, golden.stem)
+    if baseline is None:
+        return
+    signature = baseline_run(store, baseline).signature
+    whole = signature.selection.whole_digest if signature.selection else signature.golden_digest
+    if whole != open_golden(golden).digest:
+        raise UsageError(
+            f"golden set `{golden.stem}` of this experiment has a baseline that is not of the showcase;"
+            " name another experiment with `experiment=demo`"
+        )

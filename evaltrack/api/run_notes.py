@@ -1,0 +1,50 @@
+"""What is worth knowing of a run besides its numbers, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from evaltrack.evaluation.journal import Journal, Reuse
+from evaltrack.evaluation.plan import Plan
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.scoring.aggregate import Ledger, Summary
+
+
+def run_notes(
+    plan: Plan, journal: Journal, hints: Sequence[str | None], ledger: Ledger, summary: Summary
+) -> tuple[str, ...]:
+    """The notes of the plan, of the journal and of what was asked; `hints` stand between."""
+    whole = summary.num_questions == len(plan.golden)
+    own = [*hints, journal.problem, _reuse_words(journal.reuse, whole=whole), *_of_responses(plan, ledger, summary)]
+    return (*plan.notes(), *(note for note in own if note), *_of_costs(plan, ledger))
+
+
+def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]:
+    if plan.several_trials and ledger.trial_errors:
+        failed = "1 trial" if ledger.trial_errors == 1 else f"{ledger.trial_errors:,} trials"
+        yield f"{failed} failed; a question is measured by its others"
+    if ledger.num_unanswered and summary.num_judged:
+        yield f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge"
+    if ledger.unread:
+        names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
+        yield f"responses have fields that are not read: {shown_text(names)}"
+
+
+def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
+    for whose, price in (("target", plan.settings.prices), ("judge", plan.settings.judge_prices)):
+        reports, calls = ledger.reports[whose], ledger.calls[whose]
+        if price and reports < calls:
+            yield f"the cost of the {whose} is not known: tokens were reported for {reports:,} of {calls:,} calls"
+
+
+def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
+    """What became of the rows that were kept, in a sentence."""
+    if not reuse.num_rows:
+        return None
+    counts = {
+        "redone because their question was edited": reuse.redone,
+        "asked again because they had failed": reuse.retried,
+        "dropped because their question is gone": reuse.dropped if whole else 0,
+    }
+    rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+    return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"

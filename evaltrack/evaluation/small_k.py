@@ -1,0 +1,28 @@
+"""Whether k is smaller than what questions expect: their recall cannot reach 1, whatever the target returns."""
+
+from __future__ import annotations
+
+from evaltrack.records import Row
+from evaltrack.scoring.relevance import expected_of
+
+
+class SmallK:
+    """Counts the questions that expect more than the first k can hold."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._count = self._most = 0
+
+    def add(self, row: Row) -> None:
+        """Take one finished question. A chunk may bring several passages, so that those are not counted."""
+        expected = () if row.question.expected_passages is not None else expected_of(row) or ()
+        self._count += len(expected) > self._k
+        self._most = max(self._most, len(expected))
+
+    @property
+    def note(self) -> str | None:
+        """How many questions, and the k that would do."""
+        if not self._count:
+            return None
+        questions = "1 question expects" if self._count == 1 else f"{self._count:,} questions expect"
+        return f"{questions} more than k = {self._k} sources, so that recall cannot reach 1; `k={self._most}` would do"

@@ -1,0 +1,212 @@
+"""The forms of a comparison as JSON: `evaltrack compare --output json`, and of several golden sets."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from evaltrack.compare.comparison import Asking, CauseKind, Outcome, RepeatKind, Threshold, Verdict
+from evaltrack.compare.errors_by_message import ErrorCount
+from evaltrack.compare.fate_kinds import Borderline, Fate
+from evaltrack.compare.gate import GateKind
+from evaltrack.compare.reasoning_aims import ComparedAim
+from evaltrack.records import Signature
+from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
+from evaltrack.report.schemas.run import with_signature
+
+
+class RunSide(Form):
+    """One run; `run_id` is null for a saved file."""
+
+    run_id: str | None
+    name: str
+    link: str | None
+    num_questions: int
+    num_errors: int
+    signature: Signature
+
+
+class GateForm(Form):
+    """The rules that were applied."""
+
+    kind: GateKind
+    allow_flips: int
+    min_coverage: float | None
+    max_drop: dict[str, Threshold]
+    domain_max_drop: dict[str, dict[str, Threshold]]
+
+
+class Measured(Form):
+    """How many common questions each side measured."""
+
+    baseline: int
+    candidate: int
+
+
+class MetricForm(Form):
+    """One metric on both sides over `n` questions; `drop` is a share of the baseline's value, null where that is 0."""
+
+    baseline: float
+    candidate: float
+    delta: float
+    drop: float | None
+    interval: list[float | None] | None
+    interval_method: str | None
+    p_value: float | None
+    threshold: Threshold | None
+    regressed: bool
+    n: int
+    measured: Measured | None
+    wins: int
+    ties: int
+    losses: int
+    detectable: float | None
+    judge_noise: float | None
+
+
+class GroupForm(Form):
+    """The metrics and flips of one domain, difficulty or category."""
+
+    num_questions: int
+    pass_to_fail: int
+    fail_to_pass: int
+    p_value: float | None
+    metrics: dict[str, MetricForm]
+
+
+class CauseForm(Form):
+    """Why a question changed."""
+
+    kind: CauseKind
+    detail: str
+    source: str | None
+    rank_before: int | None
+    rank_after: int | None
+    displaced_by: str | None
+    link: str | None
+
+
+class PastRecord(Form):
+    """How often a question failed before."""
+
+    times: int
+    failed: int
+
+
+class RepeatForm(Form):
+    """What came of asking a question again."""
+
+    kind: RepeatKind
+    times: int
+    passed: int
+    failed: int
+    record: PastRecord
+
+
+class ChangeForm(Form):
+    """One question of which anything differs; the first of them hold the rows of both sides."""
+
+    id: str
+    fate: Fate
+    question: str
+    domain: str
+    difficulty: str | None
+    category: str | None
+    from_: Outcome = Field(alias="from")
+    to: Outcome
+    cause: CauseKind
+    detail: str
+    source: str | None
+    rank_before: int | None
+    rank_after: int | None
+    displaced_by: str | None
+    link: str | None
+    also: list[CauseForm]
+    dropped: dict[str, Delta]
+    same_retrieval: bool | None
+    repeat: RepeatForm | None
+    accepted: str | None
+    by_judge: bool
+    informs: bool
+    counts: bool
+    raised: dict[str, Delta]
+    borderline: Borderline | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class CriterionForm(Form):
+    """A criterion of `--require` on both sides."""
+
+    criterion: str
+    baseline: CriterionState
+    candidate: CriterionState
+
+
+class ComparisonForm(Form):
+    """A comparison; `questions` counts the common questions by what became of them."""
+
+    schema_: Literal["evaltrack.comparison/1"] = Field(alias="schema")
+    verdict: Verdict
+    headline: str
+    exit_code: Literal[0, 1, 3]
+    reasons: list[str]
+    gate: GateForm | None
+    baseline: RunSide
+    candidate: RunSide
+    compare_link: str | None
+    num_common: int
+    metrics: dict[str, MetricForm]
+    mcnemar_p: float | None
+    asked_again: Asking
+    causes: dict[CauseKind, int]
+    questions: dict[Fate, int]
+    flips: list[ChangeForm]
+    lost: list[ChangeForm]
+    drops: list[ChangeForm]
+    fixes: list[ChangeForm]
+    newly_measured: list[ChangeForm]
+    gains: list[ChangeForm]
+    others: list[ChangeForm]
+    num_drops: int
+    errors: list[ErrorCount]
+    added: list[str]
+    removed: list[str]
+    edited: list[str]
+    not_selected: list[str]
+    domains: dict[str, GroupForm]
+    difficulties: dict[str, GroupForm]
+    categories: dict[str, GroupForm]
+    ignored: list[str]
+    left_out: list[str]
+    notes: list[str]
+    aims: list[ComparedAim]
+    criteria: list[CriterionForm]
+
+
+class MissingComparison(Form):
+    """A golden set that could not be compared."""
+
+    schema_: Literal["evaltrack.comparison/1"] = Field(alias="schema")
+    golden: str
+    verdict: Verdict
+    headline: str
+    exit_code: Literal[0, 1, 3]
+    reasons: list[str]
+
+
+class ComparisonsForm(Form):
+    """Several golden sets."""
+
+    comparisons: list[ComparisonForm | MissingComparison]
+
+
+def comparison_schema() -> dict[str, Any]:
+    """`evaltrack compare --output json`."""
+    return with_signature(schema_of(ComparisonForm, "comparison", "A comparison: evaltrack compare --output json"))
+
+
+def comparisons_schema() -> dict[str, Any]:
+    """The same of several golden sets."""
+    return with_signature(schema_of(ComparisonsForm, "comparisons", "Comparisons of several golden sets"))

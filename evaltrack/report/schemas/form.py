@@ -1,0 +1,65 @@
+"""What the forms of JSON outputs share, and the forms that several of them hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Form(BaseModel):
+    """An object in an output. Each field is always there; where it may be null its type says so."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Mean(Form):
+    """A mean, and over how many questions it is."""
+
+    mean: float
+    n: int
+
+
+class Delta(Form):
+    """A number of one question on both sides."""
+
+    baseline: float
+    candidate: float
+
+
+class CriterionState(Form):
+    """A criterion of one run: its value, whether it is met, and the most that the value can be."""
+
+    value: float | None
+    met: bool | None
+    reachable: float | None
+
+
+def schema_of(kind: Any, name: str, title: str) -> dict[str, Any]:
+    """The schema of what is written as this type."""
+    made = TypeAdapter(kind).json_schema(mode="serialization", by_alias=True)
+    return headed(_open(plain(made)), name, title)
+
+
+def headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
+    """A schema with its dialect, its name and its title."""
+    return {"$schema": DIALECT, "$id": f"urn:evaltrack:{name}", "title": title} | {
+        key: value for key, value in schema.items() if key != "title"
+    }
+
+
+def plain(schema: Any, *, names: bool = False) -> Any:
+    """The schema without titles that repeat the names of fields; `names`: its keys are such names."""
+    if isinstance(schema, dict):
+        kept = {key: each for key, each in schema.items() if names or key != "title"}
+        return {key: plain(each, names=key in ("properties", "$defs") and not names) for key, each in kept.items()}
+    return [plain(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _open(schema: Any) -> Any:
+    """The schema with room for fields of later versions, also in records that are closed when they are read."""
+    if isinstance(schema, dict):
+        return {key: _open(each) for key, each in schema.items() if (key, each) != ("additionalProperties", False)}
+    return [_open(each) for each in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,208 @@
+"""The forms of what the smaller commands print with `--output json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaltrack.golden.lint.finding import Finding
+from evaltrack.golden.migration import Move
+from evaltrack.records import Question, Response, Source
+from evaltrack.report.schemas.form import Form, schema_of
+
+
+class StatsForm(Form):
+    """What one golden set holds; labels with their numbers of questions."""
+
+    file: str
+    digest: str
+    questions: int
+    negatives: int
+    judged_only: int
+    with_answer: int
+    drafts: int
+    domain: dict[str, int]
+    difficulty: dict[str, int]
+    category: dict[str, int]
+    category_uncovered: list[str]
+
+
+class LossForm(Form):
+    """The smallest loss that one rule or test shows; null where the set is too small to show any."""
+
+    rule: str
+    broken: int | None
+    drop: float | None
+    share: float | None
+
+
+class PowerGroup(Form):
+    """The losses that a set (`domain` is null) or one of its domains shows."""
+
+    domain: str | None
+    answerable: int
+    losses: list[LossForm]
+
+
+class PowerForm(Form):
+    """What one golden set can show."""
+
+    file: str
+    groups: list[PowerGroup]
+
+
+class IndexChunk(Form):
+    """A chunk of a page."""
+
+    chunk_id: str
+    heading: str
+    words: int
+
+
+class IndexPage(Form):
+    """A page with its chunks."""
+
+    page: str
+    title: str
+    chunks: list[IndexChunk]
+
+
+class IndexForm(Form):
+    """The chunks of a folder."""
+
+    project: str
+    folder: str
+    num_chunks: int
+    documents: list[IndexPage]
+
+
+class RankedSource(Source):
+    """A source at its rank, from 1."""
+
+    rank: int
+
+
+class AnswerForm(Form):
+    """What a target gave for one question; where it failed, `error` says why and `sources` is null."""
+
+    question: str
+    target: str
+    seconds: float
+    error: str | None
+    sources: list[RankedSource] | None
+
+
+class BaselineForm(Form):
+    """A promotion; `at` is UTC in ISO 8601."""
+
+    golden: str
+    run_id: str
+    by: str
+    at: str
+    reason: str
+
+
+class CacheForm(Form):
+    """How much the cache of verdicts holds."""
+
+    path: str
+    bytes: int
+    verdicts: int | None
+    problem: str | None
+
+
+class ImportForm(Form):
+    """The result of an import."""
+
+    path: str
+    form: str
+    questions: int
+    negatives: int
+    judged_only: int
+    notes: list[str]
+
+
+class ExportForm(Form):
+    """The result of an export."""
+
+    paths: list[str]
+    questions: int
+    notes: list[str]
+
+
+class AnchorForm(Form):
+    """The quotation chosen for one expected chunk; `doubt` says why a person should look at it."""
+
+    question: str
+    chunk: str
+    quote: str
+    doubt: str
+
+
+class LeftQuestion(Form):
+    """A question that got no quotation."""
+
+    question: str
+    reason: str
+
+
+class AnchorsForm(Form):
+    """The quotations that were added."""
+
+    anchors: list[AnchorForm]
+    left: list[LeftQuestion]
+
+
+class MigrationForm(Form):
+    """The chunks that questions expect, by their new ids."""
+
+    changed: int
+    moves: list[Move]
+    doubts: list[Move]
+
+
+def answer_schema() -> dict[str, Any]:
+    """`evaltrack ask --output json`: a response with its question."""
+    schema = schema_of(AnswerForm, "answer", "A target's answer: evaltrack ask --output json")
+    response = schema_of(Response, "", "")
+    schema["$defs"] = response["$defs"] | schema["$defs"]
+    schema["properties"] = response["properties"] | schema["properties"]
+    return schema
+
+
+def questions_schema() -> dict[str, Any]:
+    """`evaltrack golden draft --output json`: the questions that were added; a field with its default is left out."""
+    schema = schema_of(list[Question], "questions", "Added questions: evaltrack golden draft --output json")
+    schema["$defs"]["Question"]["required"] = ["id", "question", "domain"]
+    schema["$defs"]["Passage"]["required"] = []
+    return schema
+
+
+def question_schema() -> dict[str, Any]:
+    """`evaltrack golden add --output json`: the question that was added."""
+    schema = schema_of(Question, "question", "An added question: evaltrack golden add --output json")
+    schema["required"], schema["$defs"]["Passage"]["required"] = ["id", "question", "domain"], []
+    return schema
+
+
+LISTS = {
+    "findings": (Finding, "Findings: evaltrack golden lint --output json"),
+    "stats": (StatsForm, "Counts: evaltrack golden stats --output json"),
+    "power": (PowerForm, "Smallest losses: evaltrack golden power --output json"),
+    "baselines": (BaselineForm, "Baselines: evaltrack baseline list --output json, and history"),
+}
+OBJECTS = {
+    "index": (IndexForm, "Chunks: evaltrack index --output json"),
+    "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
+    "import": (ImportForm, "An import: evaltrack golden import --output json"),
+    "export": (ExportForm, "An export: evaltrack golden export --output json"),
+    "anchors": (AnchorsForm, "Added quotations: evaltrack golden anchor --output json"),
+    "migration": (MigrationForm, "New ids: evaltrack golden migrate --output json"),
+}
+
+
+def other_schemas() -> dict[str, dict[str, Any]]:
+    """The schemas of the smaller commands' outputs, by name."""
+    lists = {name: schema_of(list[form], name, title) for name, (form, title) in LISTS.items()}  # type: ignore[valid-type]
+    objects = {name: schema_of(form, name, title) for name, (form, title) in OBJECTS.items()}
+    added = {"question": question_schema(), "questions": questions_schema()}
+    return {**lists, **objects, **added, "answer": answer_schema()}

@@ -1,0 +1,210 @@
+"""What begins a project can be checked and run at once, and replaces nothing without being asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evaltrack import init_project, open_golden
+from evaltrack.api.project import origin as origin_module
+from evaltrack.api.project.origin import origin_of_package
+from evaltrack.api.project.plan import OWN_FUNCTION, find_corpus, find_golden
+from evaltrack.cli import _run
+from evaltrack.errors import UsageError
+
+PAGE = "# Bicycles\n\n## Renting one\n\n" + "A bicycle is rented at the desk for a day, with a lock and a lamp. " * 3
+
+
+@pytest.fixture
+def project(store_uri: str) -> Path:
+    """A working folder with two pages in `docs`."""
+    folder = Path.cwd()
+    (folder / "docs").mkdir()
+    (folder / "docs/bicycles.md").write_text(PAGE)
+    (folder / "docs/boats.md").write_text(PAGE.replace("bicycle", "boat").replace("Bicycles", "Boats"))
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, by its name there."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_new_project_is_checked_run_and_compared_at_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands that a newcomer types next, without an option."""
+    assert _run(["init", "--yes", "--ci", "gitlab"]) == 0
+    golden = open_golden("golden/docs.jsonl")
+    assert [each.draft for each in golden] == [False, False]
+    assert all(each.expected_passages for each in golden)
+    assert _run(["golden", "lint", "golden/docs.jsonl"]) == 0
+    assert _run(["run"]) == 0
+    assert "docs: 2 questions" in capsys.readouterr().out
+    assert _run(["run", "-t", OWN_FUNCTION, "--in-process"]) == 0
+    assert "Recall@5                    1.000" in capsys.readouterr().out
+
+
+def test_without_pages_the_set_is_a_sample_that_runs(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its folder is made; the sample has a negative, and BM25 finds what is expected."""
+    plan = init_project(tmp_path / "new")
+    assert plan.notes == ("no pages were named: the set is a sample about a library",)
+    monkeypatch.chdir(tmp_path / "new")
+    assert _run(["run", "--output", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    measured = data["totals"]["num_questions"], data["metrics"]["recall_at_k"], data["metrics"]["negative_pass_rate"]
+    assert measured == (4, 1, 1)
+
+
+@pytest.mark.parametrize("options", [["--yes"], []])
+def test_nothing_is_overwritten_without_asking(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    """All files in the way are named, exit code 2, and every byte stays; so too where nobody is there to answer."""
+    (project / "evaltrack.toml").write_text("[run]\nk = 3\n")
+    (project / "evaltrack_target.py").symlink_to("nowhere.py")
+    before = contents(project)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    given = ["--corpus", "docs", "-t", "", "--golden", "", "--ci", "none"]
+    assert _run(["init", *options, *given]) == 2
+    assert contents(project) == before
+    if options:
+        said = capsys.readouterr().err
+        assert "in the way: evaltrack.toml, evaltrack_target.py; move them, or replace them with --force" in said
+    assert _run(["init", *options, *given, "--force"]) == 0
+    assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "bm25:docs?floor=0"
+
+
+def test_each_ci_has_its_file(project: Path) -> None:
+    """A file that the project has already stays, and ours stands beside it."""
+    assert _run(["init", "--yes", "--ci", "github", "--package", "evaltrack==9.1"]) == 0
+    job = yaml.safe_load((project / ".github/workflows/evaltrack.yml").read_text())["jobs"]["gate"]
+    assert job["steps"][2] == {"run": "pip install evaltrack==9.1"}
+    assert job["steps"][3]["with"]["golden"] == "golden/docs.jsonl"
+    for path in ("evaltrack.toml", "evaltrack_target.py", ".evaltrack/settings.schema.json"):
+        (project / path).unlink()
+    (project / "Jenkinsfile").write_text("mine")
+    plan = init_project(project, golden="golden/docs.jsonl", corpus="docs", ci="jenkins", package="a @ https://b/c")
+    assert "'a @ https://b/c'" in plan.files["Jenkinsfile.evaltrack"]
+    assert (project / "Jenkinsfile").read_text() == "mine"
+    text = init_project(project / "other", ci="gitlab", package="evaltrack").files[".gitlab-ci.yml"]
+    assert yaml.safe_load(text)["evaltrack"]["script"][1] == "evaltrack run"
+
+
+def test_what_is_there_is_taken(project: Path) -> None:
+    """A golden set, a folder of pages and an app of one's own: nothing is written in their place."""
+    (project / "golden").mkdir()
+    (project / "golden/mine.jsonl").write_text('{"id": 1, "question": "Q?", "expected_sources": ["Boats"]}\n')
+    assert (find_corpus(project), find_golden(project)) == ("docs", "golden/mine.jsonl")
+    assert _run(["init", "--yes", "-t", "http://127.0.0.1:9/ask"]) == 0
+    made = tomllib.loads((project / "evaltrack.toml").read_text())
+    assert made["run"] == {"golden": "golden/mine.jsonl", "target": "http://127.0.0.1:9/ask", "k": 5}
+    assert not (project / "evaltrack_target.py").exists()
+
+
+def test_settings_that_no_longer_count_are_named(project: Path) -> None:
+    """Those of pyproject.toml are not read beside evaltrack.toml."""
+    (project / "pyproject.toml").write_text("[tool.evaltrack.run]\nk = 3\n")
+    assert init_project(project).notes[-1] == (
+        "evaltrack.toml counts from now on, and [tool.evaltrack] of pyproject.toml no more"
+    )
+
+
+def test_a_checkout_that_is_not_installed_gets_a_placeholder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing that pip noted down."""
+
+    def missing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(origin_module, "distribution", missing)
+    assert "OWNER" in origin_of_package().package
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"corpus": "nowhere"}, "no such directory"),
+        ({"corpus": "docs\n"}, "`corpus=` holds characters that cannot be printed"),
+        ({"corpus": "a?b"}, "rename the folder"),
+        ({"golden": "nowhere.jsonl"}, "no such file"),
+        ({"package": "evaltrack; rm -rf $HOME"}, "`package=` is no requirement"),
+        ({"golden": "set.jsonl"}, "name one with -t"),
+        ({"golden": "set.jsonl", "target": OWN_FUNCTION}, "name it with `corpus=`"),
+    ],
+)
+def test_a_wrong_choice_writes_nothing(tmp_path: Path, choices: dict[str, str], message: str) -> None:
+    """What is wrong, and the cure."""
+    (tmp_path / "set.jsonl").write_text('{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
+    with pytest.raises(UsageError, match=message.replace("$", r"\$")):
+        init_project(tmp_path, **choices)  # type: ignore[arg-type]
+    assert list(contents(tmp_path)) == ["set.jsonl"]
+
+
+def test_pages_without_headings_are_asked_about_too(tmp_path: Path) -> None:
+    """Plain text, of few words."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/note.txt").write_text("The key hangs beside the door of the shed.")
+    plan = init_project(tmp_path, corpus="docs")
+    (question,) = plan.questions
+    assert question.expected_chunks == ("note",)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/a.md").write_text("…")
+    with pytest.raises(UsageError, match="no words"):
+        init_project(tmp_path / "other", corpus=str(tmp_path / "empty"))
+
+
+def test_a_person_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enter takes what was found; a function of one's own becomes a target."""
+    from click.testing import CliRunner
+
+    from evaltrack.cli.init import init
+
+    ended = CliRunner().invoke(init, [], input="\nfunction\napp.rag:ask\njenkins\n")
+    assert ended.exit_code == 0, ended.output
+    assert tomllib.loads((project / "evaltrack.toml").read_text())["run"]["target"] == "python:app.rag:ask"
+    assert (project / "Jenkinsfile").is_file()
+    before = contents(project)
+    ended = CliRunner().invoke(init, [], input="-\n\nnone\nnone\nn\n")
+    assert isinstance(ended.exception, UsageError)
+    assert contents(project) == before
+    ended = CliRunner().invoke(init, [], input="-\n\nhttp\nhttps://rag.example/ask\nnone\ny\n")
+    assert ended.exit_code == 0, ended.output
+    assert "https://rag.example/ask" in (project / "evaltrack.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("noted", "package", "action"),
+    [
+        (None, "evaltrack==", "OWNER/"),
+        ({"url": "file:///somewhere"}, "evaltrack @ git+https://github.com/OWNER/", "OWNER/"),
+        (
+            {"url": "https://me:secret@github.com/them/evaltrack.git", "vcs_info": {"commit_id": "abc1"}},
+            "evaltrack @ git+https://github.com/them/evaltrack.git@abc1",
+            "them/evaltrack/scripts/github@abc1",
+        ),
+        (
+            {"url": "https://git.example:8443/e.git", "vcs_info": {"commit_id": "abc1"}},
+            "evaltrack @ git+https://git.example:8443/e.git@abc1",
+            "OWNER/",
+        ),
+    ],
+)
+def test_the_ci_installs_what_is_installed_here(
+    monkeypatch: pytest.MonkeyPatch, noted: dict[str, object] | None, package: str, action: str
+) -> None:
+    """As pip noted it down, without a password; an installation from a folder gets a placeholder."""
+
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return None if noted is None else json.dumps(noted)
+
+    monkeypatch.setattr(origin_module, "distribution", lambda name: Installed())
+    made = origin_of_package()
+    assert made.package.startswith(package)
+    assert made.action.startswith(action)

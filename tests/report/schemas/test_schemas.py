@@ -1,0 +1,275 @@
+"""The published JSON Schemas are those of the code, and hold for real files and real outputs."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from evaltrack import json_schema
+from evaltrack.api.json_schemas import schema_names, schema_text
+from evaltrack.cli import _run, cli
+from evaltrack.cli.settings_schema import settings_schema
+from evaltrack.errors import UsageError
+from evaltrack.report.schemas import made_schemas
+from tests.conftest import REPO, few_questions
+
+GOLDEN = REPO / "golden"
+
+
+def valid(name: str, value: object) -> bool:
+    """Whether a value is as the schema has it."""
+    return bool(Draft202012Validator(json_schema(name)).is_valid(value))
+
+
+def closed(schema: Any) -> Any:
+    """The schema with no room for fields that it does not name."""
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {name: closed(each) for name, each in schema.items()}
+    return {"additionalProperties": False} | strict if isinstance(schema.get("properties"), dict) else strict
+
+
+def problems(name: str, value: object) -> list[str]:
+    """What is wrong with an output, of which each field must be described."""
+    errors = Draft202012Validator(closed(json_schema(name))).iter_errors(value)
+    return [f"{each.json_path}: {each.message[:200]}" for each in errors]
+
+
+def lines(path: Path) -> list[Any]:
+    """The objects of a JSON Lines file."""
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_the_files_are_made_from_the_code() -> None:
+    """`scripts/write_derived` writes them; each is a schema."""
+    made = {**made_schemas(), "settings": settings_schema(cli)}
+    assert schema_names() == sorted(made)
+    for name, schema in made.items():
+        Draft202012Validator.check_schema(schema)
+        assert json_schema(name) == json.loads(json.dumps(schema)), f"{name}: call scripts/write_derived"
+
+
+def test_golden_sets_of_the_project_are_valid() -> None:
+    """Each line of each set."""
+    sets = {path.name: lines(path) for path in GOLDEN.glob("*.jsonl")}
+    sets["wikipedia.json"] = json.loads((GOLDEN / "wikipedia.json").read_text(encoding="utf-8"))
+    assert len(sets) > 8
+    assert {name: [each for each in found if not valid("golden", each)] for name, found in sets.items()} == {
+        name: [] for name in sets
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ({"id": 1, "question": "Q?"}, True),
+        ({"id": "a", "question": "Q?", "expected_chunks": {"a": 2, "b": 0}, "relevant_grade": 2}, True),
+        ({"id": 1, "question": "Q?", "expected_passages": [{"any_of": ["a", 5]}]}, True),
+        ({"id": 1, "question": " "}, False),
+        ({"question": "Q?"}, False),
+        ({"id": 1, "question": "Q?", "expected_chunk": []}, False),
+        ({"id": 1, "question": "Q?", "difficulty": "odd"}, False),
+        ({"id": 1, "question": "Q?", "expected_chunks": "a"}, False),
+        ({"id": 1, "question": "Q?", "expected_passages": [{"quote": "a", "any_of": ["b"]}]}, False),
+    ],
+)
+def test_a_golden_line_is_valid_where_the_reader_takes_it(tmp_path: Path, line: dict[str, Any], right: bool) -> None:
+    """The schema and the reader agree."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(line))
+    assert (valid("golden", line), _run(["golden", "stats", str(path)]) == 0) == (right, right)
+
+
+@pytest.mark.parametrize("kind", ["response", "verdict"])
+def test_recorded_files_of_the_project_are_valid(kind: str) -> None:
+    """Responses and verdicts of the showcase."""
+    ending = ".verdicts.jsonl" if kind == "verdict" else ".jsonl"
+    paths = [
+        path
+        for path in (GOLDEN / "reasoning_responses").glob(f"*{ending}")
+        if path.name.count(".") == ending.count(".") and "second" not in path.name
+    ]
+    assert len(paths) == 4
+    assert [each for path in paths for each in lines(path) if not valid(kind, each)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "right"),
+    [
+        ("response", {"id": 1, "sources": ["a", 5, {"id": "b", "score": 1.5}], "usage": None}, True),
+        ("response", {"id": 1, "tool_calls": ["search", {"name": "read", "arguments": {"page": 1}}]}, True),
+        ("response", {"id": 1, "sources": [{"text": "nameless"}]}, False),
+        ("response", {"answer": "of no question"}, False),
+        ("response", {"id": 1, "anwser": "a"}, False),
+        ("verdict", {"id": 1, "overall_score": 0.5, "accuracy": 1, "completeness": 1, "relevance": 0}, True),
+        ("verdict", {"id": 1, "declined": True}, True),
+        ("verdict", {"id": 1, "overall_score": 1.5}, False),
+        ("verdict", {"id": 1, "cached": True}, False),
+        ("verdict", {"id": 1, "hypotheses": 3}, False),
+    ],
+)
+def test_recorded_lines_are_valid_where_the_readers_take_them(kind: str, line: dict[str, Any], right: bool) -> None:
+    """The schema and the reader agree, but for verdicts that lack what a question needs."""
+    from evaltrack.judges.recorded import _judged
+    from evaltrack.targets.recorded import _recorded_response
+
+    def read() -> bool:
+        try:
+            _judged(dict(line)) if kind == "verdict" else _recorded_response(json.dumps(line).encode())
+        except ValueError:
+            return False
+        return True
+
+    assert (valid(kind, line), read()) == (right, right)
+
+
+@pytest.mark.parametrize(
+    ("settings", "right"),
+    [
+        ("[run]\nk = 3\nfail-never = 1\n", False),
+        ("[run]\nk = 3\ntarget = 'bm25:docs'\nverdict_cache = false\njudge = ['none']\nfilter = 'id=1'\n", True),
+        ("[run]\nmin-coverage = 0.5\n[golden.lint]\ncorpus = 'docs'\nignore = ['thin-domain']\n", True),
+        ("[compare]\nrepeat_flips = 'auto'\nmax_drop = ['mrr=5%']\ngate = 'seed'\n", True),
+        ("[run]\nk = 0\n", False),
+        ("[run]\nrubric = 'best'\n", False),
+        ("[rum]\nk = 3\n", False),
+        ("[golden.lintt]\ncorpus = 'docs'\n", False),
+    ],
+)
+def test_settings_are_valid_where_they_are_read(settings: str, right: bool) -> None:
+    """Tables of commands with their options, in both spellings."""
+    assert valid("settings", tomllib.loads(settings)) == right
+
+
+def test_settings_of_projects_are_valid(tmp_path: Path) -> None:
+    """This project's own, and those that `init` writes, which name a schema that is there."""
+    own = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["evaltrack"]
+    assert valid("settings", own)
+    assert _run(["init", str(tmp_path), "--yes"]) == 0
+    text = (tmp_path / "evaltrack.toml").read_text(encoding="utf-8")
+    assert valid("settings", tomllib.loads(text))
+    named = text.partition("#:schema ")[2].partition("\n")[0]
+    assert (tmp_path / named).read_text(encoding="utf-8") == schema_text("settings")
+
+
+def test_a_schema_is_printed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one the names are listed; a wrong one has a neighbour."""
+    assert _run(["schema", "golden"]) == 0
+    assert json.loads(capsys.readouterr().out) == json_schema("golden")
+    assert _run(["schema"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(schema_names())
+    assert _run(["schema", "goldne"]) == 2
+    assert "no schema is called `goldne`; did you mean `golden`?" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="there are agreement, "):
+        json_schema("../../records/base")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    """What a command prints as JSON."""
+    capsys.readouterr()
+    assert _run([*arguments, "--output", "json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def test_outputs_of_runs_and_comparisons_are_valid(
+    store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of retrieval, of several sets, with errors, of reasoning; a regression with its causes."""
+    golden = str(few_questions(tmp_path, 12))
+    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--evaluation-json", "e.json")
+    assert problems("run", first) == []
+    assert problems("evaluation", json.loads(Path("e.json").read_text())) == []
+    worse = printed(capsys, "run", golden, "-t", f"bm25:{GOLDEN}/corpus/travel?chunk=words:30", "--trials", "2")
+    assert problems("run", worse) == []
+    assert printed(capsys, "baseline", "list") == []
+    assert _run(["baseline", "set", first["run_id"]]) == 0
+    assert problems("baselines", printed(capsys, "baseline", "list")) == []
+    Path("responses.jsonl").write_text('{"id": 1, "sources": ["a"]}\n')
+    failing = printed(capsys, "run", golden, "-t", "recorded:responses.jsonl", "--evaluation-json", "f.json")
+    assert failing["totals"]["num_errors"] == 11
+    assert problems("run", failing) == []
+    assert problems("evaluation", json.loads(Path("f.json").read_text())) == []
+    for run, options in ((worse, ["--max-drop", "travel:mrr=5%"]), (failing, ["--require", "good"])):
+        compared = printed(capsys, "compare", run["run_id"], *options, code=1)
+        assert compared["flips"]
+        assert problems("comparison", compared) == []
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(Path(golden).read_bytes())
+    target = f"bm25:{GOLDEN}/corpus/travel"
+    sets = printed(capsys, "run", golden, str(other), "-t", target, "--sample", "4")
+    assert problems("runs", sets) == []
+    assert _run(["baseline", "set", sets["sets"][1]["run_id"]]) == 0
+    capsys.readouterr()
+    assert _run(["compare", golden, str(other), "--output", "json"]) in (0, 3)
+    assert problems("comparisons", json.loads(capsys.readouterr().out)) == []
+
+
+JUDGE = """
+def judge(question, response):
+    score = 0.5 + len(question.id) / 10
+    return {"accuracy": 1.0, "completeness": score, "relevance": 1.0, "overall_score": score, "reasoning": "so"}
+"""
+
+
+def test_outputs_about_judges_are_valid(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A judge of one's own replayed and held against people, a run on reasoning, and the rubric."""
+    Path("own_judge_of_test.py").write_text(JUDGE)
+    golden = few_questions(tmp_path, 8)
+    answers = [{"id": each, "answer": "So.", "sources": ["fares#refunds"]} for each in range(1, 9)]
+    Path("answers.jsonl").write_text("".join(json.dumps(each) + "\n" for each in answers))
+    run = printed(capsys, "run", str(golden), "-t", "recorded:answers.jsonl", "--judge", "own_judge_of_test:judge")
+    assert run["metrics"]["judge_score"]
+    assert problems("run", run) == []
+    replay = printed(capsys, "judge", "replay", run["run_id"], "--judge", "own_judge_of_test:judge")
+    assert problems("replay", replay) == []
+    fields = {"accuracy": 1, "completeness": 0.2, "relevance": 1, "overall_score": 0.3}
+    Path("people.jsonl").write_text("".join(json.dumps({"id": each, **fields}) + "\n" for each in range(1, 9)))
+    agreement = printed(capsys, "judge", "agree", run["run_id"], "--labels", "people.jsonl")
+    assert agreement["disagreements"]
+    assert problems("agreement", agreement) == []
+    reasoned = printed(capsys, "run", f"{GOLDEN}/reasoning.jsonl", "--rubric", "reasoning", "--sample", "12")
+    assert reasoned["aims"]
+    assert problems("run", reasoned) == []
+    assert problems("rubric", printed(capsys, "rubric")) == []
+
+
+def test_outputs_about_golden_sets_are_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the commands around golden sets print."""
+    monkeypatch.chdir(tmp_path)
+    golden, corpus = str(few_questions(tmp_path, 12, quoted=False)), f"{GOLDEN}/corpus/travel"
+    assert problems("stats", printed(capsys, "golden", "stats", golden, f"{GOLDEN}/cdc.jsonl")) == []
+    assert problems("power", printed(capsys, "golden", "power", golden)) == []
+    assert problems("index", printed(capsys, "index", corpus)) == []
+    assert problems("answer", printed(capsys, "ask", "How long may I stay?", "-t", f"bm25:{corpus}")) == []
+    assert problems("cache", printed(capsys, "cache", "show")) == []
+    drafts = printed(capsys, "golden", "draft", "new.jsonl", "--corpus", corpus, "--number", "4", "--negatives", "1")
+    assert problems("questions", drafts) == []
+    added = printed(capsys, "golden", "add", "new.jsonl", "--question", "Why?", "--quote", "because of it")
+    assert problems("question", added) == []
+    assert problems("anchors", printed(capsys, "golden", "anchor", golden, "--corpus", corpus)) == []
+    to = f"bm25:{corpus}?chunk=words:90"
+    moved = printed(capsys, "golden", "migrate", golden, "--old-corpus", corpus, "--new-target", to)
+    assert moved["moves"]
+    assert problems("migration", moved) == []
+    assert problems("export", printed(capsys, "golden", "export", golden, "--to", "table", "-o", "t.csv")) == []
+    assert problems("import", printed(capsys, "golden", "import", "t.csv", "-o", "again.jsonl")) == []
+    Path("bad.jsonl").write_text('{"id": 1}\n{"id": 1, "question": "Q?", "expected_chunks": ["a"]}\n')
+    assert problems("findings", printed(capsys, "golden", "lint", "bad.jsonl", golden, code=2)) == []
+
+
+def test_an_output_that_lacks_a_field_or_holds_another_is_found() -> None:
+    """The check above can fail."""
+    size = {"path": "a", "bytes": 1, "verdicts": None, "problem": None}
+    assert problems("cache", size) == []
+    assert problems("cache", {**size, "colour": "red"}) != []
+    assert problems("cache", {"path": "a"}) != []
+    assert valid("cache", {**size, "of_a_later_version": 1})
