@@ -5,7 +5,8 @@ from __future__ import annotations
 from evaltrack.errors import UsageError
 from evaltrack.scoring.rubric import TIERS, acceptance
 from evaltrack.tracking.judge_notes import Accepted, note_accepted
-from evaltrack.tracking.reader import named_evaluation, read_rows
+from evaltrack.tracking.reader import named_evaluation
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import connect
 
 MAX_WHY = 1000

@@ -22,14 +22,8 @@ from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.reader import (
-    EvaluationRun,
-    fetch_rows,
-    fetch_trials,
-    named_evaluation,
-    newest_broken,
-    newest_evaluation,
-)
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation
+from evaltrack.tracking.run_files import fetch_rows, fetch_trials
 from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.reader import read_rows_of
+from evaltrack.tracking.run_files import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.writer import RunWriter

@@ -9,7 +9,8 @@ from contextlib import suppress
 from evaltrack.compare.scatter import Record
 from evaltrack.errors import TrackingError
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations, read_rows
+from evaltrack.tracking.reader import EvaluationRun, earlier_evaluations
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store
 
 EARLIER_RUNS = 20

@@ -24,7 +24,8 @@ from evaltrack.scoring.panel import panel_mean
 from evaltrack.scoring.reasoning import reasoned
 from evaltrack.scoring.rubric import RubricWeights
 from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation, read_rows
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store, connect
 
 

@@ -24,7 +24,8 @@ from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.measure import Measured, measure
 from evaltrack.stats.repeatability import Replay, Replayed
 from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
-from evaltrack.tracking.reader import named_evaluation, read_rows
+from evaltrack.tracking.reader import named_evaluation
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import connect
 
 MAX_TIMES = 100

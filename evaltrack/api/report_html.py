@@ -26,12 +26,8 @@ from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metrics import is_share
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.judge_notes import judge_notes
-from evaltrack.tracking.reader import (
-    EvaluationRun,
-    fetch_rows,
-    fetch_summary,
-    read_rows,
-)
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_rows
 from evaltrack.tracking.store import Store, connect
 
 

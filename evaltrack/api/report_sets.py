@@ -20,7 +20,8 @@ from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import HEADLINES
-from evaltrack.tracking.reader import EvaluationRun, fetch_rows, fetch_summary, named_evaluations
+from evaltrack.tracking.reader import EvaluationRun, named_evaluations
+from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.store import Store, connect
 
 WORST = 5

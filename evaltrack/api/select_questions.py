@@ -8,7 +8,8 @@ from pathlib import Path
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.golden.selection import FailedQuestions, Selection
-from evaltrack.tracking.reader import named_evaluation, read_rows
+from evaltrack.tracking.reader import named_evaluation
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.store import Store
 
 

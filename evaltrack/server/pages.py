@@ -28,7 +28,8 @@ from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.reader import EvaluationRun, evaluation_of, fetch_rows, fetch_summary, side_by_side
+from evaltrack.tracking.reader import EvaluationRun, evaluation_of, side_by_side
+from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.server_internals import Access, Action, Experiment, find_experiment, inside_store, prefixed
 from evaltrack.tracking.store import Store, find_run, is_missing
 

@@ -15,8 +15,9 @@ from evaltrack.errors import TrackingError
 from evaltrack.golden.reader import open_golden
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.records import Question, Row, Signature
-from evaltrack.tracking.reader import EvaluationRun, read_rows
+from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.replies import reason
+from evaltrack.tracking.run_files import read_rows
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
