@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evaltrack.api.add_question import add_questions
+from evaltrack.api.proposals.propose import Proposal, Proposer, Wish
+from evaltrack.api.proposals.reply import Line
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, parse_chunker, read_corpus
@@ -17,8 +19,6 @@ from evaltrack.golden.drafting import category_of, spread
 from evaltrack.golden.lint.library import Library
 from evaltrack.golden.reader import open_golden
 from evaltrack.llm import LLM, has_server
-from evaltrack.proposals.propose import Proposal, Proposer, Wish
-from evaltrack.proposals.reply import Line
 from evaltrack.records import Question, Usage, together
 
 CONCURRENCY = 8

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.library import Library
-from evaltrack.proposals.reply import (
+from evaltrack.api.proposals.reply import (
     NearMissReply,
     QuestionReply,
     answered_line,
@@ -14,6 +12,8 @@ from evaltrack.proposals.reply import (
     refuse_copy,
     reply_schema,
 )
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
 
 TEXT = "A late train is repaid.\nSmall dogs  ride for free, in a basket.\n\nAll who travel need a ticket."
 CHUNK = Chunk("rail#dogs", "Rail", "Dogs", "rail.md#dogs", TEXT)

@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.lint.library import Library
-from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
-from evaltrack.judges.neutral_text import inert, with_suffix
-from evaltrack.llm import LLM, AnswerError
-from evaltrack.proposals.reply import (
+from evaltrack.api.proposals.reply import (
     Line,
     NearMissReply,
     QuestionReply,
@@ -20,6 +15,11 @@ from evaltrack.proposals.reply import (
     refuse_copy,
     reply_schema,
 )
+from evaltrack.golden.corpus import Chunk
+from evaltrack.golden.lint.library import Library
+from evaltrack.judges.llm_judge import Messages, between, cut, read_reply, system_and_user, tagged
+from evaltrack.judges.neutral_text import inert, with_suffix
+from evaltrack.llm import LLM, AnswerError
 from evaltrack.records import Usage, together
 
 TITLES_LIMIT = 4000
@@ -111,4 +111,4 @@ class Proposer:
 @cache
 def prompt(name: str) -> str:
     """The text of a prompt file."""
-    return files("evaltrack.proposals").joinpath(name).read_text("utf-8")
+    return files("evaltrack.api.proposals").joinpath(name).read_text("utf-8")
