@@ -22,6 +22,8 @@ from evaltrack.cli import COMMANDS, cli
 from evaltrack.errors import TrackingError, UsageError
 
 TWINS = {
+    "init": "init_project",
+    "schema": "json_schema",
     "run": "run_eval",
     "resume": "resume_run",
     "compare": "compare_runs",
@@ -49,7 +51,7 @@ TWINS = {
     "golden push": "push_golden",
     "golden pull": "pull_golden",
 }
-ON_A_MACHINE = {"cache show", "cache clear", "ui", "doctor", "golden review"}
+ON_A_MACHINE = {"cache show", "cache clear", "completion", "ui", "doctor", "golden review"}
 """Commands about this machine or for a person who sits at it, which programs have no use for."""
 
 

@@ -491,7 +491,7 @@ def test_workers_share_the_questions(written: Write) -> None:
         ("import os\nos._exit(0)", "its process ended with exit code 0"),
         ("import ctypes\nctypes.string_at(0)", "its process was ended by SIGSEGV"),
         ("raise SystemExit(0)", "cannot be imported: SystemExit: 0"),
-        ("def ask(): pass", "must take (question, k) or (question)"),
+        ("def ask(): pass", "must take (question, k), (question) or (messages)"),
     ],
 )
 def test_a_module_that_ends_the_process_is_found_before_anything_runs(code: str, message: str, written: Write) -> None:

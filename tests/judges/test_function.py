@@ -264,7 +264,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
     [
         ("no.such.module:judge", "cannot be imported: ModuleNotFoundError: No module named 'no'"),
         ("json:judge", "cannot be imported: AttributeError: module 'json' has no attribute 'judge'"),
-        ("json:__name__", "is not a function but str"),
+        ("json:__name__", "is not a function but str; name a function"),
     ],
 )
 def test_a_function_that_is_not_there(name: str, said: str) -> None:

@@ -19,6 +19,8 @@ class StatsForm(Form):
     negatives: int
     judged_only: int
     with_answer: int
+    with_history: int
+    with_variants: int
     drafts: int
     domain: dict[str, int]
     difficulty: dict[str, int]
