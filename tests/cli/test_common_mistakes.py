@@ -74,7 +74,8 @@ MISTAKES = [
     ("run good.jsonl -t python:app", 2, "python target `app`: write package.module:function"),
     ("run good.jsonl -t python:app:value", 2,
      "python target `app:value`: is not a function but int; name a function"),
-    ("run good.jsonl -t python:app:three", 2, "must take (question, k), (question) or (messages); write def three(question, k)"),
+    ("run good.jsonl -t python:app:three", 2,
+     "must take (question, k), (question) or (messages); write def three(question, k)"),
     ("run good.jsonl -t python:app:number", 3,
      "nothing could be measured: 1 of 1 questions ended in errors; most often: target_invalid: what the "
      "target returned is int; return an answer, a list of sources, a mapping or a Response"),
