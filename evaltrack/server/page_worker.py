@@ -22,7 +22,7 @@ def main() -> int:
     from evaltrack.errors import EvaltrackError
 
     try:
-        job, files = pickle.load(sys.stdin.buffer)  # noqa: S301 # nosec B301 - from the process that started this one
+        job, files = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this # nosec B301
         sys.stdout.buffer.write(job.page(files).encode())
         sys.stdout.buffer.flush()
     except EvaltrackError as error:

@@ -30,7 +30,7 @@ def read_yaml(path: Path) -> Any:
     if len(raw) > MAX_BYTES:
         raise GoldenError([f"{path}: is larger than {MAX_BYTES:,} bytes; write it as .jsonl"])
     try:
-        return plain(yaml.load(raw, _loader()))  # noqa: S506 # nosec B506 - made from the safe loader
+        return plain(yaml.load(raw, _loader()))  # noqa: S506 - made from the safe loader # nosec B506
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise GoldenError([f"{path}{line}: is not YAML: {error.problem or error.context}"]) from None
