@@ -11,7 +11,9 @@ import mlflow
 import pytest
 
 from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
-from evaltrack.records import Question
+from evaltrack.compare.trial_causes import _distinct
+from evaltrack.records import Question, Row, Usage, Verdict
+from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.tracking.stored_rows import TRIALS
 from tests.judging import golden_set
 
@@ -127,3 +129,17 @@ def test_the_cause_is_read_from_the_wordings_that_got_worse(store_uri: str, tmp_
         assert row is not None
         assert row.wording == 2
         assert "".join(source.chunk_id or "" for source in row.sources or ()) == ids
+
+
+def test_trials_are_the_same_by_what_they_say() -> None:
+    """Sources and verdicts of the same content are one, whatever the scores of sources or tokens; others are not."""
+
+    def trial(tokens: int, judged: float) -> StoredRow:
+        usage = Usage(prompt_tokens=tokens, completion_tokens=1)
+        response = Response(answer="so", sources=(Source(chunk_id="a", text="t", score=1 / tokens),))
+        verdict = Verdict(judge="j", reasoning="", overall_score=judged, usage=usage)
+        question = Question(id="q", question="Why?", domain="d")
+        row = Row(position=0, question=question, response=response, verdicts=(verdict,), started_at=0.0, seconds=0.0)
+        return stored_row(row, 5)
+
+    assert [times for _, times in _distinct([trial(1, 0.9), trial(2, 0.9), trial(1, 0.1)])] == [2, 1]
