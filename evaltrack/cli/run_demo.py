@@ -41,6 +41,7 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
 def _means(result: RunResult) -> str:
     """The means by which people know a run."""
     from evaltrack.report.words import metric_title, number
+    from evaltrack.scoring.metrics import HEADLINES
 
-    names = [name for name in ("recall_at_k", "mrr", "pass_rate") if name in result.metrics]
+    names = [score.metric for score in HEADLINES if score.metric in result.metrics]
     return ", ".join(f"{metric_title(name, result.signature.k)} {number(result.metrics[name])}" for name in names)

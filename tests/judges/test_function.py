@@ -262,8 +262,16 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("no.such.module:judge", "cannot be imported: ModuleNotFoundError: No module named 'no'"),
-        ("json:judge", "cannot be imported: AttributeError: module 'json' has no attribute 'judge'"),
+        (
+            "no.such.module:judge",
+            "cannot be imported: ModuleNotFoundError: No module named 'no'; "
+            "call evaltrack in the folder that holds no, or install it",
+        ),
+        (
+            "json:judge",
+            "cannot be imported: AttributeError: module 'json' has no attribute 'judge'; "
+            "it has JSONDecoder, JSONDecodeError, JSONEncoder, dump, dumps, detect_encoding, load, loads",
+        ),
         ("json:__name__", "is not a function but str; name a function"),
     ],
 )
