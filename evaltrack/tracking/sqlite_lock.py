@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
@@ -35,8 +37,22 @@ def one_at_a_time(uri: str) -> Iterator[None]:
     if lock is None:
         yield
         return
-    with closing(lock):
+    with closing(lock), _uninterrupted(path):
         yield
+
+
+@contextmanager
+def _uninterrupted(path: Path | None) -> Iterator[None]:
+    """Let Ctrl-C wait while MLflow makes the tables of a new file: one with some of them can never be opened again."""
+    is_made = path is not None and path.exists() and path.stat().st_size > 0
+    if is_made or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _locked(path: Path) -> sqlite3.Connection:

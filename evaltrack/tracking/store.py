@@ -135,6 +135,11 @@ def _no_answer(uri: str, error: Exception) -> str:
     """What is wrong with a store that was asked the first time."""
     if is_web_page(error):
         return f"MLflow store {shown_url(uri)}: {reason(error)}"
+    path = database_file(uri)
+    if path is not None and any(
+        words in str(error) for words in ("already exists", "duplicate column name")
+    ):  # it was killed while it made them
+        return f"MLflow store {shown_url(uri)}: has only some of MLflow's tables; remove {path}, and run again"
     cure = "check MLFLOW_TRACKING_URI" + (", and that the server runs" if is_http(uri) else "")
     return f"MLflow store {shown_url(uri)} does not answer: {reason(error)}; {cure}"
 

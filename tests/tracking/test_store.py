@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
+import signal
+import sqlite3
+import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import mlflow
@@ -181,3 +184,31 @@ def test_four_that_begin_at_once_in_an_empty_folder_all_end_well(tmp_path: Path)
         assert [process.returncode for process in begun] == [0] * 4, ended
     runs = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db").search_runs(["0"])
     assert [run.info.status for run in runs] == ["FINISHED"] * 4
+
+
+SOME_TABLES = 60_000
+"""Bytes of a store that has some of its tables."""
+
+
+def test_ctrl_c_waits_for_the_tables_of_a_new_store(tmp_path: Path) -> None:
+    """Interrupted while MLflow makes them, a command ends when they are there; the next one finds a whole store."""
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    code = f"from evaltrack.tracking.store import connect; connect({uri!r})"
+    with WarmProcess(("-c", code), tmp_path, os.environ) as process:
+        while not (tmp_path / "mlflow.db").exists() or (tmp_path / "mlflow.db").stat().st_size < SOME_TABLES:
+            assert process.poll() is None
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert "KeyboardInterrupt" in err
+    assert connect(uri).client.search_experiments()
+
+
+def test_a_store_of_which_only_some_tables_were_made_says_so(tmp_path: Path) -> None:
+    """A kill cannot wait; the message names the file that has to go."""
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE registered_models (name TEXT)")
+        database.commit()
+    with pytest.raises(TrackingError, match=rf"has only some of MLflow's tables; remove {path}, and run again"):
+        connect(f"sqlite:///{path}")
