@@ -67,7 +67,7 @@ def ask(
             history=history,
         )
     if output == "json":
-        print_json(_as_json(row, target))
+        print_json(_as_json(row, target, k))
     elif row.response is not None:
         _print_table(row.response, k)
     if row.failure is not None:
@@ -91,10 +91,10 @@ def _history(name: str) -> list[dict[str, str]]:
     return history
 
 
-def _as_json(row: Row, target: str) -> dict[str, object]:
+def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
     response: dict[str, Any] = row.response.model_dump(mode="json") if row.response else {"sources": None}
     if response["sources"] is not None:
-        response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"], start=1)]
+        response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"][:k], start=1)]
     asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
     return asked | {"error": str(row.failure) if row.failure else None} | response
 

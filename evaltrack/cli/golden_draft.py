@@ -40,7 +40,7 @@ def _price(kind: str) -> Callable[[Decorated], Decorated]:
     "--number", default=30, show_default=True, type=click.IntRange(0, 10_000), help="Questions with an answer."
 )
 @click.option("--negatives", default=5, show_default=True, type=click.IntRange(0, 10_000), help="Near misses.")
-@click.option("--chunk", default="heading", show_default=True, help="heading, words:SIZE or words:SIZE:OVERLAP.")
+@click.option("--chunk", default="heading", show_default=True, help="heading; with --model also words:SIZE[:OVERLAP].")
 @click.option("--model", default="", help="Model that writes questions; key and server as for judges.  [default: none]")
 @click.option("--category", "categories", multiple=True, help="Category of the model's questions; repeatable, in turn.")
 @_price("in")
@@ -70,7 +70,10 @@ def draft(
         raise UsageError("--category and prices are for questions that a model writes; name it with --model")
     from evaltrack.api.draft_golden import draft_golden
 
-    _print(file, draft_golden(file, **options), output)
+    notes: list[str] = []
+    _print(file, draft_golden(file, on_note=notes.append, **options), output)
+    for note in notes:
+        click.echo(f"  {note}", err=True)
 
 
 def _by_model(

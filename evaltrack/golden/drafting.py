@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TypeVar
 
 from evaltrack.golden.corpus import Chunk, by_page
@@ -36,6 +37,12 @@ _PREPOSITIONS = frozenset(
     ["from", "with", "on", "in", "for", "by", "via", "using", "without", "under", "of", "to", "and"]
 )
 T = TypeVar("T")
+QUOTES_TRIED = 100
+"""Quotations of a chunk that are tried until one stands in no other chunk."""
+
+MOST_PAGES = 2
+"""Pages that may have a heading; one of more, such as "Description", names no thing that could be asked for."""
+
 LEAST_WORDS = 20
 """Words of a chunk, below which hardly anything can be asked of it."""
 
@@ -71,39 +78,69 @@ def _inside(text: str) -> str:
 def draft_questions(library: Library, number: int, negatives: int) -> Iterator[dict[str, object]]:
     """Golden lines without ids, all of them drafts: so many that are answered, then so many near misses.
 
-    They are spread over pages, and the same for the same corpus.
+    They are spread over pages, and the same for the same corpus. There are fewer of them where the corpus has no more.
     """
-    chooser = QuoteChooser(library)
-    for chunk in spread(library.chunks, number):
-        text = question_from(chunk.heading, chunk.title)
-        choice = chooser.choose(chunk, Question(id="draft", question=text, domain="draft"))
-        passages = [{"quote": choice.quote, "source": chunk.title}] if choice else None
-        yield {
-            "question": text,
-            "expected_chunks": [chunk.id],
-            **({"expected_passages": passages} if passages else {}),
-            "category": category_of(chunk.heading),
-            "draft": True,
-        }
+    yield from islice(_answered(library), number)
     yield from near_misses(library, negatives)
 
 
+def _answered(library: Library) -> Iterator[dict[str, object]]:
+    """Questions on all chunks that have a quotation which stands in no other chunk."""
+    chooser = QuoteChooser(library, tried=QUOTES_TRIED)
+    for chunk in spread(library.chunks, len(library.chunks)):
+        text = question_from(chunk.heading, chunk.title)
+        choice = chooser.choose(chunk, Question(id="draft", question=text, domain="draft"))
+        if choice and choice.unique:
+            yield {
+                "question": text,
+                "expected_chunks": [chunk.id],
+                "expected_passages": [{"quote": choice.quote, "source": chunk.title}],
+                "category": category_of(chunk.heading),
+                "draft": True,
+            }
+
+
+def shortages(lines: Iterable[Mapping[str, object]], number: int, negatives: int) -> list[str]:
+    """What was asked for and could not be made, and why."""
+    answered = [bool(line["expected_chunks"]) for line in lines]
+    questions, misses = sum(answered), len(answered) - sum(answered)
+    notes = []
+    if questions < number:
+        why = f"no other heading has {LEAST_WORDS} words below it with a sentence that stands in no other chunk"
+        notes.append(f"{questions} of {number} questions: {why}")
+    if misses < negatives:
+        notes.append(f"{misses} of {negatives} negatives: no other heading is distinct enough")
+    return notes
+
+
 def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
-    """Questions on a heading of one page and the title of another that holds none of the heading's words."""
+    """Questions on a heading of one page and the title of another that holds none of the heading's words.
+
+    Headings that repeat on many pages are left out.
+    """
     split = ContentWords()
     pages = by_page(library.chunks)
+    repeats = Counter(key for parts in pages.values() for key in {_heading_key(each) for each in parts})
     words = {page: frozenset().union(*(library.words[each.id] for each in parts)) for page, parts in pages.items()}
     titles = [(page, parts[0].title) for page, parts in _shuffled(pages.items())]
     made = 0
     for place, chunk in enumerate(spread(library.chunks, len(library.chunks))):
+        if made == number:
+            return
+        if repeats[_heading_key(chunk)] > MOST_PAGES:
+            continue
         stems = set(split(chunk.heading))
         others = titles[place % len(titles) :] + titles[: place % len(titles)]
         for page, title in others:
-            if made < number and stems and page != chunk.page and not stems & words[page]:
+            if stems and page != chunk.page and not stems & words[page]:
                 made += 1
                 text = f'What does "{title}" say about "{" ".join(chunk.heading.split())}"?'
                 yield {"question": text, "expected_chunks": [], "category": "usage", "draft": True}
                 break
+
+
+def _heading_key(chunk: Chunk) -> str:
+    return " ".join(chunk.heading.casefold().split())
 
 
 def spread(chunks: Iterable[Chunk], number: int, *, with_heading: bool = True) -> list[Chunk]:

@@ -38,8 +38,9 @@ class Choice:
 class QuoteChooser:
     """Chooses quotations from the chunks of a library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, tried: int = TRIED) -> None:
         self._library = library
+        self._tried = tried
         self._split = ContentWords()
         self._frequency = Counter(stem for stems in library.words.values() for stem in stems)
 
@@ -49,7 +50,7 @@ class QuoteChooser:
         Of several that hold as much the first that stands in no other chunk.
         """
         weights = self._weights(question)
-        windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[:TRIED]
+        windows = sorted(_windows(chunk.text), key=lambda window: -self._score(window, weights))[: self._tried]
         if not windows:
             return None
         quote = next(filter(self._is_unique, windows), None)

@@ -21,10 +21,16 @@ def test_the_sources_are_ranked_with_their_ids(capsys: pytest.CaptureFixture[str
     """As JSON, so that `jq '.sources[].chunk_id'` lists them, with texts and scores."""
     assert _run(["ask", QUESTION, "-t", TRAVEL, "--output", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert [source["rank"] for source in printed["sources"]] == list(range(1, len(printed["sources"]) + 1))
+    assert [source["rank"] for source in printed["sources"]] == [1, 2, 3, 4, 5]
     assert "schengen-visa#overstay" in [source["chunk_id"] for source in printed["sources"][:2]]
     assert all(source["text"] and source["score"] > 0 for source in printed["sources"])
     assert (printed["question"], printed["target"], printed["error"]) == (QUESTION, TRAVEL, None)
+
+
+def test_json_lists_k_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the table does, whatever more a target returns."""
+    assert _run(["ask", QUESTION, "-t", TRAVEL, "-k", "2", "--output", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["sources"]) == 2
 
 
 def test_for_people_each_source_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:

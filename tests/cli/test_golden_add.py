@@ -156,3 +156,30 @@ def test_a_corpus_without_headings_gives_no_drafts(tmp_path: Path, capsys: pytes
     (tmp_path / "a.txt").write_text("Nothing.")
     assert _run(["golden", "draft", str(tmp_path / "x.jsonl"), "--corpus", str(tmp_path)]) == 2
     assert "nothing to ask about" in capsys.readouterr().err
+
+
+def test_drafts_from_headings_need_chunks_by_heading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Chunks by words have no headings; the error says so, and what to write."""
+    golden = tmp_path / "x.jsonl"
+    assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL, "--chunk", "words:200"]) == 2
+    error = capsys.readouterr().err
+    assert "drafts from headings need chunks by heading" in error
+    assert "--model" in error
+    assert not golden.exists()
+    assert _run(["golden", "draft", str(golden), "--corpus", TRAVEL, "--number", "0", "--negatives", "0"]) == 2
+    assert "ask for one draft at least" in capsys.readouterr().err
+
+
+def test_what_could_not_be_drafted_is_in_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the reason; where nothing could be made the reason is the error."""
+    words = " ".join(f"word{n}" for n in range(30))
+    corpus, golden = tmp_path / "docs", str(tmp_path / "x.jsonl")
+    corpus.mkdir()
+    (corpus / "a.md").write_text(f"# A\n\n## Delays\n\n{words}.\n")
+    assert _run(["golden", "draft", golden, "--corpus", str(corpus), "--number", "2", "--negatives", "5"]) == 0
+    error = capsys.readouterr().err
+    assert "1 of 2 questions: no other heading has 20 words" in error
+    assert "0 of 5 negatives: no other heading is distinct enough" in error
+    (corpus / "b.md").write_text(f"# B\n\n## Delays\n\n{words}.\n")
+    assert _run(["golden", "draft", golden, "--corpus", str(corpus), "--number", "2", "--negatives", "0"]) == 2
+    assert "0 of 2 questions: no other heading has 20 words" in capsys.readouterr().err

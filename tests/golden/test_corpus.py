@@ -339,3 +339,43 @@ def test_front_matter_is_left_out(tmp_path: Path) -> None:
     """What stands between two lines of `---` at the very start is about the page, not of it."""
     (chunk,) = page(tmp_path, "---\ntitle: x\n---\n# T\nlead\n")
     assert (chunk.id, chunk.title, chunk.text) == ("page", "T", "lead")
+
+
+NPM = "---\ntitle: npm-access\nsection: 1\n---\n\n### Synopsis\n\nuse\n\n### Description\n\nsets\n\n#### More\n\nx\n"
+
+
+def test_a_page_whose_headings_start_lower_is_parted_at_its_highest(tmp_path: Path) -> None:
+    """As npm's pages are: the title in the front matter, and `###` for the sections."""
+    chunks = page(tmp_path, NPM)
+    assert [(chunk.id, chunk.title, chunk.text) for chunk in chunks] == [
+        ("page#synopsis", "npm-access", "use"),
+        ("page#description", "npm-access", "sets\n\n#### More\n\nx"),
+    ]
+    assert ids(page(tmp_path, "# T\n\nlead\n\n### A\n\na\n\n#### B\n\nb\n")) == ["page", "page#a"]
+    assert ids(page(tmp_path, "### Z\n\nz\n\n## A\n\na\n\n### B\n\nb\n")) == ["page", "page#a"]
+
+
+@pytest.mark.parametrize(
+    ("front", "title"),
+    [
+        ("title: npm-access", "npm-access"),
+        ("tags: [title, x]\nby: {title: y}\ntitle: 'A:  b'", "A: b"),
+        ("sub: title\nx: y\ntitle: T", "T"),
+        ("title: 2024", "page"),
+        ("title: !!str 2024", "2024"),
+        ("title: [a]", "page"),
+        ("title: ''", "page"),
+        ("- title\n- x", "page"),
+        ("a: {b: c\n{% x %}", "page"),
+        ("title: T\nbad: {% x %}", "T"),
+        ('title: "\\ud800"', "page"),
+        ('title: "\\UFFFFFFFF"', "page"),
+        ("a: " + "[" * 30_000, "page"),
+    ],
+)
+def test_the_title_in_a_front_matter_is_that_of_a_page_without(tmp_path: Path, front: str, title: str) -> None:
+    """Where it is a string; a `#` heading goes before it, and what is no YAML is left out all the same."""
+    (chunk,) = page(tmp_path, f"---\n{front}\n---\ntext\n")
+    assert (chunk.title, chunk.text) == (title, "text")
+    (chunk,) = page(tmp_path, f"---\n{front}\n---\n# Own\ntext\n")
+    assert chunk.title == "Own"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaltrack.golden.corpus import Chunk
-from evaltrack.golden.drafting import category_of, draft_questions, near_misses, question_from
+from evaltrack.golden.drafting import category_of, draft_questions, near_misses, question_from, shortages
 from evaltrack.golden.lint.library import Library
 
 
@@ -61,3 +61,31 @@ def test_a_near_miss_is_answered_by_no_page() -> None:
     questions = [str(line["question"]) for line in near_misses(pages, 9)]
     assert sorted(questions) == ['What does "Air" say about "Delays"?', 'What does "Rail" say about "Boarding"?']
     assert list(near_misses(library(rail="Delays", air="Delays"), 9)) == []
+
+
+def of_texts(**texts: str) -> Library:
+    """A chunk a page, under the heading "About it"."""
+    chunks = (Chunk(f"{page}#h", page.title(), "About it", f"{page}.md#h", text) for page, text in texts.items())
+    return Library("corpus", tuple(chunks), frozenset({"set"}))
+
+
+def test_a_quotation_stands_in_one_chunk_only() -> None:
+    """However many sentences before it others have too; a chunk without such a sentence is left out."""
+    shared = " ".join(f"What it is about is, as it is everywhere, the common matter {n}." for n in range(12))
+    own = "Ferries leave the northern harbour at noon on every working day."
+    lines = list(draft_questions(of_texts(a=f"{shared}\n\n{own}", b=shared, c=shared), 9, 0))
+    assert [line["expected_chunks"] for line in lines] == [["a#h"]]
+    (passage,) = lines[0]["expected_passages"]  # type: ignore[misc]
+    assert "northern harbour" in str(passage["quote"])
+    assert shortages(lines, 1, 0) == []
+
+
+def test_headings_that_many_pages_have_are_no_near_misses() -> None:
+    """They name no thing; and it is said what could not be made."""
+    pages = library(rail="Delays", air="delays", sea="Delays", road="Tolls", bus="Stops", walk="Paths")
+    lines = list(near_misses(pages, 9))
+    assert sorted(str(line["question"]).split('"')[3] for line in lines) == ["Paths", "Stops", "Tolls"]
+    assert shortages(lines, 2, 9) == [
+        "0 of 2 questions: no other heading has 20 words below it with a sentence that stands in no other chunk",
+        "3 of 9 negatives: no other heading is distinct enough",
+    ]
