@@ -173,7 +173,7 @@ class GoldenReview:
                 titles = partial(self._shelves.ids_of_title, domain=question.domain)
                 return Quote(self._chunk(question, values), str(values.get("words", "")), titles)
             case "unquote":
-                return Unquote(str(values.get("passage", "")))
+                return Unquote(str(values.get("passage", "")), partial(self._text_of, question))
             case "reword":
                 return Reword(str(values.get("question", "")), str(values.get("expected_answer", "")))
         simple: dict[str, Action] = {
@@ -199,6 +199,11 @@ class GoldenReview:
         ):
             return Shown(key, "", "")  # expected, and not in the corpus: it can be taken away
         raise UsageError(f"chunk `{key}` is not in the corpus; look for another one")
+
+    def _text_of(self, question: Question, key: str) -> Shown | None:
+        """The chunk with an id: of the corpus, else of a target."""
+        of_corpus = self._shelves.chunk(key, question.domain)
+        return of_corpus or next((each for each in self._pool(question)[0] if each.id == key), None)
 
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
         if self.unjudged is not None:

@@ -40,9 +40,10 @@ class Quote:
 
 @dataclass(frozen=True)
 class Unquote:
-    """Take an expected passage away, by its key."""
+    """Take an expected passage away, by its key; `chunk_of` is the chunk with an id, None where it is not known."""
 
     key: str
+    chunk_of: Callable[[str], Shown | None]
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,6 @@ def _expected(expectation: Expectation, action: Mark | Grade | Quote | Unquote |
         case Quote():
             return expectation.quote(action.chunk, action.words, action.ids_of_title)
         case Unquote():
-            return expectation.unquote(action.key)
+            return expectation.unquote(action.key, action.chunk_of)
         case Negate():
             return expectation.positive() if expectation.is_negative else expectation.negative()
