@@ -64,8 +64,8 @@ def done(raw: dict[str, Any], action: Action, by_title: bool = False) -> dict[st
 
 
 def quoting(chunk: Shown, words: str) -> Quote:
-    """An action."""
-    return Quote(chunk, words, ids)
+    """An action in a chunk that the corpus has."""
+    return Quote(chunk, words, ids, lambda chunk, _: chunk)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +246,27 @@ def test_a_passage_is_taken_away_by_its_key() -> None:
     assert done(raw, Unquote(passage.key, chunk_of)) == {"expected_chunks": ["a"]}
     with pytest.raises(UsageError, match="no such passage"):
         done(raw, Unquote("other", chunk_of))
+
+
+OTHER = Shown("visa@0", "Schengen visa", "Stay You may stay 90 days in any 180 days. More.")
+ALONE = {"expected_passages": [{"quote": "90 days", "source": "Schengen visa"}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "home", "made"),
+    [
+        ({}, VISA, ALONE | {"expected_chunks": ["visa#stay"]}),
+        ({"expected_chunks": ["visa#stay"]}, VISA, ALONE | {"expected_chunks": ["visa#stay"]}),
+        ({}, None, ALONE),
+        ({"expected_chunks": ["visa@0"]}, VISA, ALONE | {"expected_chunks": ["visa@0"]}),
+        ({"expected_sources": ["Schengen visa"]}, None, ALONE | {"expected_sources": ["Schengen visa"]}),
+    ],
+)
+def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
+    raw: dict[str, Any], home: Shown | None, made: dict[str, Any]
+) -> None:
+    """Or none where no chunk of the corpus holds them; an id that is expected already, and a title, stay."""
+    assert done(raw, Quote(OTHER, "90 days", ids, lambda *_: home)) == made
 
 
 STAY, ITS_PAGE = {"quote": "90 days in any 180", "source": "Schengen visa"}, {"any_of": ["visa#stay"]}

@@ -93,10 +93,22 @@ class Expectation:
         after = start.mark(chunk) if grade >= self.least else start.unmark(chunk)
         return after.graded(chunk, grade)
 
-    def quote(self, chunk: Shown, words: str, ids_of_title: Callable[[str], Sequence[str]]) -> Expectation:
-        """Expect the words of a chunk, and the chunk by its id, or title, for targets that return no texts.
+    def quote(
+        self,
+        chunk: Shown,
+        words: str,
+        ids_of_title: Callable[[str], Sequence[str]],
+        home: Callable[[Shown, str], Shown | None],
+    ) -> Expectation:
+        """Expect the words of a chunk, and their chunk by its id, or title, for targets that return no texts.
 
         As quotations decide before ids, what was expected by id or title before is expected as passages too.
+
+        Args:
+            chunk: Where the words were selected.
+            words: The selection.
+            ids_of_title: The chunks of a page.
+            home: The chunk of the corpus that holds words of a chunk; None: the quotation stands alone.
 
         Raises:
             UsageError: the chunk does not hold the words, or no chunk of an expected title is in the corpus.
@@ -108,10 +120,16 @@ class Expectation:
         if not _holds(chunk, made):
             raise UsageError("these words are not in that chunk; select words of one chunk alone")
         start = self.positive()
-        old = _as_passages(start, chunk, ids_of_title) if start.passages is None else start.passages
-        others = tuple(each for each in old if each.get("any_of") != [chunk.id] and each.get("quote") != quote)
-        after = replace(start, passages=(*others, made)).with_name(chunk)
-        return after.graded(chunk, max(after.grade(chunk) or 0, after.least)) if after.grades else after
+        by_title = start.chunks is None and (start.titles is not None or start.of_titles)
+        at_home = chunk if by_title or chunk.id in (start.chunks or ()) else home(chunk, quote)
+        named = at_home or chunk
+        old = _as_passages(start, named, ids_of_title) if start.passages is None else start.passages
+        others = tuple(each for each in old if each.get("any_of") != [named.id] and each.get("quote") != quote)
+        after = replace(start, passages=(*others, made))
+        if at_home is None:
+            return after
+        after = after.with_name(named)
+        return after.graded(named, max(after.grade(named) or 0, after.least)) if after.grades else after
 
     def unquote(self, key: str, chunk_of: Callable[[str], Shown | None]) -> Expectation:
         """Take a passage away, and the ids, or titles, that stand beside it for it and for no other passage.
@@ -132,11 +150,11 @@ class Expectation:
         if self.chunks is None:
             left, off = _titles(rest, chunk_of), _titles(gone, chunk_of)
             dropped = {each for each in self.titles or () if title_key(each) in off - left}
-            return after._without_names(dropped)
+            return after.without_names(dropped)
         chunks = [chunk_of(each) or Shown(each, "", "") for each in self.chunks]
-        return after._without_names({each.id for each in chunks if _any(each, gone) and not _any(each, rest)})
+        return after.without_names({each.id for each in chunks if _any(each, gone) and not _any(each, rest)})
 
-    def _without_names(self, names: Collection[str]) -> Expectation:
+    def without_names(self, names: Collection[str]) -> Expectation:
         """Without these ids, or titles where no ids are expected, and without their grades."""
         field_name = "titles" if self.chunks is None else "chunks"
         left = tuple(each for each in getattr(self, field_name) or () if each not in names)
