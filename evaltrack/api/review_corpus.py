@@ -57,6 +57,25 @@ class Shelves:
         chunk = library.by_id.get(key) if library else None
         return shown_chunk(chunk) if chunk else None
 
+    def home(self, chunk: Shown, words: str, domain: str) -> Shown | None:
+        """The chunk of the corpus that holds words of a chunk; the chunk itself where there is no corpus.
+
+        It is the chunk itself if the corpus has it, else one of its page before others; one that holds all words before
+        one whose border cuts them. None where none holds them.
+        """
+        _, library = self._of(domain)
+        if library is None:
+            return chunk
+        itself, of_page = self.chunk(chunk.id, domain), self._of_title(chunk.title, domain) if chunk.title else []
+        candidates = [*([itself] if itself else []), *map(shown_chunk, of_page), *self.search(words, domain, HOLDERS)]
+        whole, part = Passage(quote=words, share=1), Passage(quote=words)
+        return next((each for passage in (whole, part) for each in candidates if each.words.holds(passage)), None)
+
+    def count(self, questions: Sequence[Question]) -> int:
+        """How many of the chunk ids that questions expect are here."""
+        named = ((key, each.domain) for each in questions for key in each.expected_chunks or ())
+        return sum(self.chunk(key, domain) is not None for key, domain in named)
+
     def ids_of_title(self, title: str, domain: str) -> list[str]:
         """The chunks of a page."""
         return [chunk.id for chunk in self._of_title(title, domain)]

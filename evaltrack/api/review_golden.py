@@ -95,6 +95,7 @@ class GoldenReview:
         self.by, self.unjudged, self._k = by or reviewer_name(), unjudged, k
         own = next((each for each in targets if each.startswith("bm25:")), None) if corpus is None else None
         self._shelves = Shelves(self.session.checked, corpus, own)
+        self._homes = self._shelves if own is None else self._homes_beside()
         self._retrievers = Retrievers([each for each in targets if each != own], k, timeout)
         if not targets and not self._shelves.has_chunks and unjudged is None:
             self.close()
@@ -171,9 +172,10 @@ class GoldenReview:
                 return Grade(self._chunk(question, values), values.get("grade"))
             case "quote":
                 titles = partial(self._shelves.ids_of_title, domain=question.domain)
-                return Quote(self._chunk(question, values), str(values.get("words", "")), titles)
+                home = partial(self._homes.home, domain=question.domain)
+                return Quote(self._chunk(question, values), str(values.get("words", "")), titles, home)
             case "unquote":
-                return Unquote(str(values.get("passage", "")))
+                return Unquote(str(values.get("passage", "")), partial(self._text_of, question))
             case "reword":
                 return Reword(str(values.get("question", "")), str(values.get("expected_answer", "")))
         simple: dict[str, Action] = {
@@ -200,6 +202,11 @@ class GoldenReview:
             return Shown(key, "", "")  # expected, and not in the corpus: it can be taken away
         raise UsageError(f"chunk `{key}` is not in the corpus; look for another one")
 
+    def _text_of(self, question: Question, key: str) -> Shown | None:
+        """The chunk with an id: of the corpus, else of a target."""
+        of_corpus = self._homes.chunk(key, question.domain) or self._shelves.chunk(key, question.domain)
+        return of_corpus or next((each for each in self._pool(question)[0] if each.id == key), None)
+
     def _pool(self, question: Question) -> tuple[list[Shown], Sequence[str]]:
         if self.unjudged is not None:
             return [self._with_text(each, question) for each in self.unjudged.get(question.id, ())], ()
@@ -211,6 +218,12 @@ class GoldenReview:
     def _with_text(self, chunk: Shown, question: Question) -> Shown:
         """A chunk whose target returned no text has that of the corpus."""
         return chunk if chunk.text else self._shelves.chunk(chunk.id, question.domain) or chunk
+
+    def _homes_beside(self) -> Shelves:
+        """The corpus beside the set where more of the expected ids are in it than in the target; else the target's."""
+        questions = [each.question for each in self.session.questions.values()]
+        beside = Shelves(self.session.checked, None, None)
+        return max(self._shelves, beside, key=lambda shelves: shelves.count(questions))
 
     def _to_judge(self, question: Question) -> bool:
         expectation = expectation_of(question, by_title=self.session.by_title)

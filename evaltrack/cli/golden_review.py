@@ -43,13 +43,15 @@ def review(
     from evaltrack.api.review_golden import GoldenReview, unjudged_chunks
     from evaltrack.cli.options import from_caller
 
+    if form == "terminal":
+        from evaltrack.cli.review_terminal import check_terminal, review_in_terminal
+
+        check_terminal()
     chunks = unjudged_chunks(file, unjudged) if unjudged else None
     named = [from_caller(each) for each in targets]
     made = GoldenReview(file, corpus or None, named, k=k, by=by, unjudged=chunks)
     try:
         if form == "terminal":
-            from evaltrack.cli.review_terminal import review_in_terminal
-
             review_in_terminal(made)
         else:
             from evaltrack.server.review import serve_review

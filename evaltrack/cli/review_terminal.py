@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 
 from evaltrack.api.review_golden import GoldenReview, ReviewedChunk, ReviewedQuestion
@@ -16,6 +19,25 @@ KEYS = (
 )
 ARROWS = {"\x1b[A": "up", "\x1bOA": "up", "\xe0H": "up", "\x1b[B": "down", "\x1bOB": "down", "\xe0P": "down"}
 ENDS = ("x", "\x03", "\x04", "")
+
+
+TERMINAL = Path("/dev/tty")
+"""Where keys come from while something else is the standard input."""
+
+
+def check_terminal() -> None:
+    """Look for a terminal that keys can be read from.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if sys.platform == "win32" or sys.stdin.isatty():
+        return
+    try:
+        TERMINAL.open("rb").close()
+    except OSError:
+        cure = "leave `--terminal` out to review in a browser, or run the command in a terminal"
+        raise UsageError(f"there is no terminal; {cure}") from None
 
 
 def review_in_terminal(review: GoldenReview) -> None:

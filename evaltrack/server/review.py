@@ -21,7 +21,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from evaltrack.api.review_golden import GoldenReview, ReviewedQuestion
 from evaltrack.errors import EvaltrackError, UsageError
-from evaltrack.golden.review.session import Outcome
+from evaltrack.golden.review.session import NoQuestionError, Outcome
 from evaltrack.report.html.page import static, templates
 from evaltrack.report.html.text import shown
 from evaltrack.server import csrf
@@ -178,6 +178,8 @@ def _explained(error: Exception) -> tuple[Response, int]:
     if isinstance(error, HTTPException):
         return jsonify(error=error.description or error.name), error.code or 500
     message = error.message if isinstance(error, EvaltrackError) else str(error)
+    if isinstance(error, NoQuestionError):
+        return jsonify(error=shown(message, 2000)), 410  # by which the page knows that it can go on
     return jsonify(error=shown(message, 2000)), 400 if isinstance(error, UsageError) else 500
 
 

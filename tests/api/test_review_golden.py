@@ -152,6 +152,33 @@ def test_chunks_of_a_target_are_the_corpus(golden: Path, opened: Open) -> None:
     }
 
 
+def test_words_of_a_second_chunking_are_expected_in_the_corpus(golden: Path, opened: Open) -> None:
+    """The id is that of the chunk of the corpus that holds them; words that none holds stand alone."""
+    folder = golden.parent / "corpus" / "travel"
+    cut = {"chunk_id": "visa@0", "text": "Stay You may stay 90 days in any 180 days."}
+    foreign = {"chunk_id": "x@0", "title": "Elsewhere", "text": "Nobody at the gate weighs what you wear."}
+    review = opened(corpus=folder, targets=[recorded(golden.parent, "a.jsonl", [cut, foreign])])
+    assert review.act("1", "quote", chunk="visa@0", words="90 days in any 180").is_done
+    first = next(iter(open_golden(golden, drafts=True)))
+    assert first.expected_chunks == ("visa#stay",)
+    assert review.act("1", "quote", chunk="x@0", words="weighs what you wear").is_done
+    first = next(iter(open_golden(golden, drafts=True)))
+    assert first.expected_chunks == ("visa#stay",)
+    assert [each.quote for each in first.expected_passages or ()] == ["90 days in any 180", "weighs what you wear"]
+    assert review.act("1", "unquote", passage=review.view("1").passages[0][0]).is_done
+    first = next(iter(open_golden(golden, drafts=True)))
+    assert (first.expected_chunks, len(first.expected_passages or ())) == (None, 1)
+
+
+def test_ids_of_a_second_chunking_do_not_come_beside_those_of_the_first(golden: Path, opened: Open) -> None:
+    """Without `corpus=` the target's chunks are shown; the set's ids are of the corpus beside it, and stay so."""
+    review = opened(targets=[f"bm25:{golden.parent / 'corpus/travel'}?chunk=words:150"])
+    chunk = next(each for each in review.view("2").chunks if "7 kg" in each.text)
+    assert chunk.id.startswith("bags@")
+    assert review.act("2", "quote", chunk=chunk.key, words="7 kg is free").is_done
+    assert json.loads(golden.read_text().splitlines()[1])["expected_chunks"] == ["bags", "gone"]
+
+
 def test_a_set_without_corpus_needs_a_target(golden: Path) -> None:
     """Or the folder of its pages; with a target there is no search."""
     corpus = golden.parent / "pages"

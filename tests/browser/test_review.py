@@ -134,3 +134,20 @@ def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) ->
     assert next(iter(open_golden(golden, drafts=True))).expected is None
     page.locator(".chunk").first.get_by_role("button", name="Mark as expected").tap()
     page.locator(".chunk.expected").wait_for()
+
+
+def test_a_question_that_an_editor_removed_is_left(address: str, golden: Path, tab: Open) -> None:
+    """It is said once, and the next question is shown; so it goes on."""
+    page = tab("light-desktop")
+    page.goto(address)
+    page.locator(".chunk").first.wait_for()
+    lines = golden.read_text().splitlines(keepends=True)
+    second = json.loads(lines[1])["question"]
+    golden.write_text("".join(lines[1:]))
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=second).wait_for()
+    page.get_by_text("no question `1` any more").wait_for()
+    assert page.locator("#place").inner_text() == "Question 1 of 2"
+    page.keyboard.press("Enter")
+    page.get_by_text("Question 2 of 2").wait_for()
+    assert json.loads(golden.read_text().splitlines()[0]).get("draft") is None

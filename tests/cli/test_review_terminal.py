@@ -10,10 +10,20 @@ from click.testing import CliRunner, Result
 
 from evaltrack import run_eval
 from evaltrack.cli import cli
+from evaltrack.errors import UsageError
 from evaltrack.golden.reader import open_golden
 from tests.conftest import few_questions
 
 DOWN, UP, ENTER = "\x1b[B", "\x1b[A", "\r"
+
+
+@pytest.fixture(autouse=True)
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A terminal that keys could come from."""
+    device = tmp_path / "tty"
+    device.touch()
+    monkeypatch.setattr("evaltrack.cli.review_terminal.TERMINAL", device)
+    return device
 
 
 @pytest.fixture
@@ -77,6 +87,14 @@ def test_a_file_that_an_editor_broke_is_named(golden: Path, monkeypatch: pytest.
     monkeypatch.setattr("click.getchar", key)
     ended = CliRunner().invoke(cli, ["golden", "review", str(golden), "--terminal"], catch_exceptions=False)
     assert "is not JSON" in ended.stdout
+
+
+def test_without_a_terminal_nothing_is_asked(golden: Path, terminal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong use, not an error inside: it says how to review all the same."""
+    terminal.unlink()
+    with pytest.raises(UsageError, match="there is no terminal; leave `--terminal` out") as raised:
+        typed(golden, monkeypatch, [" "])
+    assert raised.value.exit_code == 2
 
 
 def test_what_a_run_left_is_judged_in_a_terminal(golden: Path, store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,11 @@ def ids(title: str) -> list[str]:
     return PAGES.get(title, [])
 
 
+def chunk_of(key: str) -> Shown | None:
+    """The chunk with an id."""
+    return next((each for each in (VISA, BAGS) if each.id == key), None)
+
+
 def question_of(raw: dict[str, Any]) -> Question:
     """The question that an object is."""
     made = checked_question({"domain": "travel", **raw})
@@ -59,8 +64,8 @@ def done(raw: dict[str, Any], action: Action, by_title: bool = False) -> dict[st
 
 
 def quoting(chunk: Shown, words: str) -> Quote:
-    """An action."""
-    return Quote(chunk, words, ids)
+    """An action in a chunk that the corpus has."""
+    return Quote(chunk, words, ids, lambda chunk, _: chunk)
 
 
 @pytest.mark.parametrize(
@@ -235,12 +240,81 @@ def test_words_that_are_no_quotation_are_refused(raw: dict[str, Any], words: str
 
 
 def test_a_passage_is_taken_away_by_its_key() -> None:
-    """Ids beside it stay; the last takes the field with it."""
+    """Ids that nothing speaks of stay; the last takes the field with it."""
     raw = {"expected_passages": [{"quote": "90 days"}], "expected_chunks": ["a"]}
     (passage,) = question_of({"id": 1, "question": "q"} | raw).expected_passages or ()
-    assert done(raw, Unquote(passage.key)) == {"expected_chunks": ["a"]}
+    assert done(raw, Unquote(passage.key, chunk_of)) == {"expected_chunks": ["a"]}
     with pytest.raises(UsageError, match="no such passage"):
-        done(raw, Unquote("other"))
+        done(raw, Unquote("other", chunk_of))
+
+
+OTHER = Shown("visa@0", "Schengen visa", "Stay You may stay 90 days in any 180 days. More.")
+ALONE = {"expected_passages": [{"quote": "90 days", "source": "Schengen visa"}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "home", "made"),
+    [
+        ({}, VISA, ALONE | {"expected_chunks": ["visa#stay"]}),
+        ({"expected_chunks": ["visa#stay"]}, VISA, ALONE | {"expected_chunks": ["visa#stay"]}),
+        ({}, None, ALONE),
+        ({"expected_chunks": ["visa@0"]}, VISA, ALONE | {"expected_chunks": ["visa@0"]}),
+        ({"expected_sources": ["Schengen visa"]}, None, ALONE | {"expected_sources": ["Schengen visa"]}),
+    ],
+)
+def test_words_of_another_chunking_bring_the_chunk_of_the_corpus(
+    raw: dict[str, Any], home: Shown | None, made: dict[str, Any]
+) -> None:
+    """Or none where no chunk of the corpus holds them; an id that is expected already, and a title, stay."""
+    assert done(raw, Quote(OTHER, "90 days", ids, lambda *_: home)) == made
+
+
+STAY, ITS_PAGE = {"quote": "90 days in any 180", "source": "Schengen visa"}, {"any_of": ["visa#stay"]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "made"),
+    [
+        ({"expected_passages": [STAY], "expected_chunks": ["visa#stay"]}, {}),
+        ({"expected_passages": [STAY], "expected_chunks": ["visa#stay", "bags"]}, {"expected_chunks": ["bags"]}),
+        (
+            {"expected_passages": [STAY, {"quote": "You may stay"}], "expected_chunks": ["visa#stay"]},
+            {"expected_passages": [{"quote": "You may stay"}], "expected_chunks": ["visa#stay"]},
+        ),
+        (
+            {"expected_passages": [STAY, ITS_PAGE], "expected_chunks": ["visa#stay"]},
+            {"expected_passages": [ITS_PAGE], "expected_chunks": ["visa#stay"]},
+        ),
+        ({"expected_passages": [ITS_PAGE], "expected_chunks": ["visa#stay"]}, {}),
+        (
+            {"expected_passages": [STAY], "expected_chunks": {"visa#stay": 2, "bags": 1}},
+            {"expected_chunks": {"bags": 1}},
+        ),
+        ({"expected_passages": [STAY], "expected_chunks": {"visa#stay": 1, "bags": 0}}, {"grades": {"bags": 0}}),
+        ({"expected_passages": [STAY], "expected_sources": ["Schengen Visa", "A"]}, {"expected_sources": ["A"]}),
+        ({"expected_passages": [ITS_PAGE], "expected_sources": ["Schengen visa"]}, {}),
+        (
+            {"expected_passages": [STAY, ITS_PAGE], "expected_sources": ["Schengen visa"]},
+            {"expected_passages": [ITS_PAGE], "expected_sources": ["Schengen visa"]},
+        ),
+        (
+            {"expected_passages": [STAY], "expected_sources": ["Schengen visa"], "expected_chunks": ["visa#stay"]},
+            {"expected_sources": ["Schengen visa"]},
+        ),
+    ],
+)
+def test_a_passage_takes_along_what_stood_for_it_alone(raw: dict[str, Any], made: dict[str, Any]) -> None:
+    """The id, or title, that a quotation brought goes with it, unless another passage needs it; others stay."""
+    passage = (question_of({"id": 1, "question": "q"} | raw).expected_passages or ())[0]
+    assert done(raw, Unquote(passage.key, chunk_of)) == made
+
+
+def test_a_quotation_in_place_of_another_is_the_only_one() -> None:
+    """The chunk of the quotation that was removed is not expected any more."""
+    quoted = done({}, quoting(VISA, "90 days"))
+    passage = (question_of({"id": 1, "question": "q"} | quoted).expected_passages or ())[0]
+    made = done(done(quoted, Unquote(passage.key, chunk_of)), quoting(BAGS, "7 kg"))
+    assert made == {"expected_passages": [{"quote": "7 kg", "source": "Hand luggage"}], "expected_chunks": ["bags"]}
 
 
 @pytest.mark.parametrize(

@@ -224,3 +224,15 @@ def test_a_killed_review_loses_no_mark(golden: Path, number: int, kills: int) ->
         assert [(key, chunk) for key, chunk in marks[: number - len(left)] if chunk not in expected[key]] == []
     assert (len(marks), left) == (number, [])
     assert golden.read_text().splitlines()[:2] == untouched
+
+
+def test_a_question_that_is_gone_has_a_status_of_its_own(client: FlaskClient, golden: Path) -> None:
+    """The page goes on to the next one where this is the answer."""
+    golden.write_text("".join(golden.read_text().splitlines(keepends=True)[1:]))
+    for answer in (
+        client.get("/secret/question?id=1"),
+        client.post("/secret/act", json={"id": "1", "kind": "confirm"}),
+    ):
+        assert answer.status_code == 410
+        assert "no question `1` any more" in answer.get_json()["error"]
+    assert client.get("/secret/question?id=2").status_code == 200

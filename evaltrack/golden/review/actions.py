@@ -31,18 +31,23 @@ class Grade:
 
 @dataclass(frozen=True)
 class Quote:
-    """Expect words of a chunk; `ids_of_title` are the chunks of a page, for what was expected by title before."""
+    """Expect words of a chunk; `ids_of_title` are the chunks of a page, for what was expected by title before.
+
+    `home` is the chunk of the corpus that holds the words, whose id is expected beside them; None where none does.
+    """
 
     chunk: Shown
     words: str
     ids_of_title: Callable[[str], Sequence[str]]
+    home: Callable[[Shown, str], Shown | None]
 
 
 @dataclass(frozen=True)
 class Unquote:
-    """Take an expected passage away, by its key."""
+    """Take an expected passage away, by its key; `chunk_of` is the chunk with an id, None where it is not known."""
 
     key: str
+    chunk_of: Callable[[str], Shown | None]
 
 
 @dataclass(frozen=True)
@@ -129,8 +134,8 @@ def _expected(expectation: Expectation, action: Mark | Grade | Quote | Unquote |
         case Grade():
             return expectation.give(action.chunk, expectation.least if action.grade is None else action.grade)
         case Quote():
-            return expectation.quote(action.chunk, action.words, action.ids_of_title)
+            return expectation.quote(action.chunk, action.words, action.ids_of_title, action.home)
         case Unquote():
-            return expectation.unquote(action.key)
+            return expectation.unquote(action.key, action.chunk_of)
         case Negate():
             return expectation.positive() if expectation.is_negative else expectation.negative()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,7 +43,7 @@ class Expectation:
     def expects(self, chunk: Shown) -> bool:
         """Whether a chunk is one that should be retrieved; passages decide before ids, and ids before titles."""
         if self.passages is not None:
-            return any(_holds(chunk, each) for each in self.passages)
+            return _any(chunk, self.passages)
         if self.chunks is not None:
             return chunk.id in self.chunks
         return _key_in(self.titles or (), chunk.title) is not None
@@ -93,10 +93,22 @@ class Expectation:
         after = start.mark(chunk) if grade >= self.least else start.unmark(chunk)
         return after.graded(chunk, grade)
 
-    def quote(self, chunk: Shown, words: str, ids_of_title: Callable[[str], Sequence[str]]) -> Expectation:
-        """Expect the words of a chunk, and the chunk by its id, or title, for targets that return no texts.
+    def quote(
+        self,
+        chunk: Shown,
+        words: str,
+        ids_of_title: Callable[[str], Sequence[str]],
+        home: Callable[[Shown, str], Shown | None],
+    ) -> Expectation:
+        """Expect the words of a chunk, and their chunk by its id, or title, for targets that return no texts.
 
         As quotations decide before ids, what was expected by id or title before is expected as passages too.
+
+        Args:
+            chunk: Where the words were selected.
+            words: The selection.
+            ids_of_title: The chunks of a page.
+            home: The chunk of the corpus that holds words of a chunk; None: the quotation stands alone.
 
         Raises:
             UsageError: the chunk does not hold the words, or no chunk of an expected title is in the corpus.
@@ -108,21 +120,48 @@ class Expectation:
         if not _holds(chunk, made):
             raise UsageError("these words are not in that chunk; select words of one chunk alone")
         start = self.positive()
-        old = _as_passages(start, chunk, ids_of_title) if start.passages is None else start.passages
-        others = tuple(each for each in old if each.get("any_of") != [chunk.id] and each.get("quote") != quote)
-        after = replace(start, passages=(*others, made)).with_name(chunk)
-        return after.graded(chunk, max(after.grade(chunk) or 0, after.least)) if after.grades else after
+        by_title = start.chunks is None and (start.titles is not None or start.of_titles)
+        at_home = chunk if by_title or chunk.id in (start.chunks or ()) else home(chunk, quote)
+        named = at_home or chunk
+        old = _as_passages(start, named, ids_of_title) if start.passages is None else start.passages
+        others = tuple(each for each in old if each.get("any_of") != [named.id] and each.get("quote") != quote)
+        after = replace(start, passages=(*others, made))
+        if at_home is None:
+            return after
+        after = after.with_name(named)
+        return after.graded(named, max(after.grade(named) or 0, after.least)) if after.grades else after
 
-    def unquote(self, key: str) -> Expectation:
-        """Take a passage away; ids and titles beside it stay.
+    def unquote(self, key: str, chunk_of: Callable[[str], Shown | None]) -> Expectation:
+        """Take a passage away, and the ids, or titles, that stand beside it for it and for no other passage.
+
+        Args:
+            key: What the passage is known by.
+            chunk_of: The chunk with an id; None where its text is not known. An id that nothing speaks of stays.
 
         Raises:
             UsageError: there is no such passage.
         """
-        rest = tuple(each for each in self.passages or () if Passage.model_validate(each).key != key)
-        if len(rest) == len(self.passages or ()):
+        old = self.passages or ()
+        rest = tuple(each for each in old if Passage.model_validate(each).key != key)
+        if len(rest) == len(old):
             raise UsageError("there is no such passage any more; look again")
-        return replace(self, passages=rest or None)
+        gone = [each for each in old if each not in rest]
+        after = replace(self, passages=rest or None)
+        if self.chunks is None:
+            left, off = _titles(rest, chunk_of), _titles(gone, chunk_of)
+            dropped = {each for each in self.titles or () if title_key(each) in off - left}
+            return after.without_names(dropped)
+        chunks = [chunk_of(each) or Shown(each, "", "") for each in self.chunks]
+        return after.without_names({each.id for each in chunks if _any(each, gone) and not _any(each, rest)})
+
+    def without_names(self, names: Collection[str]) -> Expectation:
+        """Without these ids, or titles where no ids are expected, and without their grades."""
+        field_name = "titles" if self.chunks is None else "chunks"
+        left = tuple(each for each in getattr(self, field_name) or () if each not in names)
+        is_graded = self.of_titles == (field_name == "titles")
+        grades = {name: grade for name, grade in self.grades.items() if not (is_graded and name in names)}
+        changes: dict[str, Any] = {field_name: left or None}
+        return replace(self, grades=grades, **changes) if names else self
 
     def negative(self) -> Expectation:
         """Expect nothing; grades that say that a chunk is irrelevant stay."""
@@ -212,6 +251,19 @@ def _key_in(titles: Sequence[str], title: str) -> str | None:
 def _holds(chunk: Shown, written: Mapping[str, Any]) -> bool:
     passage = Passage.model_validate(written)
     return chunk.id in passage.any_of or (passage.quote is not None and chunk.words.holds(passage))
+
+
+def _any(chunk: Shown, passages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a chunk holds any of the passages."""
+    return any(_holds(chunk, each) for each in passages)
+
+
+def _titles(passages: Sequence[Mapping[str, Any]], chunk_of: Callable[[str], Shown | None]) -> set[str]:
+    """The keys of the titles of the pages that passages are of."""
+    made = [Passage.model_validate(each) for each in passages]
+    chunks = [chunk_of(key) for each in made for key in each.any_of]
+    named = [each.source for each in made if each.source] + [each.title for each in chunks if each and each.title]
+    return {title_key(each) for each in named}
 
 
 def _without(chunk: Shown, written: Mapping[str, Any]) -> Mapping[str, Any] | None:

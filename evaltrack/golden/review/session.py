@@ -27,6 +27,10 @@ UNDO = 1000
 """Actions that can be undone."""
 
 
+class NoQuestionError(UsageError):
+    """A question is not in the file any more."""
+
+
 class _ChangedError(Exception):
     """The file is another one than was read."""
 
@@ -69,10 +73,10 @@ class ReviewSession:
         """The question with an id.
 
         Raises:
-            UsageError: there is none.
+            NoQuestionError: there is none.
         """
         if (numbered := self.questions.get(key)) is None:
-            raise UsageError(f"there is no question `{key}` any more; the file was changed")
+            raise NoQuestionError(f"there is no question `{key}` any more; the file was changed")
         return numbered.question
 
     def raw(self, key: str) -> Mapping[str, object]:

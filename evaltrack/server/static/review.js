@@ -30,7 +30,7 @@
     } catch {
       throw new Error("evaltrack does not answer; is the command still running? Nothing was lost that is marked here.");
     }
-    if (!answer.ok) throw new Error(data.error);
+    if (!answer.ok) throw Object.assign(new Error(data.error), { isGone: answer.status === 410 });
     return data;
   }
 
@@ -55,6 +55,18 @@
     at = Math.max(0, keys.indexOf(id));
   }
 
+  // Somebody took a question out of the file: it is said once, and the next one is shown.
+  function leave(id, error) {
+    const place = keys.indexOf(id);
+    if (!error.isGone || place < 0) throw error;
+    keys.splice(place, 1);
+    if (keys.length) { show(place); say(error.message, "warn"); return; }
+    el("main").hidden = true;
+    el("place").textContent = "No questions are left.";
+    now = null;
+    throw error;
+  }
+
   function show(place) {
     return queue(async () => {
       if (!keys.length) return;
@@ -65,7 +77,9 @@
       open.clear();
       el("place").textContent = `Question ${at + 1} of ${keys.length}: asking the retrievers…`;
       const next = keys[at + 1] === undefined ? "" : `&next=${encodeURIComponent(keys[at + 1])}`;
-      const data = await ask(`question?id=${encodeURIComponent(keys[at])}${next}`);
+      const id = keys[at];
+      const data = await ask(`question?id=${encodeURIComponent(id)}${next}`).catch((error) => leave(id, error));
+      if (!data) return;
       if (mine !== turn) return;
       current = judging ? firstUnjudged(data) : -1;
       stopEditing();
@@ -176,7 +190,8 @@
     if (!now) return work;
     const id = now.id;
     return queue(async () => {
-      const data = await ask("act", { id, kind, query, ...values });
+      const data = await ask("act", { id, kind, query, ...values }).catch((error) => leave(id, error));
+      if (!data) return;
       const again = document.activeElement && document.activeElement.closest(".chunk");
       if (data.reloaded && !judging) await dropKeys(id);
       if (now.id === id) draw(data);
