@@ -37,7 +37,7 @@ def check_artifact_place(store: Store, experiment: Experiment) -> None:
     with _place_errors(lambda: location), doing, own_words(), impatient(), TemporaryDirectory() as made:
         local = Path(made) / "doctor.txt"
         local.write_text("evaltrack doctor\n", encoding="utf-8")
-        artifacts = get_artifact_repository(location, tracking_uri=store.uri)
+        artifacts: Any = get_artifact_repository(location, tracking_uri=store.uri)
         artifacts.log_artifact(str(local), folder)
         with suppress(Exception):  # who may write need not be allowed to delete
             artifacts.delete_artifacts(folder)
