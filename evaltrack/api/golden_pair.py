@@ -30,10 +30,14 @@ class GoldenPair:
     in_dataset: dict[str, Question]
     bases: Mapping[str, str] | None
     notes: Sequence[str] = ()
+    invalid: Sequence[str] = ()
+    """Ids of records that hold no valid question; they and what the file has of these questions are left."""
 
     def differences(self, *, prunes: bool = False) -> Iterator[tuple[str, Difference]]:
         """Each question with what differs: those of the file first, in their order."""
         for key in dict.fromkeys((*self.questions, *self.in_dataset)):
+            if key in self.invalid:
+                continue
             ours, theirs = self.version(key), self.version(key, theirs=True)
             yield key, difference(ours, theirs, self._base(key, ours, prunes))
 
@@ -63,7 +67,7 @@ def versions_of(record: DatasetRecord) -> list[str]:
 
 
 def read_pair(
-    store: Store, dataset: Dataset, path: Path, questions: dict[str, Question], *, only_ours: bool
+    store: Store, dataset: Dataset, path: Path, questions: dict[str, Question], *, is_push: bool
 ) -> GoldenPair:
     """Read the dataset, and hold it beside the questions of a golden file.
 
@@ -72,31 +76,33 @@ def read_pair(
         dataset: One without an id is not there yet.
         path: The golden file.
         questions: What it holds, by id.
-        only_ours: Whether a record that is no question is an error only where the file has its question.
+        is_push: Whether a record that is no valid question is an error where the file has its question, as it would be
+            written over; else it is left, with a note.
 
     Raises:
-        GoldenError: records are no questions; all of them are listed.
+        GoldenError: a push would write over records that are no valid questions; all of them are listed.
         TrackingError: the store does not answer, or refuses.
     """
     records = read_records(store, dataset) if dataset.dataset_id else []
     named, nameless = _named(records, questions)
-    notes: list[str] = []
-    in_dataset, problems = dict[str, Question](), list[str]()
+    notes, problems, invalid = list[str](), list[str](), list[str]()
+    in_dataset = dict[str, Question]()
     for key, record in list(named.items()):
         question = question_of(record, key, path.stem)
         if isinstance(question, Question):
             in_dataset[key] = question
             if key in nameless and key not in questions:
                 notes.append(f"record {record.key} was made in MLflow; its question is `{key}`")
-        elif only_ours and key not in questions:
-            notes.append(f"record {record.key} holds no question: {question[0]}")
+        elif not is_push or key not in questions:
+            notes.append(f"record {record.key} holds no question: {'; '.join(question)}")
+            invalid.append(key)
             del named[key]
         else:
             problems += [f"dataset {dataset.name}, record {record.key}: {problem}" for problem in question]
     if problems:
         raise GoldenError(problems)
     bases = SyncedVersions(path, store.uri, dataset.dataset_id).read() if questions else None
-    return GoldenPair(path, store, dataset, questions, named, in_dataset, bases, notes)
+    return GoldenPair(path, store, dataset, questions, named, in_dataset, bases, notes, invalid)
 
 
 def _named(

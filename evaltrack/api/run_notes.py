@@ -25,9 +25,24 @@ def _of_responses(plan: Plan, ledger: Ledger, summary: Summary) -> Iterator[str]
         yield f"{failed} failed; a question is measured by its others"
     if ledger.num_unanswered and summary.num_judged:
         yield f"{ledger.num_unanswered:,} responses had no answer, and are in no metric of a judge"
+    if floor := _floor_words(plan, summary):
+        yield floor
     if ledger.unread:
         names = ", ".join(f"{name} (in {count:,})" for name, count in ledger.unread.items())
         yield f"responses have fields that are not read: {shown_text(names)}"
+
+
+def _floor_words(plan: Plan, summary: Summary) -> str | None:
+    """How many answerable questions a BM25 target declined because of its floor, where it has one."""
+    from evaltrack.targets.bm25 import Bm25ByDomain, Bm25Target
+
+    if not isinstance(plan.target, Bm25Target | Bm25ByDomain) or not plan.target.floor or plan.several_trials:
+        return None
+    rate, count = (each.get("false_abstention_rate", 0) for each in (summary.metrics, summary.counts))
+    if not (declined := round(rate * count)):
+        return None
+    questions = "1 answerable question was" if declined == 1 else f"{declined:,} answerable questions were"
+    return f"{questions} below the floor {plan.target.floor:g} (setting `floor`), and declined"
 
 
 def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:

@@ -53,7 +53,10 @@ class QuestionChange:
 
 @dataclass(frozen=True)
 class GoldenSync:
-    """The result of a push or a pull."""
+    """The result of a push or a pull.
+
+    `invalid` are the ids of records that hold no valid question and are left; `notes` say what is wrong with them.
+    """
 
     path: Path
     dataset: str
@@ -61,6 +64,7 @@ class GoldenSync:
     questions: int
     changes: tuple[QuestionChange, ...]
     notes: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()
 
     @property
     def conflicts(self) -> int:
@@ -103,7 +107,7 @@ def push_golden(
     dataset = find_dataset(store, experiment_id, name)
     if dataset is None:
         dataset = Dataset("", name) if dry_run else create_dataset(store, experiment_id, name)
-    pair = read_pair(store, dataset, checked.path, {each.id: each for each in checked}, only_ours=True)
+    pair = read_pair(store, dataset, checked.path, {each.id: each for each in checked}, is_push=True)
     changes = _changes(pair, "file", prune=prune, force=force)
     note = None
     if not dry_run:
@@ -126,6 +130,7 @@ def pull_golden(
 
     Lines of questions that are the same stay as they are, byte for byte. What was changed in the file since the two
     were the same stays, and is named; so is a conflict. A record that a person made in MLflow gets an id.
+    One that holds no valid question is left and named in the notes, and so is what the file has of it.
 
     Args:
         name: The dataset's name or id.
@@ -137,7 +142,7 @@ def pull_golden(
         tracking_uri: MLflow store; None follows MLflow's own settings.
 
     Raises:
-        GoldenError: lines of the set or records are bad, all of which are listed; or it cannot be written.
+        GoldenError: lines of the set are bad, all of which are listed; or it cannot be written.
         UsageError: there is no such dataset, or several.
         TrackingError: the store is out of reach, refuses, or has no datasets.
     """
@@ -147,7 +152,7 @@ def pull_golden(
     if dataset is None:
         raise no_dataset(store, experiment_id, name)
     update = GoldenUpdate.of(Path(path) if path is not None else _file_of(dataset.name))
-    pair = read_pair(store, dataset, update.path, update.questions, only_ours=False)
+    pair = read_pair(store, dataset, update.path, update.questions, is_push=False)
     changes = _changes(pair, "dataset", prune=prune, force=force)
     note = None
     if not dry_run:
@@ -185,12 +190,13 @@ def _result(pair: GoldenPair, changes: Sequence[QuestionChange], note: str | Non
         questions=len({*pair.questions, *pair.in_dataset}),
         changes=tuple(changes),
         notes=(*pair.notes, *notes, *([note] if note else [])),
+        invalid=tuple(pair.invalid),
     )
 
 
 def _note_versions(pair: GoldenPair, changes: Sequence[QuestionChange], *, theirs: bool) -> str | None:
     """Remember which versions both sides have now; a note where that fails."""
-    unsettled = {each.id for each in changes if not each.is_done}
+    unsettled = {*pair.invalid, *(each.id for each in changes if not each.is_done)}
     versions = {key: base for key, base in (pair.bases or {}).items() if key in unsettled}
     for key in {*pair.questions, *pair.in_dataset} - unsettled:
         if (version := pair.version(key, theirs=theirs)) is not None:

@@ -24,7 +24,7 @@ def doctor() -> int:
     try:
         where = _check_store()
     except TrackingError as error:
-        click.secho(f"MLflow: {error}", fg="red")
+        click.secho(f"MLflow: {str(error).removeprefix('MLflow: ')}", fg="red")
         return EXIT_INCONCLUSIVE
     click.echo(f"MLflow store: {where}, can be written to")
     return 0
@@ -56,7 +56,8 @@ def _tokenizer() -> str:
 
 
 def _check_store() -> str:
-    """Write a tag to the default experiment and take it away again; say which store that was."""
+    """Write a tag and an artifact to the experiment and take them away again; say which store that was."""
+    from evaltrack.tracking.artifacts import check_artifact_place
     from evaltrack.tracking.store import choose_experiment, connect, tracking_errors
 
     store = connect()
@@ -64,4 +65,5 @@ def _check_store() -> str:
     with tracking_errors("writing a tag"):
         store.client.set_experiment_tag(experiment.experiment_id, "evaltrack.doctor", __version__)
         store.client.delete_experiment_tag(experiment.experiment_id, "evaltrack.doctor")
+    check_artifact_place(store, experiment)
     return f"{store.shown}, experiment {experiment.name}"

@@ -70,7 +70,7 @@ def pull(name: str, file: str | None, prune: bool, force: bool, dry_run: bool, e
     """Bring the golden set FILE (default: NAME.jsonl) up to the MLflow evaluation dataset NAME.
 
     Lines of other questions stay as they are, and nothing is changed in MLflow. Exits 1 if a question was changed on
-    both sides; it is left as it is.
+    both sides, or a record is no valid question; it is left as it is.
     """
     from evaltrack.api.sync_golden import pull_golden
 
@@ -81,10 +81,11 @@ def pull(name: str, file: str | None, prune: bool, force: bool, dry_run: bool, e
 def _print(made: GoldenSync, side: str, output: str, *, dry_run: bool) -> int:
     from evaltrack.report.words import one_line
 
+    left = made.conflicts or (side == "dataset" and made.invalid)
     result_is_in(f"dataset {made.dataset}" if side == "file" else str(made.path))
     if output == "json":
         print_json({**asdict(made), "path": str(made.path), "conflicts": made.conflicts, "dry_run": dry_run})
-        return EXIT_MISSED if made.conflicts else 0
+        return EXIT_MISSED if left else 0
     shown: Counter[str] = Counter()
     for each in made.changes:
         words = _words(each, side)
@@ -99,7 +100,7 @@ def _print(made: GoldenSync, side: str, output: str, *, dry_run: bool) -> int:
     for note in made.notes:
         click.echo(one_line(note, 300), err=True)
     click.echo(_summary(made, side, dry_run=dry_run), err=True)
-    return EXIT_MISSED if made.conflicts else 0
+    return EXIT_MISSED if left else 0
 
 
 def _words(each: QuestionChange, side: str) -> str:

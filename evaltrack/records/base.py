@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isfinite
+from numbers import Integral
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -16,8 +17,10 @@ class Record(BaseModel):
 
 
 def _key(value: object) -> object:
-    """Ids may be written as numbers; they are compared as strings: ``5`` and ``"5"`` are one chunk."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    """Ids may be whole numbers, numpy's too; they are compared as strings: ``5`` and ``"5"`` are one chunk."""
+    if isinstance(value, str | bool) or not isinstance(value, Integral):
+        return value
+    return str(int(value))
 
 
 def storable(value: object) -> object:

@@ -102,6 +102,11 @@ class Bm25ByDomain(Target):
     def __init__(self, indexes: Mapping[str, Bm25Target]) -> None:
         self.indexes = indexes
 
+    @property
+    def floor(self) -> float:
+        """The score that the best chunk must reach, the same in every index."""
+        return next(iter(self.indexes.values())).floor
+
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the index of the question's domain returns.
 

@@ -8,6 +8,7 @@ the `title` of its metadata, else the name of its file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 IDS = ("chunk_id", "id")
@@ -51,7 +52,7 @@ def _libraries(value: object) -> set[str]:
 
 def _source(text: str | None, metadata: Mapping[str, Any], own_id: object, score: float | None = None) -> Fields:
     texts = {"title": _first(metadata, TITLES), "url": _first(metadata, ("url",))}
-    key = next((metadata[name] for name in IDS if isinstance(metadata.get(name), str | int)), own_id)
+    key = next((metadata[name] for name in IDS if isinstance(metadata.get(name), str | Integral)), own_id)
     score = score if score is not None else next((metadata[name] for name in SCORES if name in metadata), None)
     return {"chunk_id": key, "text": text, "score": score, **texts}
 

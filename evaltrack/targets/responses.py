@@ -69,12 +69,23 @@ def _read(value: object) -> Response:
     if isinstance(value, Mapping):
         return _from_mapping(value)
     if isinstance(value, list | tuple):
+        _check_flat(value)
         return _from_mapping({"sources": value}, "")
     if source_fields(value) is not None:
         return _from_mapping({"sources": [value]}, "")
     raise InvalidResponseError(
         f"is {type(value).__name__}; return an answer, a list of sources, a mapping or a Response"
     )
+
+
+def _check_flat(value: list[object] | tuple[object, ...]) -> None:
+    """Refuse an answer beside a list of sources, which would be read as two sources."""
+    for place, item in enumerate(value):
+        if isinstance(item, list | tuple) and source_fields(item) is None:
+            raise InvalidResponseError(
+                f"{place}: is {type(item).__name__}, which is no source; to return an answer and its sources, "
+                'return {"answer": …, "sources": […]}'
+            )
 
 
 def _from_mapping(value: Mapping[Any, Any], within: str = "sources") -> Response:

@@ -3,14 +3,62 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
+from evaltrack.errors import TrackingError
+from evaltrack.privacy.addresses import shown_url
+from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.store import Store, find_run, own_words, tracking_errors
 
+if TYPE_CHECKING:
+    from mlflow.entities import Experiment
+
 TABLES_TAG = "mlflow.loggedArtifacts"
 """Where MLflow notes which artifacts are tables."""
+
+
+def check_artifact_place(store: Store, experiment: Experiment) -> None:
+    """Write a file where the artifacts of an experiment go, and take it away again.
+
+    Raises:
+        TrackingError: it cannot be written.
+    """
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    location, folder = experiment.artifact_location, f"evaltrack-doctor-{uuid4().hex}"
+    doing = tracking_errors("writing an artifact")
+    with _place_errors(lambda: location), doing, own_words(), impatient(), TemporaryDirectory() as made:
+        local = Path(made) / "doctor.txt"
+        local.write_text("evaltrack doctor\n", encoding="utf-8")
+        artifacts: Any = get_artifact_repository(location, tracking_uri=store.uri)
+        artifacts.log_artifact(str(local), folder)
+        with suppress(Exception):  # who may write need not be allowed to delete
+            artifacts.delete_artifacts(folder)
+
+
+@contextmanager
+def _place_errors(place: Callable[[], str]) -> Iterator[None]:
+    """Where a folder of this machine refuses a file, add to the error which one, and how to choose another."""
+    try:
+        yield
+    except TrackingError as error:
+        location = ""
+        with suppress(TrackingError):  # of the store itself; what failed before says more
+            location = place()
+        if not isinstance(error.__cause__, OSError) or urlsplit(location).scheme not in ("", "file"):
+            raise
+        cure = (
+            "make it writable, or make an experiment with another folder "
+            "(mlflow experiments create -n NAME --artifact-location FOLDER) and choose it with MLFLOW_EXPERIMENT_NAME"
+        )
+        raise TrackingError(f"{error}; artifacts go to {shown_url(location)}: {cure}") from error.__cause__
 
 
 class Artifacts:
@@ -27,9 +75,12 @@ class Artifacts:
             TrackingError: the store refused.
         """
         path = str(PurePosixPath(folder) / local.name)
-        with tracking_errors(f"logging {path}"), own_words():
+        with _place_errors(self._place), tracking_errors(f"logging {path}"), own_words():
             self._store.client.log_artifact(self._run_id, str(local), folder or None)
         self._sizes[path] = local.stat().st_size
+
+    def _place(self) -> str:
+        return find_run(self._store, self._run_id).info.artifact_uri or ""
 
     def log_table(self, local: Path) -> None:
         """Log a file that MLflow shows as a table. MLflow's own `log_table` appends to one that is there.

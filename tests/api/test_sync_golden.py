@@ -280,10 +280,6 @@ def test_errors_say_what_and_how(golden: Path, tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UsageError, match=r"a golden set is a \.jsonl file"):
         pull_golden("mine", tmp_path / "mine.csv")
     dataset().merge_records([{"inputs": {"n": 1}}, {"inputs": {"question": "bad?"}, "tags": {"draft": "{"}}])
-    with pytest.raises(GoldenError) as caught:
-        pull_golden("mine", tmp_path / "new.jsonl")
-    assert len(caught.value.problems) == 2
-    assert not (tmp_path / "new.jsonl").exists()
     assert len(push_golden(golden).notes) == 2
     mlflow.genai.datasets.create_dataset("mine", "0")
     with pytest.raises(UsageError, match="2 datasets are called `mine`: d-"):
@@ -291,6 +287,27 @@ def test_errors_say_what_and_how(golden: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     with pytest.raises(TrackingError, match=r"not supported with FileStore\. This feature requires a SQL-based"):
         push_golden(golden, tracking_uri=str(tmp_path / "mlruns"))
+
+
+def test_bad_records_are_left_and_the_others_pulled(golden: Path, tmp_path: Path) -> None:
+    """A note names each with its problem; what the file has of it stays, even where removed questions are pruned."""
+    push_golden(golden)
+    edit("second?", expected_chunks="not-a-list")
+    edit("third?", expected_chunks=["z"])
+    dataset().merge_records([{"inputs": {"n": 1}}])
+    made = pull_golden("mine", golden, prune=True)
+    assert [each.question for each in questions(golden)] == ["first?", "second?", "first?", "third?"]
+    assert LINES[1] in golden.read_text(encoding="utf-8")
+    assert [each.is_done for each in made.changes] == [True]
+    bad = [note for note in made.notes if "holds no question: " in note]
+    assert (len(bad), len(made.invalid), made.invalid[0]) == (2, 2, "007")
+    assert "expected_chunks" in bad[0]
+    with pytest.raises(GoldenError, match="expected_chunks"):
+        push_golden(golden)
+    edit("second?", expected_chunks=["w"])
+    assert kinds(pull_golden("mine", golden)) == {"007": "changed dataset!"}
+    edit("first?", expected_response=5)
+    assert [each.question for each in questions(pull_golden("mine", tmp_path / "new.jsonl").path)][-1] == "third?"
 
 
 def test_a_file_that_changes_meanwhile_stays(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:

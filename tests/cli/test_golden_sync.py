@@ -47,6 +47,21 @@ def test_people_see_what_changes(golden: Path, capsys: pytest.CaptureFixture[str
     assert ("conflict, the dataset decides" in out, "mine.jsonl: 1 added, 1 changed" in err) == (True, True)
 
 
+def test_a_pull_that_leaves_a_record_exits_1(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is no valid question is named; the others are carried over."""
+    assert _run(["golden", "push", str(golden)]) == 0
+    bad = {"inputs": {"question": "question 1?"}, "expectations": {"expected_chunks": "not-a-list"}}
+    edited = {"inputs": {"question": "question 2?"}, "expectations": {"expected_response": "b"}}
+    mlflow.genai.datasets.get_dataset(name="mine").merge_records([bad, edited])
+    capsys.readouterr()
+    assert _run(["golden", "pull", "mine", str(golden)]) == 1
+    out, err = capsys.readouterr()
+    assert out == "2  changed: expected_answer\n"
+    assert "holds no question: " in err
+    assert _run(["golden", "pull", "mine", str(golden), "--output", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["invalid"] == ["1"]
+
+
 def test_machines_get_all(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every question, with its fields; a removed question is named with the option that removes it."""
     assert _run(["golden", "push", str(golden), "--output", "json"]) == 0

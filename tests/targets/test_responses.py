@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionMessageFunctionToolCall
@@ -18,6 +19,7 @@ from evaltrack.targets.responses import as_response, as_source
 from evaltrack.targets.tool_calls import UNREAD
 
 RETURN = "return an answer, a list of sources, a mapping or a Response"
+PAIR = 'to return an answer and its sources, return {"answer": …, "sources": […]}'
 A = Source(chunk_id="a")
 
 OPENAI_USAGE = {
@@ -36,6 +38,11 @@ FORMS: dict[str, tuple[Any, Response]] = {
     "answer": ("Yes.", Response(answer="Yes.")),
     "empty answer": ("", Response(answer="")),
     "chunk ids": (["a", 5, "a"], Response(sources=(A, Source(chunk_id="5"), A))),
+    "chunk ids of numpy": ([np.int64(7), "a"], Response(sources=(Source(chunk_id="7"), A))),
+    "chunk ids and scores of numpy": (
+        [{"chunk_id": np.uint8(3), "score": np.float32(0.5)}, {"id": np.int64(-4), "score": np.float64(0.25)}],
+        Response(sources=(Source(chunk_id="3", score=0.5), Source(chunk_id="-4", score=0.25))),
+    ),
     "tuple of ids": (("a",), Response(sources=(A,))),
     "nothing found": ([], Response(sources=())),
     "sources": ([A, {"title": "T"}, "a"], Response(sources=(A, Source(title="T"), A))),
@@ -160,6 +167,9 @@ INVALID: dict[str, tuple[Any, str]] = {
     "sources as string": ({"sources": "a"}, "sources: is str; return a list, best first"),
     "sources as mapping": ({"sources": {"id": "a"}}, "sources: is dict; return a list, best first"),
     "empty chunk id": ([""], "chunk_id: String should have at least 1 character"),
+    "answer and ids in a tuple": (("Yes.", ["a", "b"]), f"1: is list, which is no source; {PAIR}"),
+    "ids and answer in a list": ([("a", "b"), "Yes."], f"0: is tuple, which is no source; {PAIR}"),
+    "bool of numpy as chunk id": ([np.bool_(True)], "chunk_id: Input should be a valid string"),
     "bool as chunk id": (["a", True], "chunk_id: Input should be a valid string"),
     "nothing as chunk id": ({"sources": [None]}, "sources.0: a source needs a `chunk_id` or a `title`"),
     "source without a name": ({"sources": [{}]}, "sources.0: a source needs a `chunk_id` or a `title`"),
