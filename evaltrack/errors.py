@@ -5,6 +5,7 @@
     EvaltrackError
     ├── UsageError              2   an option, setting or file is wrong; nothing was run
     │   ├── GoldenError         2   a golden set has bad lines; the first of them are listed
+    │   ├── NoQuestionError     2   a question is not in the golden set any more
     │   ├── JournalBusyError    2   another process writes the journal of this run
     │   ├── NotPrivateError     2   a file or folder that others can write to
     │   └── ServerRefusesError  2   a model's server refuses key, access or model

@@ -124,7 +124,7 @@ def test_only_this_machine_and_this_address(
         ({"json": ["1"]}, 400, "no action"),
         ({"json": {"id": 1, "kind": "confirm"}}, 400, "no action"),
         ({"json": {"id": "1", "kind": "burn"}}, 400, "no action `burn`"),
-        ({"json": {"id": "99", "kind": "confirm"}}, 400, "no question `99`"),
+        ({"json": {"id": "99", "kind": "confirm"}}, 410, "no question `99`"),
         ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": "1"}}, 400, "no whole number"),
         ({"json": {"id": "1", "kind": "grade", "chunk": "x", "grade": True}}, 400, "no whole number"),
         ({"json": {"id": "1", "kind": "reword", "question": "a" * 300_000}}, 413, "exceeds"),
