@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -42,6 +43,9 @@ for variable in (
     "MLFLOW_TRACKING_URI",
 ):
     os.environ.pop(variable, None)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts its background jobs so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:

@@ -121,6 +121,30 @@ def test_a_set_is_made_right_with_the_keys_alone(address: str, golden: Path, tab
     assert seen.problems == []
 
 
+def test_a_key_is_for_the_question_that_is_shown(address: str, golden: Path, tab: Open) -> None:
+    """Pressed again and again while the next question loads, it neither confirms nor changes one that nobody saw."""
+    page = tab()
+    page.add_init_script(
+        "const real = fetch; window.fetch = async (...given) =>"
+        " { await new Promise((then) => setTimeout(then, 150)); return real(...given); }"
+    )
+    page.goto(address)
+    page.locator(".chunk").first.wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    for key in ("Enter", "Enter", "Enter", "n", "e"):
+        page.keyboard.press(key)
+    page.get_by_text("Question 2 of 3").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    page.locator(".chunk.expected").wait_for()
+
+    first, second, third, *_ = open_golden(golden, drafts=True)
+    assert (first.draft, first.negative, second.draft, third.draft) == (False, False, True, True)
+    assert first.expected_chunks
+    assert second.expected_chunks
+
+
 def test_a_change_by_an_editor_is_told(address: str, golden: Path, tab: Open) -> None:
     """The person sees the question as it is now, and that nothing was written over it."""
     page = tab("phone")

@@ -3,7 +3,7 @@
   const el = (id) => document.getElementById(id);
   const judging = document.body.dataset.judging === "1";
   const SHORT = 1500;
-  let keys = [], at = 0, now = null, current = -1, selection = null, turn = 0, query = "";
+  let keys = [], at = 0, now = null, current = -1, selection = null, query = "";
   let work = Promise.resolve();
   const open = new Set();
 
@@ -37,7 +37,12 @@
   // One thing after the other, so that quick keys do not overtake each other.
   function queue(task) {
     work = work.then(task).catch((error) => say(error.message, "bad"));
-    return work;
+  }
+
+  // A key or a click is for the question that was shown at that time: nobody confirms what they have not seen.
+  function queueForShown(task) {
+    const id = now && now.id;
+    if (now) queue(() => now && now.id === id && task());
   }
 
   async function readKeys(wanted) {
@@ -56,38 +61,34 @@
   }
 
   // Somebody took a question out of the file: it is said once, and the next one is shown.
-  function leave(id, error) {
+  async function leave(id, error) {
     const place = keys.indexOf(id);
     if (!error.isGone || place < 0) throw error;
     keys.splice(place, 1);
-    if (keys.length) { show(place); say(error.message, "warn"); return; }
+    if (keys.length) { await show(place); say(error.message, "warn"); return; }
     el("main").hidden = true;
     el("place").textContent = "No questions are left.";
     now = null;
     throw error;
   }
 
-  function show(place) {
-    return queue(async () => {
-      if (!keys.length) return;
-      at = Math.min(Math.max(place, 0), keys.length - 1);
-      const mine = ++turn;
-      query = "";
-      el("search").value = "";
-      open.clear();
-      el("place").textContent = `Question ${at + 1} of ${keys.length}: asking the retrievers…`;
-      const next = keys[at + 1] === undefined ? "" : `&next=${encodeURIComponent(keys[at + 1])}`;
-      const id = keys[at];
-      const data = await ask(`question?id=${encodeURIComponent(id)}${next}`).catch((error) => leave(id, error));
-      if (!data) return;
-      if (mine !== turn) return;
-      current = judging ? firstUnjudged(data) : -1;
-      stopEditing();
-      draw(data);
-      window.scrollTo(0, 0);
-      if (current < 0) el("question").focus({ preventScroll: true });
-      else focusChunk();
-    });
+  async function show(place) {
+    if (!keys.length) return;
+    at = Math.min(Math.max(place, 0), keys.length - 1);
+    query = "";
+    el("search").value = "";
+    open.clear();
+    el("place").textContent = "Asking the retrievers…";
+    const next = keys[at + 1] === undefined ? "" : `&next=${encodeURIComponent(keys[at + 1])}`;
+    const id = keys[at];
+    const data = await ask(`question?id=${encodeURIComponent(id)}${next}`).catch((error) => leave(id, error));
+    if (!data) return;
+    current = judging ? firstUnjudged(data) : -1;
+    stopEditing();
+    draw(data);
+    window.scrollTo(0, 0);
+    if (current < 0) el("question").focus({ preventScroll: true });
+    else focusChunk();
   }
 
   function firstUnjudged(data) {
@@ -155,7 +156,7 @@
       made.type = "button";
       made.setAttribute("aria-label", `${label}: ${chunk.id || name}`);
       if (pressed !== undefined) made.setAttribute("aria-pressed", String(pressed));
-      made.addEventListener("click", () => { current = place; mark(); run(); });
+      made.addEventListener("click", () => queueForShown(() => { current = place; mark(); return run(); }));
       controls.append(made);
     };
     if (judging) {
@@ -186,37 +187,37 @@
     box.scrollIntoView({ block: "nearest" });
   }
 
-  function act(kind, values, then) {
-    if (!now) return work;
+  // Whether it was done: somebody else may have changed the question, or taken it away.
+  async function act(kind, values) {
     const id = now.id;
-    return queue(async () => {
-      const data = await ask("act", { id, kind, query, ...values }).catch((error) => leave(id, error));
-      if (!data) return;
-      const again = document.activeElement && document.activeElement.closest(".chunk");
-      if (data.reloaded && !judging) await dropKeys(id);
-      if (now.id === id) draw(data);
-      if (again) focusChunk();
-      say(data.message || (data.done ? "Saved." : ""), data.message ? "warn" : "");
-      if (data.done && then) then();
-    });
+    const data = await ask("act", { id, kind, query, ...values }).catch((error) => leave(id, error));
+    if (!data) return false;
+    const again = document.activeElement && document.activeElement.closest(".chunk");
+    if (data.reloaded && !judging) await dropKeys(id);
+    draw(data);
+    if (again) focusChunk();
+    say(data.message || (data.done ? "Saved." : ""), data.message ? "warn" : "");
+    return data.done;
   }
 
-  function toggle() {
+  function chosenChunk() {
     const chunk = all()[current];
-    if (chunk) act(chunk.is_expected ? "unmark" : "mark", { chunk: chunk.key });
-    else say("Choose a chunk first, with the arrow keys or a click.", "warn");
+    if (!chunk) say("Choose a chunk first, with the arrow keys or a click.", "warn");
+    return chunk;
   }
 
-  function grade(value) {
-    const chunk = all()[current];
-    if (!chunk) { say("Choose a chunk first, with the arrow keys or a click.", "warn"); return; }
-    act("grade", { chunk: chunk.key, grade: value }, () => {
-      if (!judging) return;
-      const left = firstUnjudged(now);
-      if (left < 0) { say("All chunks of this question are judged; Enter goes on.", ""); return; }
-      current = left;
-      focusChunk();
-    });
+  async function toggle() {
+    const chunk = chosenChunk();
+    if (chunk) await act(chunk.is_expected ? "unmark" : "mark", { chunk: chunk.key });
+  }
+
+  async function grade(value) {
+    const chunk = chosenChunk();
+    if (!chunk || !(await act("grade", { chunk: chunk.key, grade: value })) || !judging) return;
+    const left = firstUnjudged(now);
+    if (left < 0) { say("All chunks of this question are judged; Enter goes on.", ""); return; }
+    current = left;
+    focusChunk();
   }
 
   // Touching a button clears the selection on some devices, so the last one is remembered.
@@ -228,36 +229,33 @@
     selection = first && first === last ? { box: first.closest(".chunk"), words: chosen.toString() } : null;
   });
 
-  function quote() {
+  async function quote() {
     const place = selection ? items().indexOf(selection.box) : -1;
     if (place < 0) { say("Select the words that answer the question, in one chunk.", "warn"); return; }
     const words = selection.words;
     selection = null;
     current = place;
     document.getSelection().removeAllRanges();
-    act("quote", { chunk: all()[place].key, words });
+    await act("quote", { chunk: all()[place].key, words });
   }
 
-  function search(text) {
-    queue(async () => {
-      const data = await ask(`question?id=${encodeURIComponent(now.id)}&query=${encodeURIComponent(text)}`);
-      query = text;
-      if (data.matches && data.matches.length) current = data.chunks.length;
-      draw(data);
-      if (data.matches && data.matches.length) focusChunk();
-    });
+  async function search(text) {
+    const data = await ask(`question?id=${encodeURIComponent(now.id)}&query=${encodeURIComponent(text)}`);
+    query = text;
+    if (data.matches && data.matches.length) current = data.chunks.length;
+    draw(data);
+    if (data.matches && data.matches.length) focusChunk();
   }
 
-  function confirm() {
-    act("confirm", {}, () => {
-      if (at + 1 < keys.length) show(at + 1);
-      else say(`Confirmed; this was the last question. ${now.drafts ? `${now.drafts} drafts are left.` : ""}`, "");
-    });
+  async function confirm() {
+    if (!(await act("confirm", {}))) return;
+    if (at + 1 < keys.length) await show(at + 1);
+    else say(`Confirmed; this was the last question. ${now.drafts ? `${now.drafts} drafts are left.` : ""}`, "");
   }
 
-  function step(by) {
+  async function step(by) {
     if (at + by < 0 || at + by >= keys.length) say(by < 0 ? "This is the first question." : "This is the last question.", "warn");
-    else { say("", ""); show(at + by); }
+    else { say("", ""); await show(at + by); }
   }
 
   function edit() {
@@ -273,34 +271,41 @@
     el("reading").hidden = el("deeds").hidden = false;
   }
 
-  function save() {
-    act("reword", { question: el("edit-question").value, expected_answer: el("edit-answer").value }, () => {
-      stopEditing();
-      el("question").focus();
-      show(at);
-    });
+  async function save() {
+    const words = { question: el("edit-question").value, expected_answer: el("edit-answer").value };
+    if (!(await act("reword", words))) return;
+    stopEditing();
+    el("question").focus();
+    await show(at);
   }
 
-  function undo() {
-    queue(async () => {
-      const data = await ask("undo", {});
-      if (!keys.includes(data.id)) { el("filter").value = ""; await readKeys(data.id); }
-      at = Math.max(0, keys.indexOf(data.id));
-      draw(data);
-      say(data.message || "Undone.", data.message ? "warn" : "");
-    });
+  async function undo() {
+    const data = await ask("undo", {});
+    if (!keys.includes(data.id)) { el("filter").value = ""; await readKeys(data.id); }
+    at = Math.max(0, keys.indexOf(data.id));
+    draw(data);
+    say(data.message || "Undone.", data.message ? "warn" : "");
   }
 
+  const help = () => el("keys").showModal();
+  const negate = () => act("negate", {});
+  const moves = { j: () => step(1), k: () => step(-1), u: undo };
   const deeds = {
-    j: () => step(1), k: () => step(-1), u: undo, "?": () => el("keys").showModal(),
-    "/": () => el("search").focus(),
     ArrowDown: () => { if (current + 1 < items().length) current += 1; focusChunk(); },
     ArrowUp: () => { if (current > 0) current -= 1; focusChunk(); },
     " ": () => (judging ? grade(null) : toggle()),
     Enter: () => (judging ? step(1) : confirm()),
   };
-  if (!judging) Object.assign(deeds, { s: () => step(1), e: edit, n: () => act("negate", {}), q: quote });
+  if (!judging) { moves.s = () => step(1); Object.assign(deeds, { e: edit, n: negate, q: quote }); }
   for (let digit = 0; digit <= 9; digit += 1) deeds[String(digit)] = () => grade(digit);
+
+  // What a key does, or nothing. Search and help open at once, for what is typed next is theirs.
+  function deed(key) {
+    if (key === "/") return () => el("search").focus();
+    if (key === "?") return help;
+    if (moves[key]) return () => queue(moves[key]);
+    return deeds[key] && (() => queueForShown(deeds[key]));
+  }
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || el("keys").open || !now) return;
@@ -311,19 +316,20 @@
     }
     if (event.target.closest("button, a") && (event.key === " " || event.key === "Enter")) return;
     if (event.repeat && (event.key === " " || event.key === "Enter")) return;
-    const deed = deeds[event.key];
-    if (!deed) return;
+    const run = deed(event.key);
+    if (!run) return;
     event.preventDefault();
-    deed();
+    run();
   });
   el("editing").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); queueForShown(save); }
   });
-  el("editing").addEventListener("submit", (event) => { event.preventDefault(); save(); });
-  el("searching").addEventListener("submit", (event) => { event.preventDefault(); search(el("search").value); });
+  el("editing").addEventListener("submit", (event) => { event.preventDefault(); queueForShown(save); });
+  el("searching").addEventListener("submit", (event) => { event.preventDefault(); queueForShown(() => search(el("search").value)); });
   for (const [id, run] of Object.entries({
-    previous: () => step(-1), next: () => step(1), undo, help: () => el("keys").showModal(), close: () => el("keys").close(),
-    cancel: stopEditing, done: () => step(1), confirm, skip: () => step(1), edit, negate: () => act("negate", {}),
+    previous: () => queue(() => step(-1)), next: () => queue(() => step(1)), undo: () => queue(undo),
+    help, close: () => el("keys").close(), cancel: stopEditing, done: () => queue(() => step(1)), skip: () => queue(() => step(1)),
+    confirm: () => queueForShown(confirm), edit: () => queueForShown(edit), negate: () => queueForShown(negate),
   })) if (el(id)) el(id).addEventListener("click", run);
 
   async function start(wanted) {
@@ -335,9 +341,10 @@
     }
     return state;
   }
-  if (!judging) el("filter").addEventListener("change", () => queue(() => start(now && now.id)).then(() => show(at)));
+  if (!judging) el("filter").addEventListener("change", () => queue(async () => { await start(now && now.id); await show(at); }));
   queue(async () => {
     const state = await start();
     if (!judging && !state.drafts) { el("filter").value = ""; await start(); }
-  }).then(() => show(0));
+    await show(0);
+  });
 })();

@@ -39,7 +39,7 @@ class Pool:
     def __init__(self, order: Order, what: str, workers: int = 1) -> None:
         self._order, self._what, self._workers = order, what, workers
         self._started: list[Process] = []
-        self._importing: set[Process] = set()
+        self._unclaimed: set[Process] = set()
         self._calls: list[Calls] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: set[asyncio.Task[None]] = set()
@@ -130,14 +130,16 @@ class Pool:
             self._endings[f"cannot be started again: {error}"] += 1
             return
         self._calls.append(await Calls.open(process))
+        self._unclaimed.discard(process)
 
     def _ready_process(self) -> Process:
         process = Process(self._order)
-        self._importing.add(process)
+        self._unclaimed.add(process)
         try:
             process.wait_until_ready(self._what, START_SECONDS)
-        finally:
-            self._importing.discard(process)
+        except BaseException:
+            self._unclaimed.discard(process)
+            raise
         return process
 
     async def _retire(self, calls: Calls) -> None:
@@ -157,8 +159,6 @@ class Pool:
 
     def close(self) -> None:
         """Kill the processes that were never called."""
-        for process in (*self._started, *self._importing):
-            process.kill()
-        for process in self._started:
-            process.socket.close()
+        for process in (*self._started, *self._unclaimed):
+            process.abandon()
         self._started = []

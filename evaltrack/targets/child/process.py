@@ -82,13 +82,14 @@ class Process:
         self._relay = threading.Thread(target=self._pass_on, daemon=True, name="evaltrack-output")
         self._relay.start()
         threading.Thread(target=self._wait, daemon=True, name="evaltrack-child").start()
-        self.socket.sendall(frame(CALL, 0, json.dumps(asdict(order)).encode()))
+        with suppress(OSError):  # one that ended already is seen by who waits for it
+            self.socket.sendall(frame(CALL, 0, json.dumps(asdict(order)).encode()))
 
     def wait_until_ready(self, what: str, seconds: float | None = None) -> None:
         """Wait until the function is imported, for at most so many seconds; `what` names it in errors.
 
         Raises:
-            UsageError: it cannot be, or the process ended meanwhile.
+            UsageError: it cannot be, or the process ended meanwhile; it is killed and its socket closed.
         """
         try:
             self.socket.settimeout(seconds)
@@ -102,6 +103,7 @@ class Process:
             self.facts = json.loads(answer.payload)
         except BaseException:
             self.kill()
+            self.socket.close()
             raise
 
     def _first_message(self) -> Frame | None:
@@ -124,6 +126,11 @@ class Process:
         """End it now, and with it the processes of its group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def abandon(self) -> None:
+        """Kill it, and close its socket once nobody listens to it any more."""
+        self.kill()
+        self.when_ended(self.socket.close)
 
     def end(self, seconds: float) -> None:
         """Wait for at most so many seconds until it has ended by itself, and kill what is left."""
