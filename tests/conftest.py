@@ -44,8 +44,9 @@ for variable in (
 ):
     os.environ.pop(variable, None)
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts its background jobs so
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+for number, handler in {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}.items():
+    if signal.getsignal(number) is signal.SIG_IGN:  # background jobs of a shell and of nohup ignore it
+        signal.signal(number, handler)
 
 
 def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:

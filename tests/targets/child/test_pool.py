@@ -42,7 +42,7 @@ def test_a_process_that_is_not_ready_in_time_is_closed(slow: Order, tmp_path: Pa
     """However long it would import."""
     (tmp_path / "second").touch()
     process = Process(slow)
-    with pytest.raises(UsageError, match="was not ready within 0.1 s"):
+    with pytest.raises(UsageError, match=r"was not ready within 0\.1 s"):
         process.wait_until_ready("python:slow_function:answer", 0.1)
     assert process.socket.fileno() == -1
     assert process.ended.wait(5)
