@@ -241,7 +241,7 @@ def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     return _typed(table.to_pandas().join(prints))
 
 
-def _typed(frame: pd.DataFrame) -> Any:
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
         frame[name] = frame[name].astype("str")

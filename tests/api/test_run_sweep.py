@@ -144,7 +144,7 @@ def test_a_sweep_that_was_stopped_goes_on(golden: Path, monkeypatch: pytest.Monk
     assert (result.run_id, result.reused, result.success) == (parent.info.run_id, 2, True)
     assert before < {each.run_id for each in result.results}
     assert mlflow.get_run(result.run_id).info.status == "FINISHED"
-    assert CALLS == {f"{name} q{n}": 2 for name in ("good", "bad") for n in range(8)}
+    assert {f"{name} q{n}": 2 for name in ("good", "bad") for n in range(8)} == CALLS
     assert {each.name: each.spread for each in result.leaderboard.standings} == {"good": (1, 1), "bad": (0.375, 0.375)}
     again = run_sweep(whole, resume=result.run_id[:12])
     assert (again.run_id, again.reused) == (result.run_id, 4)

@@ -26,9 +26,10 @@ def print_sweep(result: SweepResult, console: Console) -> None:
         console.print(Text(note, style="dim"), soft_wrap=True)
     for each in board.standings:
         if each.num_errors:
-            console.print(Text(f"{one_line(each.name, 120)}: {errors_words(each.num_errors)}", style="bold red"))
+            words = f"In {one_line(each.name, 120)} {errors_words(each.num_errors)}"
+            console.print(Text(words, style="bold red"), soft_wrap=True)
     for note in result.notes:
-        console.print(Text(one_line(note, 300), style="yellow"), soft_wrap=True)
+        console.print(Text(f"Note: {one_line(note, 300)}", style="yellow"), soft_wrap=True)
     reused = f", {result.reused} of them finished before" if result.reused else ""
     parent = f"MLflow run {result.run_id} {result.status}, the parent of {len(result.results)}{reused}"
     console.print(Text(parent), soft_wrap=True)

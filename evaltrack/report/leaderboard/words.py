@@ -133,4 +133,4 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
         yield f"Neither on the front nor off it, as an objective was not measured: {names}."
     for each in board.standings:
         if words := spread_words(each):
-            yield f"{one_line(each.name, 120)}: {words}."
+            yield f"Seeds of {one_line(each.name, 120)}: {words}."

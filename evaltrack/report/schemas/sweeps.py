@@ -11,7 +11,7 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.sweep_file import ELSEWHERE, OF_ALL, SweepFile
 from evaltrack.report.schemas.form import Form, headed, plain, schema_of
 
-TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
 class PlannedConfiguration(Form):
@@ -125,8 +125,8 @@ def _values(name: str, setting: dict[str, Any]) -> dict[str, Any]:
     """A setting of one value, or of a list of values to try."""
     described = {"description": setting["description"]} if "description" in setting else {}
     if name == "target_options":
-        value = {"type": ["string", "number", "boolean"]}
-        option = {"anyOf": [value, {"type": "array", "minItems": 1, "items": value}]}
+        scalar = {"type": ["string", "number", "boolean"]}
+        option = {"anyOf": [scalar, {"type": "array", "minItems": 1, "items": scalar}]}
         return {"type": "object", "additionalProperties": option} | described
     if setting.get("type") == "array":
         value = TEXTS
