@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 from evaltrack.compare.leaderboard import Leaderboard
 from evaltrack.evaluation.sweep_result import SweepResult
@@ -18,7 +19,7 @@ def leaderboard_markdown(board: Leaderboard, name: str) -> str:
 def leaderboard_note(result: SweepResult) -> str:
     """As much of the table as MLflow's description of a run holds, with links relative to MLflow's UI."""
     links = {
-        each.name: f"#/experiments/{result.experiment_id}/runs/{each.contender.runs[0].run_id}"
+        each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id or '', safe='')}"
         for each in result.leaderboard.standings
     }
     note, rest = "", "\n… the artifact leaderboard.html holds all\n"

@@ -109,6 +109,7 @@ def test_the_file_is_made_from_the_commands() -> None:
         ("evaltrack run -t http", ["http://", "https://"]),
         ("evaltrack run --judge openai:", [""]),
         ("evaltrack run --require mini", ["minimum"]),
+        ("evaltrack sweep swe", ["sweep.yaml"]),
         ("evaltrack schema gold", ["golden"]),
     ],
 )
