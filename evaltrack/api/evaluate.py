@@ -26,13 +26,16 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.score_gaps import ScoreGaps
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.reader import read_rows_of
@@ -54,6 +57,7 @@ def evaluate_golden(
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
+    functions: Functions | None = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
 
@@ -67,7 +71,7 @@ def evaluate_golden(
     if settings.only_failed:
         store = connect(tracking_uri, ui_url)
         settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection) as plan:
+    with planned(os.fspath(golden_path), settings, target, selection, functions=functions) as plan:
         store = store or connect(tracking_uri, ui_url)
         return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
 
@@ -182,14 +186,14 @@ class _Evaluation:
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""
-        settings = self.plan.settings
-        ledger, summary, shown_rows = Ledger(), Summary(settings.k), Kept()
+        settings, signature = self.plan.settings, self.plan.signature
+        ledger, summary, shown_rows = Ledger(), Summary(settings.k, metric_table(signature.scores)), Kept()
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
-        with RunWriter(self.store, self.run, settings.k, trials_of_each) as writer:
-            returned, doubts = Returned(self.progress.warn), Misfits()
-            takers = (writer.add, summary.add, shown_rows.add, returned.add, doubts.add, self.progress.advance)
-            trials = Gathering(settings.trials, _each(*takers))
+        with RunWriter(self.store, self.run, settings.k, trials_of_each, signature.own_names) as writer:
+            returned, doubts, gaps = Returned(self.progress.warn), Misfits(), ScoreGaps(signature.own_names)
+            watchers = (returned.add, doubts.add, gaps.add, self.progress.advance)
+            trials = Gathering(settings.trials, _each(writer.add, summary.add, shown_rows.add, *watchers))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
@@ -198,7 +202,7 @@ class _Evaluation:
                 interruption = error
             trials.close()
             stop.log_from_now_on()
-            warnings = (returned.note, doubts.note)
+            warnings = (returned.note, doubts.note, *gaps.notes)
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
@@ -299,4 +303,4 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
 def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:
     if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
-    return "FINISHED" if interruption is None and summary.num_measured else "FAILED"
+    return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"

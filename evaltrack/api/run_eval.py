@@ -43,8 +43,8 @@ def run_eval(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
-            `judge`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD per million
-            tokens.
+            `judge`, `scores` (names, or functions, which are called in this process), `trials`, `experiment`,
+            `concurrency` or `require`. Times are in seconds, prices in USD per million tokens.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -53,19 +53,33 @@ def run_eval(
     """
     if not isinstance(golden_path, str | os.PathLike):
         raise UsageError(f"golden_path is {golden_path!r}; write the path of a golden set")
+    names, functions = named_functions(settings.pop("scores", ()))
     for each in (settings.get("judge"), *_as_list(settings.get("judge"))):
         if callable(each):
             raise UsageError("judge is a function; name it as package.module:function")
     return evaluate_golden(
         golden_path,
-        EvaluationConfig.of(k=k, **settings),
+        EvaluationConfig.of(k=k, scores=names, **settings),
         target=target,
         resume=resume,
         retry_errors=retry_errors,
         tracking_uri=tracking_uri,
         ui_url=ui_url,
         progress=progress,
+        functions=functions,
     )
+
+
+def named_functions(scores: Any) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
+    """The scores by name, and those that were given as functions by the names that stand for them."""
+    several = scores if isinstance(scores, list | tuple) else (scores,)
+    functions = {_place(each): each for each in several if callable(each)}
+    return tuple(_place(each) if callable(each) else each for each in several), functions
+
+
+def _place(function: Callable[..., Any]) -> str:
+    own = type(function)
+    return f"{getattr(function, '__module__', own.__module__)}:{getattr(function, '__qualname__', own.__qualname__)}"
 
 
 def _as_list(value: object) -> Sequence[object]:

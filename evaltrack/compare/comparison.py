@@ -85,6 +85,7 @@ class MetricDelta:
     `detectable`: the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
     questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
     `measured` is how many common questions each side measured, and `reachable` the most that the mean can be.
+    `own`: it is a score of the user's own.
     """
 
     name: str
@@ -106,6 +107,8 @@ class MetricDelta:
     over: bool = False
     measured: tuple[int, int] | None = None
     reachable: float | None = None
+    higher_is_better: bool = True
+    own: bool = False
 
     @property
     def delta(self) -> float:

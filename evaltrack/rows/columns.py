@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 ROWS_VERSION = 1
 """Raised by one when a column changes its meaning or goes; one more column is no other version."""
 
+OWN_KEY = "evaltrack.own_scores"
+"""Key of the names of the scores of one's own in a file's metadata: a list in JSON; files without any have no key."""
+
 VERSION_KEY = "evaltrack.rows"
 """Key of the version in a file's metadata; files of before have none."""
 
@@ -245,9 +248,21 @@ COLUMNS = (
 )
 
 
-def flatten(row: Row, k: int) -> dict[str, Any]:
+BEHIND_SCORES = "unmeasured"
+"""The column before which scores of one's own stand."""
+
+
+@cache
+def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """The columns of a run with these scores of one's own, in the order in which people read them."""
+    place = next(number for number, column in enumerate(COLUMNS) if column.name == BEHIND_SCORES)
+    own_columns = (Column(name, "number", _score(name), bounds=(-MOST, MOST), since_first=False) for name in own)
+    return (*COLUMNS[:place], *own_columns, *COLUMNS[place:])
+
+
+def flatten(row: Row, k: int, own: tuple[str, ...] = ()) -> dict[str, Any]:
     """The row as columns, in the order in which people read them."""
-    return {column.name: column.value(row, k) for column in COLUMNS}
+    return {column.name: column.value(row, k) for column in columns_with(own)}
 
 
 REASONED_COLUMNS = tuple(Reasoned.model_fields)
@@ -262,11 +277,16 @@ def every_column() -> Iterator[tuple[str, Column]]:
 
 
 @cache
-def schema() -> pa.Schema:
-    """The Arrow schema of the columns."""
+def schema(own: tuple[str, ...] = ()) -> pa.Schema:
+    """The Arrow schema of the columns, with scores of one's own."""
     import pyarrow as pa
 
-    return pa.schema({column.name: _arrow_type(column) for column in COLUMNS})
+    return pa.schema({column.name: _arrow_type(column) for column in columns_with(own)})
+
+
+def metadata(own: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a file says of its columns."""
+    return {VERSION_KEY: str(ROWS_VERSION)} | ({OWN_KEY: json.dumps(own)} if own else {})
 
 
 def _arrow_type(column: Column) -> pa.DataType:

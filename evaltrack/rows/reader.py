@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.rows.columns import every_column, schema
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
 from evaltrack.rows.rows_error import RowsError, damaged
-from evaltrack.rows.schema_checks import check_columns, check_types, check_version, paths_of, text_paths
+from evaltrack.rows.schema_checks import (
+    check_columns,
+    check_types,
+    check_version,
+    own_scores_in,
+    paths_of,
+    text_paths,
+)
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import GROUP_BYTES
 from evaltrack.rows.values import LARGEST, check_ids, check_values
@@ -77,7 +84,8 @@ def stored_rows(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
     """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
-    return map(StoredRow.of, read_table(path, columns, ids))
+    with _Table(path) as table:
+        yield from (StoredRow.of(row, table.own) for row in _rows(table, columns, ids))
 
 
 def read_table(
@@ -91,23 +99,27 @@ def read_table(
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
+    with _Table(path) as table:
+        yield from _rows(table, columns, ids)
+
+
+def _rows(table: _Table, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     wanted_ids = None if ids is None else pa.array(list(ids), pa.string())
-    missing = dict.fromkeys(schema().names) if columns is None else {}
-    with _Table(path) as table:
-        for number in range(len(table.groups)):
-            mask = None
-            if wanted_ids is not None:
-                mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
-                if not pc.any(mask).as_py():
-                    continue
-            group = table.group(number, columns)
-            group = group if mask is None else group.filter(mask)
-            for start in range(0, group.num_rows, AT_ONCE):
-                for row in group.slice(start, AT_ONCE).to_pylist():
-                    yield missing | row
+    missing = dict.fromkeys(schema(table.own).names) if columns is None else {}
+    for number in range(len(table.groups)):
+        mask = None
+        if wanted_ids is not None:
+            mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
+            if not pc.any(mask).as_py():
+                continue
+        group = table.group(number, columns)
+        group = group if mask is None else group.filter(mask)
+        for start in range(0, group.num_rows, AT_ONCE):
+            for row in group.slice(start, AT_ONCE).to_pylist():
+                yield missing | row
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
@@ -125,7 +137,10 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
         if missing := sorted(set(always) - table.names):
             raise _damaged(path, f"it has no column `{missing[0]}`")
         groups = [table.group(number, names) for number in range(len(table.groups))]
-        return pa.concat_tables(groups) if groups else pa.schema(map(schema().field, columns)).empty_table()
+        if groups:
+            return pa.concat_tables(groups)
+        fields = schema(table.own)
+        return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -147,7 +162,7 @@ def _bounded_groups(path: Path) -> tuple[RowGroup, ...]:
 
 
 class _Table:
-    """An open file, each part of which is looked at before it is read.
+    """An open file, each part of which is looked at before it is read; `own` names its scores of one's own.
 
     Raises:
         TrackingError: it is damaged, or of other types than `schema`.
@@ -188,7 +203,8 @@ class _Table:
         there = self._file.schema_arrow
         check_version(self._path.name, there.metadata)
         try:
-            check_types(there)
+            self.own = own_scores_in(there)
+            check_types(there, self.own)
         except DamagedError as error:
             raise _damaged(self._path, str(error)) from None
         if self._file.num_row_groups != len(self.groups):
@@ -209,7 +225,7 @@ class _Table:
         import pyarrow as pa
 
         there = self._file.schema_arrow.names
-        names = [name for name in columns or schema().names if name.partition(".")[0] in there]
+        names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in there]
         self._check_pages(number, names)
         try:
             table = self._file.read_row_group(number, columns=names, use_threads=False)

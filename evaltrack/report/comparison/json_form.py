@@ -226,7 +226,7 @@ def _side(row: StoredRow | None) -> dict[str, Any] | None:
     columns = row.columns()
     names = ("chunk_id", "title", "url", "score")
     sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
-    return {name: columns[name] for name in SIDE_COLUMNS} | {"sources": sources}
+    return {name: columns[name] for name in (*SIDE_COLUMNS, *row.own)} | {"sources": sources}
 
 
 def _storable(value: Any) -> Any:

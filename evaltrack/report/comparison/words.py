@@ -17,7 +17,15 @@ from evaltrack.compare.comparison import (
 from evaltrack.compare.ranks import in_order
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words, verdict_words
-from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
+from evaltrack.report.words import (
+    METRIC_TITLES,
+    OWN_IN_GROUPS,
+    criterion_words,
+    metric_title,
+    number,
+    one_line,
+    state_words,
+)
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 
@@ -241,8 +249,9 @@ def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
     regressed = [group for group in comparison.groups if group_regressed(group)]
     others = [group for group in comparison.groups if kinds[group.kind] > 1 and not group_regressed(group)]
     groups = regressed + others
-    measured = {metric.name for group in groups for metric in group.metrics}
-    return groups, [name for name in METRIC_TITLES if name in measured]
+    measured = {metric.name: metric for group in groups for metric in group.metrics}
+    own = [name for name, metric in measured.items() if metric.own]
+    return groups, [*(name for name in METRIC_TITLES if name in measured), *own[:OWN_IN_GROUPS]]
 
 
 def group_regressed(group: GroupDelta) -> bool:
