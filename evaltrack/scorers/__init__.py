@@ -11,6 +11,34 @@
 ``NAME=`` before any of these gives it another name.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from evaltrack.scorers.declaration import score
 
-__all__ = ["score"]
+if TYPE_CHECKING:
+    from evaltrack.scorers.genai import MRR as MRR
+    from evaltrack.scorers.genai import Contains as Contains
+    from evaltrack.scorers.genai import ExactMatch as ExactMatch
+    from evaltrack.scorers.genai import HitRate as HitRate
+    from evaltrack.scorers.genai import NDCGAtK as NDCGAtK
+    from evaltrack.scorers.genai import NegativePass as NegativePass
+    from evaltrack.scorers.genai import PrecisionAtK as PrecisionAtK
+    from evaltrack.scorers.genai import RecallAtK as RecallAtK
+    from evaltrack.scorers.genai import TokenF1 as TokenF1
+    from evaltrack.scorers.genai import ToolsCalled as ToolsCalled
+
+FOR_MLFLOW = (
+    *("MRR", "Contains", "ExactMatch", "HitRate", "NDCGAtK", "NegativePass", "PrecisionAtK", "RecallAtK", "TokenF1"),
+    "ToolsCalled",
+)
+"""Scores of evaltrack as scorers of `mlflow.genai.evaluate`, imported when they are first used."""
+
+__all__ = ["score", *FOR_MLFLOW]  # noqa: PLE0604 - the names are strings, the rule cannot see it
+
+
+def __getattr__(name: str) -> Any:
+    if name in FOR_MLFLOW:
+        from evaltrack.scorers import genai
+
+        return getattr(genai, name)
+    raise AttributeError(f"module 'evaltrack.scorers' has no attribute {name!r}")
