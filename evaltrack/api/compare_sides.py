@@ -14,7 +14,7 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.rows.columns import schema
+from evaltrack.rows.columns import own_scores_of, schema
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
@@ -162,7 +162,8 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     Raises:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
     """
-    whose, own = partial(rows_of_run, info.run_id), info.signature.own_names
+    whose = partial(rows_of_run, info.run_id)
+    own = [score.name for score in own_scores_of(info.signature)]
 
     def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
@@ -215,7 +216,7 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
     import pyarrow as pa
 
     by_id = {row.id: row for row in rows}
-    own = info.signature.own_names
+    own = tuple(score.name for score in own_scores_of(info.signature))
     table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
     return Side(
         info,

@@ -53,7 +53,7 @@ def run_eval(
     """
     if not isinstance(golden_path, str | os.PathLike):
         raise UsageError(f"golden_path is {golden_path!r}; write the path of a golden set")
-    names, functions = named_functions(settings.pop("scores", ()))
+    names, functions = named_functions(settings.pop("scores", ()) or ())
     for each in (settings.get("judge"), *_as_list(settings.get("judge"))):
         if callable(each):
             raise UsageError("judge is a function; name it as package.module:function")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
+from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metric_table import metric_table
@@ -63,7 +64,7 @@ class Paired:
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
-        self.table = metric_table(candidate.info.signature.scores, baseline.info.signature.scores)
+        self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
         light = (*LIGHT_COLUMNS, *self.table.own_names, *PARTS, NUM_EXPECTED)
         both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
         old, new = baseline.columns[both_have], candidate.columns[both_have]

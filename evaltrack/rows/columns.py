@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from evaltrack.records import Reasoned, Role, Row, Source, Usage
+from evaltrack.records import OwnScore, Reasoned, Role, Row, Signature, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode
 from evaltrack.scoring.metrics import SCORES
@@ -250,6 +250,15 @@ COLUMNS = (
 
 BEHIND_SCORES = "unmeasured"
 """The column before which scores of one's own stand."""
+
+
+def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
+    """The scores of its own that a signature declares, each name once and none that is a column of ours.
+
+    A signature may come from a store that others write to.
+    """
+    ours = {column.name for column in COLUMNS}
+    return tuple({score.name: score for score in signature.scores if score.name not in ours}.values())
 
 
 @cache
