@@ -12,8 +12,9 @@ from evaltrack import run_eval
 from evaltrack.records import Usage
 from evaltrack.report.run.json_form import run_json
 from tests.conftest import REPO
+from tests.files import put
 
-from .recordings import ask, ids, opened, put, texts, why_not
+from .recordings import ask, ids, opened, texts, why_not
 
 
 @pytest.fixture(scope="module")
