@@ -19,6 +19,7 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
+from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
@@ -187,7 +188,7 @@ def planned(
             opened.callback(judge.close)
         check_names(judges)
         check_variants(golden, (opened_target, *judges))
-        signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
+        signature = signature_of(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
         signature = with_scores(signature, declared)
         redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
@@ -267,40 +268,6 @@ def _named_target(
 def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
     return settings.model or target.model or ("bm25" if name.startswith("bm25:") else "")
-
-
-def _signature(
-    golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: EvaluationConfig
-) -> Signature:
-    return Signature(
-        golden=golden.name,
-        golden_digest=golden.digest,
-        k=settings.k,
-        target=shown_text(target),
-        judge="+".join(judge.name for judge in judges) or "none",
-        judge_prompt="+".join(judge.digest for judge in judges),
-        weights=settings.weights_text,
-        pass_threshold=settings.pass_threshold,
-        rubric=settings.rubric,
-        model=model,
-        selection=golden.part,
-    )
-
-
-LONGEST_SIGNATURE = 7900
-"""Characters; a tag of MLflow holds 8,000."""
-
-
-def with_scores(signature: Signature, declared: tuple[OwnScore, ...]) -> Signature:
-    """The signature with the declarations of one's own scores.
-
-    Raises:
-        UsageError: they are longer than MLflow holds.
-    """
-    whole = signature.model_copy(update={"scores": declared})
-    if declared and len(whole.model_dump_json()) > LONGEST_SIGNATURE:
-        raise UsageError(f"`scores=`: the declarations of {len(declared)} scores are too long; give fewer of them")
-    return whole
 
 
 def _counter(model: str | None) -> Counter:
