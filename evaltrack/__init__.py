@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
+    from evaltrack.scorers import score as score
     from evaltrack.scoring.rubric_tables import ReasoningRubric as ReasoningRubric
     from evaltrack.scoring.rubric_tables import reasoning_rubric as reasoning_rubric
 
@@ -124,6 +125,7 @@ _HOMES = {
     "run_sets": "evaltrack.api.run_sets",
     "run_sweep": "evaltrack.api.run_sweep",
     "check_sweep": "evaltrack.api.run_sweep",
+    "score": "evaltrack.scorers",
     "set_baseline": "evaltrack.api.baselines",
 }
 

@@ -14,7 +14,6 @@ from evaltrack.api.leaderboards import Line, Standings, standings_of
 from evaltrack.api.report_html import stored_result
 from evaltrack.api.sweep_parents import choose_parent
 from evaltrack.api.sweep_progress import SweepProgress
-from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.progress import Progress, Silent
@@ -48,7 +47,6 @@ def check_sweep(sweep: Sweep) -> SweepPlan:
     """
     place = "sweep" if isinstance(sweep, Mapping) else os.fspath(sweep)
     file = read_sweep(sweep)
-    check_metric(file.rank_by)
     plan = plan_sweep(file, place)
     for each in plan.configurations:
         check_evaluation(file.golden, each.settings.with_(run_name=each.label), each.target)

@@ -101,6 +101,7 @@ class Leaderboard:
     """
 
     rank_by: str | None
+    higher_is_better: bool
     reference: ReferenceKind
     metrics: tuple[str, ...]
     groups: tuple[Group, ...]

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.engine import AFFECTED
+from evaltrack.compare.front import objectives_of, with_front
 from evaltrack.compare.leaderboard import (
     Contender,
     ContenderMean,
@@ -23,9 +24,10 @@ from evaltrack.compare.leaderboard import (
     Standing,
 )
 from evaltrack.errors import UsageError
-from evaltrack.scoring.metrics import BY_METRIC, HEADLINES
+from evaltrack.rows.columns import own_scores_of
+from evaltrack.scoring.metric_table import MetricTable, metric_table
+from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import paired_interval
-from evaltrack.stats.pareto import pareto_front
 from evaltrack.stats.significance import holm, sign_flip
 
 if TYPE_CHECKING:
@@ -54,16 +56,19 @@ def rank(
     Raises:
         UsageError: there is no such metric, or runs are not compared by it.
     """
-    check_metric(rank_by)
-    scores = {each.name: _Scores(each) for each in contenders}
+    table = metric_table(*(own_scores_of(run.signature) for each in contenders for run in each.runs))
+    check_metric(rank_by, table)
+    scores = {each.name: _Scores(each, table) for each in contenders}
     by = rank_by or _choose_metric(scores.values())
     if by is None:
         lost = tuple(Standing(each, {}, why_unranked="nothing was measured") for each in contenders)
-        return Leaderboard(None, reference, (), (Group("", lost, None, 0),) if lost else (), 0, ())
+        return Leaderboard(None, True, reference, (), (Group("", lost, None, 0),) if lost else (), 0, ())
     metrics = [
-        each for each in dict.fromkeys((by, *_HEADLINES)) if any(s.of(each) is not None for s in scores.values())
+        each
+        for each in dict.fromkeys((by, *_HEADLINES, *table.own_names))
+        if any(s.of(each) is not None for s in scores.values())
     ]
-    made = [_Ranked(group, scores, by, reference) for group in _alike(contenders, by)]
+    made = [_Ranked(group, scores, by, reference, table) for group in _alike(contenders, by)]
     tests = sum(each.tests for each in made)
     p_values = holm({name: p for each in made for name, p in each.p_values.items()}, tests)
     cost_unit = _cost_unit(contenders, scores)
@@ -72,31 +77,33 @@ def rank(
         standings = [each.standing(one, metrics, p_values, resamples) for one in each.order]
         standings = [replace(one, cost=_cost(one.contender, scores, cost_unit)) for one in standings]
         groups.append(Group("", tuple(standings), each.reference, len(each.common)))
-    objectives = _objectives((one for group in groups for one in group.standings), by)
-    groups = [replace(group, standings=_with_front(group.standings, by, objectives)) for group in groups]
+    up = table.by_metric[by].higher_is_better
+    objectives = objectives_of((one for group in groups for one in group.standings), by)
+    groups = [replace(group, standings=with_front(group.standings, by, objectives, up=up)) for group in groups]
     labels = _labels(groups, by)
     labelled = (replace(group, label=label) for group, label in zip(groups, labels, strict=True))
-    return Leaderboard(by, reference, tuple(metrics), tuple(labelled), tests, objectives, cost_unit)
+    return Leaderboard(by, up, reference, tuple(metrics), tuple(labelled), tests, objectives, cost_unit)
 
 
 _HEADLINES = tuple(score.metric for score in HEADLINES)
 
 
-def check_metric(name: str) -> None:
+def check_metric(name: str, table: MetricTable) -> None:
     """Refuse to rank by what runs are not compared by; an empty name chooses.
 
     Raises:
         UsageError: there is no such metric, or runs are not compared by it.
     """
-    if name and (name not in BY_METRIC or not BY_METRIC[name].compared):
-        names = ", ".join(score.metric for score in BY_METRIC.values() if score.compared)
+    if name and (name not in table.by_metric or not table.by_metric[name].compared):
+        names = ", ".join(score.metric for score in table.scores if score.compared)
         raise UsageError(f"`rank_by={name}`: no metric that runs are compared by; write one of {names}")
 
 
 class _Scores:
     """The scores of one configuration by question, the mean of its seeds."""
 
-    def __init__(self, contender: Contender) -> None:
+    def __init__(self, contender: Contender, table: MetricTable) -> None:
+        self._table = table
         self._frames = [frame.set_index(["id", "digest"]) for frame in contender.columns]
         self._means: dict[str, pd.Series | None] = {}
 
@@ -108,7 +115,7 @@ class _Scores:
 
     def seeds(self, metric: str) -> list[pd.Series]:
         """The scores measured with each seed; empty where one measured none."""
-        name = BY_METRIC[metric].name
+        name = self._table.by_metric[metric].name
         columns = [frame[name].astype(float).dropna() for frame in self._frames if name in frame]
         return columns if len(columns) == len(self._frames) else []
 
@@ -142,7 +149,8 @@ def _alike(contenders: Sequence[Contender], metric: str) -> list[list[Contender]
 def _parts(contender: Contender, metric: str) -> tuple[Any, ...]:
     """What shaped a metric; it must agree before two values of it can be compared."""
     signature = contender.runs[0].signature
-    return tuple(getattr(signature, part) for part, affected in AFFECTED.items() if metric in affected)
+    parts = tuple(getattr(signature, part) for part, affected in AFFECTED.items() if metric in affected)
+    return (*parts, *(score for score in signature.scores if score.name == metric))
 
 
 def _labels(groups: Sequence[Group], metric: str) -> list[str]:
@@ -158,8 +166,14 @@ class _Ranked:
     """The configurations of one group, in order, over the questions that each of them measured."""
 
     def __init__(
-        self, contenders: Sequence[Contender], scores: Mapping[str, _Scores], by: str, reference: ReferenceKind
+        self,
+        contenders: Sequence[Contender],
+        scores: Mapping[str, _Scores],
+        by: str,
+        reference: ReferenceKind,
+        table: MetricTable,
     ) -> None:
+        self._table = table
         self._contenders, self._all_scores, self._by = contenders, scores, by
         self._commons: dict[str, Any] = {}
         columns = {each.name: scores[each.name].of(by) for each in contenders}
@@ -172,7 +186,7 @@ class _Ranked:
             self._why |= dict.fromkeys(ranked, "no question was measured by all")
             ranked = {}
         self._values = {name: column.loc[self.common] for name, column in ranked.items()}
-        sign = 1 if BY_METRIC[by].higher_is_better else -1
+        sign = 1 if table.by_metric[by].higher_is_better else -1
         self._places = {name: sign * float(column.mean()) for name, column in self._values.items()}
         first = contenders[0].name if contenders[0].name in ranked else None
         best = max(self._places, key=self._places.__getitem__, default=None)
@@ -231,7 +245,7 @@ class _Ranked:
             return mean
         pair = theirs.loc[common].to_numpy(), own.loc[common].to_numpy()
         delta = float(pair[1].mean() - pair[0].mean())
-        interval = paired_interval(*pair, span=BY_METRIC[metric].span, resamples=resamples)
+        interval = paired_interval(*pair, span=self._table.by_metric[metric].span, resamples=resamples)
         if interval is None:
             return replace(mean, delta=delta)
         return replace(mean, delta=delta, interval=(interval.low, interval.high), method=interval.method)
@@ -267,27 +281,3 @@ def _cost(contender: Contender, scores: Mapping[str, _Scores], unit: CostUnit | 
         return contender.usd
     column = scores[contender.name].of(TOKENS)
     return None if column is None else float(column.mean())
-
-
-def _objectives(standings: Iterable[Standing], by: str) -> tuple[str, ...]:
-    """The objectives that any ranked configuration measured."""
-    ranked = [each for each in standings if each.rank is not None]
-    measured = {
-        "cost": any(each.cost is not None for each in ranked),
-        "seconds": any(each.contender.seconds is not None for each in ranked),
-    }
-    return (by, *(name for name, there in measured.items() if there)) if ranked else ()
-
-
-def _with_front(standings: Sequence[Standing], by: str, objectives: Sequence[str]) -> tuple[Standing, ...]:
-    """Whether each is on the Pareto front; one that lacks an objective is neither on it nor off it."""
-    points = {each.name: _point(each, by, objectives) for each in standings if each.rank is not None}
-    whole = {name: point for name, point in points.items() if None not in point}
-    higher = [BY_METRIC[by].higher_is_better, *(False for _ in objectives[1:])]
-    front = pareto_front(whole, higher)  # type: ignore[arg-type]
-    return tuple(replace(each, on_front=each.name in front if each.name in whole else None) for each in standings)
-
-
-def _point(standing: Standing, by: str, objectives: Sequence[str]) -> tuple[float | None, ...]:
-    others = {"cost": standing.cost, "seconds": standing.contender.seconds}
-    return (standing.means[by].value, *(others[name] for name in objectives[1:]))

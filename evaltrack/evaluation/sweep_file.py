@@ -29,7 +29,7 @@ SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 OF_QUESTIONS = ("filter", "sample", "sample_seed")
 """Settings that choose the questions: they are the same for every configuration."""
 
-OF_ALL = (*OF_QUESTIONS, "redact", "experiment")
+OF_ALL = (*OF_QUESTIONS, "redact", "scores", "experiment")
 """Settings of the whole sweep, whose lists are no values to try."""
 
 ELSEWHERE = {

@@ -12,12 +12,15 @@ from itertools import product
 from typing import Any
 
 from evaltrack import __version__
+from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.plan import judges_of, open_judges, planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.privacy.addresses import shown_text
+from evaltrack.records import OwnScore
+from evaltrack.scoring.metric_table import metric_table
 
 MAX_CONFIGURATIONS = 200
 SEED = "{seed}"
@@ -120,7 +123,7 @@ def plan_sweep(file: SweepFile, place: str = "sweep") -> SweepPlan:
     except UsageError as error:
         problems.append(str(error))
     if golden is not None:
-        problems += _check_opened(file.golden, configurations)
+        problems += _check_opened(file, configurations)
     if problems or golden is None:
         raise GoldenError(list(dict.fromkeys(problems)))
     return SweepPlan(file, golden, configurations)
@@ -219,9 +222,10 @@ def _check_names(configurations: Iterable[Configuration], place: str) -> Iterato
         yield f"{place}: {words}; name each value once, and give targets that differ a `name`"
 
 
-def _check_opened(golden: str, configurations: Iterable[Configuration]) -> Iterator[str]:
-    """What is wrong with targets and judges, each of which is opened once."""
+def _check_opened(file: SweepFile, configurations: Iterable[Configuration]) -> Iterator[str]:
+    """What is wrong with targets, judges, scores and what is ranked by; each target and judge is opened once."""
     tried: dict[str, str] = {}
+    declared: tuple[OwnScore, ...] = ()
     for each in configurations:
         target = json.dumps([each.target_name, each.settings.options_of_target], sort_keys=True)
         judge = json.dumps([each.settings.judge, each.settings.rubric])
@@ -229,12 +233,17 @@ def _check_opened(golden: str, configurations: Iterable[Configuration]) -> Itera
             continue
         tried |= {target: "", judge: ""}
         try:
-            with planned(golden, each.settings, each.target, each.settings.selection, repeats=True):
-                pass
+            with planned(file.golden, each.settings, each.target, each.settings.selection) as plan:
+                declared = plan.signature.scores
         except UsageError as error:
             tried[target] = str(error)
             yield from error.problems if isinstance(error, GoldenError) else [str(error)]
             yield from _check_judges(each)
+    try:
+        if not any(tried.values()):
+            check_metric(file.rank_by, metric_table(declared))
+    except UsageError as error:
+        yield str(error)
 
 
 def _check_judges(configuration: Configuration) -> Iterator[str]:

@@ -13,7 +13,7 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.leaderboard import Contender, Leaderboard, Standing
 from evaltrack.compare.ranking import rank
 from evaltrack.errors import UsageError
-from evaltrack.records import Signature
+from evaltrack.records import OwnScore, Signature
 from evaltrack.stats.significance import holm, sign_flip
 from tests.leaderboards import contender
 
@@ -183,3 +183,23 @@ def test_only_what_runs_are_compared_by_can_rank(name: str) -> None:
     """A metric that there is not, and one that says nothing about better and worse."""
     with pytest.raises(UsageError, match=f"`rank_by={name}`: no metric"):
         rank([contender("a", [True])], name)
+
+
+def test_a_score_of_ones_own_ranks_too() -> None:
+    """With the direction that it declares; declared in two ways it makes two groups."""
+    own = OwnScore(name="waffle", computed_by="app:waffle", digest="1", higher_is_better=False)
+    made = []
+    for name, values, declared in (
+        ("few", [1.0, 2.0, 1.0], own),
+        ("many", [4.0, 5.0, 6.0], own),
+        ("other", [0.0, 0.0, 0.0], own.model_copy(update={"digest": "2"})),
+    ):
+        ids = list("abc")
+        columns = pd.DataFrame({"id": ids, "digest": ids, "waffle": values})
+        signature = Signature(golden="set", golden_digest="0", k=5, target=name, scores=(declared,))
+        made.append(Contender(name, (RunInfo(name, name, signature),), (columns,), {}))
+    board = rank(made, "waffle", resamples=QUICK)
+    assert board.higher_is_better is False
+    assert [[each.name for each in group.standings] for group in board.groups] == [["few", "many"], ["other"]]
+    assert by_name(board)["many"].means["waffle"].delta == pytest.approx(11 / 3)
+    assert by_name(board)["many"].on_front is False

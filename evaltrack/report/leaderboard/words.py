@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from evaltrack.compare.leaderboard import ContenderMean, Group, Leaderboard, Standing
 from evaltrack.report.words import METRIC_TITLES, number, one_line
-from evaltrack.scoring.metrics import BY_METRIC
 
 NONE = "–"
 LEAST_P = 0.001
@@ -113,7 +112,7 @@ def board_notes(board: Leaderboard) -> Iterator[str]:
         yield "Nothing was measured."
         return
     count = f", over {board.groups[0].num_questions:,} questions" if len(board.groups) == 1 else ""
-    better = "highest" if BY_METRIC[board.rank_by].higher_is_better else "lowest"
+    better = "highest" if board.higher_is_better else "lowest"
     those = count or ", in each group over the questions"
     yield f"Ranked by {title_of(board, board.rank_by)}, {better} first{those} that every ranked configuration measured."
     if board.tests:
