@@ -18,8 +18,9 @@ def leaderboard_markdown(board: Leaderboard, name: str) -> str:
 
 def leaderboard_note(result: SweepResult) -> str:
     """As much of the table as MLflow's description of a run holds, with links relative to MLflow's UI."""
+    place = f"#/experiments/{result.experiment_id}/runs"
     links = {
-        each.name: f"#/experiments/{result.experiment_id}/runs/{quote(each.contender.runs[0].run_id or '', safe='', errors='replace')}"
+        each.name: f"{place}/{quote(each.contender.runs[0].run_id or '', safe='', errors='replace')}"
         for each in result.leaderboard.standings
     }
     note, rest = "", "\n… the artifact leaderboard.html holds all\n"
