@@ -74,7 +74,7 @@ class EvaluationConfig(Config):
     )
     scores: Texts = setting(
         (),
-        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
+        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN or"
         " json_schema:FILE; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",

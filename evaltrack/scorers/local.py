@@ -8,7 +8,7 @@ from evaltrack.errors import UsageError
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
 
-CHOICES = "exact_match, token_f1, contains, regex:PATTERN, json_schema:FILE or package.module:function"
+CHOICES = "exact_match, token_f1, contains, cost, regex:PATTERN, json_schema:FILE or package.module:function"
 
 
 def split_name(spec: str) -> tuple[str, str]:
