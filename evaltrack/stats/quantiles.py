@@ -20,7 +20,7 @@ BEYOND = 5
 WORK = 100_000_000
 """Values that are drawn for one interval or test; of more pairs fewer samples are drawn, at least `FEWEST`."""
 
-FEWEST = 1000
+FEWEST = 400
 
 
 def quantile(values: Floats, share: float) -> float:
