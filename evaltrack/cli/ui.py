@@ -100,7 +100,7 @@ def _database() -> str:
 
 
 def _check_free(host: str, port: int) -> None:
-    from evaltrack.errors import UsageError
+    from evaltrack.errors import Guide, UsageError
 
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -109,7 +109,9 @@ def _check_free(host: str, port: int) -> None:
             probe.bind(address)
     except OSError as error:
         cure = "choose another with --port or --host"
-        raise UsageError(f"nothing can listen on {host}:{port}: {error.strerror or error}; {cure}") from None
+        raise UsageError(
+            f"nothing can listen on {host}:{port}: {error.strerror or error}; {cure}", guide=Guide.PAGE_SERVER
+        ) from None
 
 
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:

@@ -26,7 +26,7 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
@@ -70,10 +70,12 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
         raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
     if names.isdisjoint({"question", "messages", "id"}):
         raise UsageError(
-            f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same"
+            f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same",
+            guide=Guide.PROGRAM,
         )
     if shutil.which(arguments[0]) is None:
-        raise UsageError(f"command target: there is no program `{arguments[0]}`; install it, or name it with its path")
+        why = f"there is no program `{arguments[0]}`; install it, or name it with its path"
+        raise UsageError(f"command target: {why}", guide=Guide.PROGRAM)
     return CommandTarget(arguments, reader)
 
 

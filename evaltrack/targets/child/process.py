@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.targets.child.frames import CALL, READY, BrokenFrameError, Frame, FrameReader, frame
 from evaltrack.targets.failures import ending
 
@@ -99,7 +99,8 @@ class Process:
                     raise UsageError(f"{what}: its process was not ready within {seconds:g} s")
                 raise UsageError(f"{what}: its process {self.ending}; see what it wrote above")
             if answer.kind != READY:
-                raise UsageError(json.loads(answer.payload)["text"])
+                problem = json.loads(answer.payload)
+                raise UsageError(problem["text"], guide=next((g for g in Guide if g == problem["guide"]), None))
             self.facts = json.loads(answer.payload)
         except BaseException:
             self.kill()

@@ -65,7 +65,7 @@ def main(connection: int, lifeline: int) -> None:
         try:
             service = _open(order)
         except EvaltrackError as error:
-            parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
+            parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error), "guide": error.guide}).encode()))
             return
         parent.sendall(frame(READY, 0, json.dumps(dict(service.facts)).encode()))
         try:
