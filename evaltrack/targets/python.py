@@ -65,9 +65,12 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         if workers > 1 or memory:
             raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
         return function_target(import_function(place))
+    from evaltrack.records.system.limits import can_limit
     from evaltrack.targets.child.pool import Pool
     from evaltrack.targets.child.process import Order
 
+    if memory and not can_limit():
+        raise UsageError("python target: memory cannot be bounded on this system; leave it out")
     what = f"python target `{place}`"
     return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory), what, workers))
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
-from evaltrack.tracking.tags import user_name
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:

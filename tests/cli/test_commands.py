@@ -118,7 +118,7 @@ def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
         "bad.jsonl:3",
         "bad.jsonl:4",
         "bad.jsonl:5",
-        "See https",
+        Guide.LINT.reference,
     ]
     assert "unknown field `answer`; did you mean `expected_answer`?" in ended.stderr
 
