@@ -194,9 +194,9 @@ def _check_file(path: Path) -> None:
 
 
 def _no_such_file(path: Path) -> GoldenError:
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.json*")], n=1)
-    if near:
-        return GoldenError([f"{path}: no such file; did you mean {path.parent / near[0]}?"])
+    others = {each.stem: each for each in path.parent.glob("*.json*")}
+    if near := difflib.get_close_matches(path.stem, others, n=1):
+        return GoldenError([f"{path}: no such file; did you mean {others[near[0]]}?"])
     why = f"{path}: no such file; name a golden set, or begin one with: evaltrack init"
     return GoldenError([why], guide=Guide.GOLDEN_FILE)
 

@@ -61,7 +61,7 @@ def test_missing_file_without_a_near_one(tmp_path: Path) -> None:
     """Where no name beside it is near, none is suggested."""
     write(tmp_path, GOOD, "food.jsonl")
     message = "no such file; name a golden set, or begin one with: evaltrack init"
-    for path in ("quarterly.jsonl", "no-folder/food.jsonl"):
+    for path in ("quarterly.jsonl", "nope.jsonl", "no-folder/food.jsonl"):
         assert problems(tmp_path / path) == [message]
 
 
