@@ -194,11 +194,10 @@ def _check_file(path: Path) -> None:
 
 
 def _no_such_file(path: Path) -> GoldenError:
-    others = {each.stem: each for each in path.parent.glob("*.json*")}
+    others, what = {each.stem: each for each in path.parent.glob("*.json*")}, f"{path}: no such file"
     if near := difflib.get_close_matches(path.stem, others, n=1):
-        return GoldenError([f"{path}: no such file; did you mean {others[near[0]]}?"])
-    why = f"{path}: no such file; name a golden set, or begin one with: evaltrack init"
-    return GoldenError([why], guide=Guide.GOLDEN_FILE)
+        return GoldenError([f"{what}; did you mean {others[near[0]]}?"])
+    return GoldenError([f"{what}; name a golden set, or begin one with: evaltrack init"], guide=Guide.GOLDEN_FILE)
 
 
 def _questions(

@@ -11,6 +11,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records.system.channel import start_connected
@@ -62,7 +63,7 @@ class Process:
             os.close(output)
         self._process, self.socket = child.process, child.socket
         self.code: int | None = None
-        self.facts: dict[str, bool] = {}
+        self.facts: dict[str, Any] = {}
         self.ended = threading.Event()
         self._lock, self._callbacks = threading.Lock(), list[Callable[[], object]]()
         self._lifeline, self._tail = child.lifeline, ""
