@@ -20,7 +20,7 @@ from evaltrack.compare.reasoning_aims import aims_of
 from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
-from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.scoring.criteria import Checked, Criterion, check_criteria
 from evaltrack.scoring.latencies import LATENCIES
@@ -230,7 +230,7 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
         words = [f"{part} was {differences[part][0]!r} and is {differences[part][1]!r}" for part in refused]
         cure = "Run the candidate again as the baseline was run, or set a new baseline"
         message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
-        raise NotComparableError(message, "; or `ignore=` what may differ")
+        raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
     left_out = set[str]().union(*(AFFECTED[part] for part in differences))
     if "weights" in differences and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
-from evaltrack.errors import InconclusiveError
+from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
@@ -90,7 +90,8 @@ class Paired:
             alike = same | (both[f"{JUDGED_DIGEST}_b"] == both[f"{JUDGED_DIGEST}_c"]).fillna(False)
             self.judged = both[alike].sort_values("position_c", kind="stable")
         if self.judged.empty:
-            raise NotComparableError("the runs have no question in common; compare runs of the same golden set")
+            why = "the runs have no question in common; compare runs of the same golden set"
+            raise NotComparableError(why, guide=Guide.COMPARABLE)
 
     @property
     def unselected_domains(self) -> frozenset[str]:
