@@ -182,6 +182,24 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     return Side(info, frame, rows, slim, brief)
 
 
+def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFrame:
+    """The light columns of a run alone, without what a comparison of two needs besides.
+
+    Raises:
+        TrackingError: its rows are not there, or they are damaged.
+    """
+    local = folder / run.run_id
+    local.mkdir(exist_ok=True)
+    path, info = fetch_rows(store, run, local), info_of_run(store, run)
+    with rows_of_run(run.run_id):
+        check_rows(path, info.num_questions)
+        own = [score.name for score in own_scores_of(info.signature)]
+        frame = _typed(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS).to_pandas())
+        if name := other_mean(frame, info.means):
+            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
+    return frame
+
+
 SAME_MEAN = 1e-6
 """Means of the same values that differ by less are the same."""
 
@@ -226,7 +244,10 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
-    frame = table.to_pandas().join(prints)
+    return _typed(table.to_pandas().join(prints))
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
         frame[name] = frame[name].astype("str")

@@ -41,7 +41,17 @@ from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    Dataset,
+    Description,
+    OpenRun,
+    Place,
+    Status,
+    close_run,
+    open_run,
+    reopen_run,
+)
 from evaltrack.tracking.store import Store, connect
 from evaltrack.tracking.writer import RunWriter
 
@@ -86,9 +96,9 @@ def evaluate_plan(
     *,
     retry_errors: bool = False,
     progress: Progress | None = None,
-    parent: OpenRun | None = None,
+    place: Place | None = None,
 ) -> RunResult:
-    """Evaluate what is planned, as one MLflow run, below a `parent` where several golden sets are evaluated.
+    """Evaluate what is planned, as one MLflow run; of several evaluations it has a `place` below that of them all.
 
     Raises:
         UsageError: the run to resume is none that can be resumed; nothing was run.
@@ -101,7 +111,7 @@ def evaluate_plan(
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:
         with stop.handled():
-            run = _open(plan, store, choice, journal, parent)
+            run = _open(plan, store, choice, journal, place)
             return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
     finally:
         journal.close()
@@ -115,15 +125,15 @@ def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
     return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
-def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: OpenRun | None) -> OpenRun:
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
         name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
-        params=plan.params(),
+        params={**plan.params(), **(place.params if place else {})},
         tags={**plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-        parent=parent,
+        place=place,
     )
     if choice.run_id:
         return reopen_run(store, choice.run_id, description)

@@ -23,6 +23,7 @@ from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.scoring.criteria import Checked, Criterion, check_criteria
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import BY_METRIC, depending_on
 from evaltrack.stats.significance import mcnemar_exact
 
@@ -108,7 +109,8 @@ def compare(
     others = declared_otherwise(baseline.info.signature, candidate.info.signature)
     left_out |= set(others)
     gate = gate.without_domains(paired.unselected_domains)
-    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=paired.table)
+    table = replace(paired.table, latencies=tuple(each for each in LATENCIES if each.metric in gate.metrics))
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=table)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
     metrics = tuple(replace(metric, noise=judge.noise.get(metric.name)) for metric in deltas)
     changes = Changes(paired, candidate.info.signature, left_out, judge.noise)

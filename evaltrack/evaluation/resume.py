@@ -103,6 +103,23 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     return Choice(path, run_id)
 
 
+def is_resumable(run_id: str, store: Store) -> bool:
+    """Whether this machine holds a journal of a run that is not finished.
+
+    Raises:
+        JournalBusyError: another process is evaluating it.
+    """
+    tagged = journal_named(journal_tag(store, run_id) or "")
+    try:
+        if tagged is not None and tagged.is_file():
+            read_command(tagged)
+        return not _find_journal(run_id, store)[1].get("finished")
+    except JournalBusyError:
+        raise
+    except UsageError:
+        return False
+
+
 def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:
     for path, stored in journals():
         if stored.get("run_id") == run_id:

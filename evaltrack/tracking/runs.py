@@ -61,17 +61,26 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where one of several evaluations stands: below the run of them all, with params and tags that say which it is."""
+
+    parent: OpenRun
+    params: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Description:
     """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal.
 
-    One of several evaluations stands below the run of them all, its `parent`.
+    `place` is there for one of several evaluations.
     """
 
     name: str
     params: Mapping[str, str]
     tags: Mapping[str, str]
     data: Dataset
-    parent: OpenRun | None = None
+    place: Place | None = None
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
@@ -80,11 +89,11 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
     Raises:
         TrackingError: the store refused.
     """
-    parent = description.parent
-    run = None if parent else given_run(store)
+    place = description.place
+    run = None if place else given_run(store)
     if run is None:
-        experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
-        below = {"mlflow.parentRunId": parent.run_id} if parent else {}
+        experiment_id = place.parent.experiment_id if place else choose_experiment(store, experiment).experiment_id
+        below = {**place.tags, "mlflow.parentRunId": place.parent.run_id} if place else {}
         own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
         run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
