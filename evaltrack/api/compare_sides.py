@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
-from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
@@ -63,7 +63,9 @@ def choose_runs(
         _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""
-        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
+        raise UsageError(
+            f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
+        )
     baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):

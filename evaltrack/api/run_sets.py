@@ -103,7 +103,7 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         if getattr(settings, name):
             raise UsageError(f"`{name}={getattr(settings, name)}`: is of one golden set; name that one alone")
     names = Counter(Path(path).stem for path in paths)
-    problems = []
+    problems, guides = [], []
     for name, times in names.items():
         if times > 1:
             same = ", ".join(path for path in paths if Path(path).stem == name)
@@ -112,12 +112,11 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         check_evaluation(path, settings, target)
         try:
             check_set(path, settings, target)
-        except GoldenError as error:
-            problems.extend(error.problems)
         except UsageError as error:
-            problems.append(str(error))
+            problems.extend(error.problems if isinstance(error, GoldenError) else [str(error)])
+            guides.append(error.guide)
     if problems:
-        raise GoldenError(list(dict.fromkeys(problems)))
+        raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))
 
 
 def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:

@@ -168,6 +168,8 @@ def _run(arguments: list[str] | None) -> int:
         from evaltrack.cli.wording import with_options
 
         click.secho(f"Error: {shown_text(with_options(str(error)))}", err=True, fg="red")
+        if error.guide:
+            click.echo(error.guide.reference, err=True)
         return error.exit_code
     except SystemExit as ended:  # click's own end where its output pipe is closed
         return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE

@@ -74,8 +74,8 @@ class EvaluationConfig(Config):
     )
     scores: Texts = setting(
         (),
-        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
-        " json_schema:FILE; NAME=SCORE names it; repeatable.",
+        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN,"
+        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
     )
@@ -278,9 +278,8 @@ class EvaluationOptions(TypedDict, total=False):
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """Settings as version 0.1 stored them, in today's form."""
-    flat = {
-        name: value for name, value in values.items() if name not in ("weights", "prices", "judge_prices", "judges")
-    }
+    former = ("weights", "prices", "judge_prices", "judges")
+    flat = {name: value for name, value in values.items() if name not in former}
     flat |= values["weights"] | {"judge": values.get("judges", ("auto",))}
     flat["rubric_weights"] = ",".join(f"{name}={value:.15g}" for name, value in values["rubric_weights"].items())
     for name, prefix in (("prices", "price"), ("judge_prices", "judge_price")):

@@ -168,7 +168,9 @@ def planned(
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
-        scorers = open_scorers(() if repeats else settings.scores, functions, in_process=settings.in_process)
+        scorers = open_scorers(
+            () if repeats else settings.scores, functions, in_process=settings.in_process, prices=settings.prices
+        )
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)

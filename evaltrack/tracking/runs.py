@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
-from evaltrack.tracking.tags import user_name
+from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -154,43 +154,6 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
     if not run.info.run_id:
         raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
     return run
-
-
-def journal_tag(store: Store, run_id: str) -> str | None:
-    """The name of the journal that a run carries.
-
-    Raises:
-        TrackingError: there is no such run, or it is deleted.
-    """
-    name: str | None = find_run(store, run_id).data.tags.get(JOURNAL_TAG)
-    return name
-
-
-def find_journaled(store: Store, journal: str) -> str | None:
-    """The run that carries the name of a journal; None where there is none yet, or it is deleted.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    with tracking_errors("looking for a run that was broken off"):
-        experiments = [each.experiment_id for each in store.client.search_experiments()]
-        runs = store.client.search_runs(experiments, f"tags.`{JOURNAL_TAG}` = '{journal}'", max_results=1)
-    return runs[0].info.run_id if runs else None
-
-
-def is_there(store: Store, run_id: str) -> bool:
-    """Whether a run exists and is not deleted.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    try:
-        find_run(store, run_id)
-    except TrackingError as error:
-        if not is_missing(error):
-            raise
-        return False
-    return True
 
 
 def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:

@@ -16,11 +16,14 @@ def leaderboard_markdown(board: Leaderboard, name: str) -> str:
     return "\n".join(_lines(board, name, plain)) + "\n"
 
 
+def _quoted(run_id: str | None) -> str:
+    return quote(run_id or "", safe="", errors="replace")
+
+
 def leaderboard_note(result: SweepResult) -> str:
     """As much of the table as MLflow's description of a run holds, with links relative to MLflow's UI."""
-    place = f"#/experiments/{result.experiment_id}/runs"
     links = {
-        each.name: f"{place}/{quote(each.contender.runs[0].run_id or '', safe='', errors='replace')}"
+        each.name: f"#/experiments/{result.experiment_id}/runs/{_quoted(each.contender.runs[0].run_id)}"
         for each in result.leaderboard.standings
     }
     note, rest = "", "\n… the artifact leaderboard.html holds all\n"
