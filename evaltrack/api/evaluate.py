@@ -27,6 +27,7 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.run_name import default_run_name
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
@@ -114,9 +115,9 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: Op
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
-        name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+        name=plan.settings.run_name or default_run_name(plan),
         params=plan.params(),
-        tags={**plan.tags(), JOURNAL_TAG: journal.name},
+        tags={**plan.own_tags(), **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
         parent=parent,
     )
@@ -243,6 +244,7 @@ class _Evaluation:
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
+            settings=run.settings,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))

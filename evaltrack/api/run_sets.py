@@ -12,11 +12,13 @@ from typing import Any, Unpack
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
 from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
+from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
@@ -66,7 +68,7 @@ def run_sets(
     name = config.run_name or f"{len(paths)} golden sets"
     with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
         plan = opened.enter_context(_planned(paths[0], config, target))
-        parent = open_parent(store, config.experiment, name)
+        parent = open_parent(store, config.experiment, name, config.tag)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
@@ -76,7 +78,7 @@ def run_sets(
                 results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
                 opened.close()
             sets = _results(store, parent, results)
-            end_parent(store, parent, sets.status, _children(results), sets_note(sets))
+            end_parent(store, parent, sets.status, _children(results), with_own_note(config.note, sets_note(sets)))
         except BaseException as error:
             _give_up(store, parent, results, error)
             if (placed := _with_place(error, paths[len(results) :])) is not error:

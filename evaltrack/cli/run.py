@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
+from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
@@ -100,7 +100,8 @@ def run(
 
     options["resume"] = options["resume"] or None
     target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
-    options["target_options"] = settings_of_target(options["target_options"])
+    for name, option in PAIRS.items():
+        options[name] = pairs_of(options[name], option)
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     named = None if target in ("", "auto") else target

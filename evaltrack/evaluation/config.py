@@ -7,21 +7,21 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
+from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -84,7 +84,16 @@ class EvaluationConfig(Config):
         "", "MLflow experiment, made where there is none.  [default: MLflow's own]", logged="never", shapes=False
     )
     run_name: OptionalText = setting(
-        "", "Name of the MLflow run.  [default: golden set, target and k]", logged="never", shapes=False
+        "", "Name of the MLflow run.  [default: golden set, target, k and params]", logged="never", shapes=False
+    )
+    param: Labels = setting(
+        {},
+        "A param of your own for the run, such as chunk_size=600; repeatable. `compare` shows what differs.",
+        logged="never",
+    )
+    tag: Labels = setting({}, "A tag for the run: NAME=VALUE; repeatable.", logged="never", shapes=False)
+    note: OptionalText = setting(
+        "", "A note, which begins the run's description in MLflow.", logged="never", shapes=False
     )
     concurrency: int = setting(
         CONCURRENCY, "Questions in flight at once.", shapes=False, strict=True, ge=1, le=MAX_CONCURRENCY
@@ -145,9 +154,10 @@ class EvaluationConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
-        """Weights of a rubric add up, filters can be read, and a price list has both of its prices."""
+        """Weights of a rubric add up, filters and labels can be read, and a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
+        check_labels(self.param, self.tag, self.note)
         for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
             if pair.count(None) == 1:
                 raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
@@ -228,44 +238,8 @@ class EvaluationConfig(Config):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+        params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
-
-    target_options: Mapping[str, str] | None
-    model: str
-    filter: str | Sequence[str]
-    only_failed: str | None
-    sample: int
-    sample_seed: int
-    judge: str | Sequence[str]
-    rubric: RubricName
-    rubric_weights: str
-    alpha: float
-    beta: float
-    gamma: float
-    pass_threshold: float
-    experiment: str | None
-    run_name: str | None
-    concurrency: int
-    timeout: float
-    workers: int
-    target_memory: str
-    in_process: bool
-    trials: int
-    judge_timeout: float
-    call_timeout: float
-    traces: TraceChoice
-    verdict_cache: bool
-    require: str
-    redact: str | Sequence[str]
-    price_in: float | None
-    price_out: float | None
-    judge_price_in: float | None
-    judge_price_out: float | None
-    evaluation_json: str | os.PathLike[str] | None
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:

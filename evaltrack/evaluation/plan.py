@@ -84,6 +84,10 @@ class Plan:
             "evaltrack.signature": signature.model_dump_json(),
         }
 
+    def own_tags(self) -> dict[str, str]:
+        """The tags of the user's own, and the note, which is there from the start."""
+        return {**self.settings.tag, **({"mlflow.note.content": self.settings.note} if self.settings.note else {})}
+
     def ask(
         self,
         take: Callable[[Row], object],

@@ -21,8 +21,9 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE
 from evaltrack.privacy.own_files import NotPrivateError, check_folder
+from evaltrack.tracking.journaled import find_journaled, journal_tag
 from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
+from evaltrack.tracking.runs import is_there
 from evaltrack.tracking.store import Store
 
 AUTO = "auto"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from uuid import uuid4
 
 from evaltrack.tracking.read_back import Expected, write_until_held
@@ -13,14 +14,14 @@ KIND_TAG, KIND = "evaltrack.kind", "golden sets"
 CHILDREN_TAG = "evaltrack.children"
 
 
-def open_parent(store: Store, experiment: str, name: str) -> OpenRun:
-    """The parent of the runs to come: the run `mlflow run` opened, else a new one.
+def open_parent(store: Store, experiment: str, name: str, own: Mapping[str, str] = MappingProxyType({})) -> OpenRun:
+    """The parent of the runs to come, with tags of the user's `own`: the run `mlflow run` opened, else a new one.
 
     Raises:
         TrackingError: the store refused.
     """
     journal = uuid4().hex  # it has none; by this name a run is found whose creation was not confirmed
-    tags = {KIND_TAG: KIND, JOURNAL_TAG: journal}
+    tags = {**own, KIND_TAG: KIND, JOURNAL_TAG: journal}
     given = given_run(store)
     if given is not None:
         return OpenRun(given.info.run_id, given.info.experiment_id, name=name, journal=journal)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from evaltrack import run_eval
+from evaltrack.cli.options import PAIRS
 from evaltrack.cli.run import run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.command import Command
@@ -22,8 +23,8 @@ from evaltrack.evaluation.config import (
     MAX_TRIALS,
     MAX_WEIGHT,
     EvaluationConfig,
-    EvaluationOptions,
 )
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.records import Usage, Weights
 from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -87,6 +88,9 @@ def test_every_setting_is_logged() -> None:
         judge_price_out=10,
         experiment="tries",
         run_name="first",
+        param={"chunk_size": 600, "k": "mine"},
+        tag={"team": "search"},
+        note="smaller chunks",
         evaluation_json="evaluation.json",
         workers=4,
         target_memory="2GB",
@@ -105,6 +109,8 @@ def test_every_setting_is_logged() -> None:
         "weights": WEIGHTS,
         "k": "3",
         "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
+        "param.chunk_size": "600",
+        "param.k": "mine",
         "target.field": "data.text",
         "target.rate": "2",
         "rubric": "reasoning",
@@ -266,7 +272,7 @@ def test_every_setting_is_an_option() -> None:
     for name, field in EvaluationConfig.model_fields.items():
         option: Any = options[name]
         assert option.help == field.description
-        if name != "target_options":
+        if name not in PAIRS:
             assert option.default == (list(field.default) if option.multiple else field.default)
 
 

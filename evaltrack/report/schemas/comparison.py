@@ -11,6 +11,7 @@ from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
 from evaltrack.compare.reasoning_aims import ComparedAim
+from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
 from evaltrack.report.schemas.run import with_signature
@@ -155,6 +156,7 @@ class ComparisonForm(Form):
     gate: GateForm | None
     baseline: RunSide
     candidate: RunSide
+    differences: list[RunDifference]
     compare_link: str | None
     num_common: int
     metrics: dict[str, MetricForm]
