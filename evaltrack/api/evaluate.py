@@ -36,7 +36,11 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
+from evaltrack.targets.models import ModelTarget
+from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.datasets import register_golden
+from evaltrack.tracking.models import link_model
+from evaltrack.tracking.past_traces import link_traces
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
@@ -70,7 +74,7 @@ def evaluate_golden(
     if settings.only_failed:
         store = connect(tracking_uri, ui_url)
         settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection) as plan:
+    with planned(os.fspath(golden_path), settings, target, selection, store_uri=tracking_uri) as plan:
         store = store or connect(tracking_uri, ui_url)
         return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
 
@@ -202,14 +206,27 @@ class _Evaluation:
             trials.close()
             stop.log_from_now_on()
             warnings = tuple(each.note for each in lookouts)
+            self.hints.append(self._linked())
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
-            writer.log_traces(settings.traces, self.progress.note, lambda: stop.is_requested)
+            writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
+
+    def _linked(self) -> str | None:
+        """Link the model or the traces that were evaluated, where they are in the store of the run.
+
+        A note where that fails.
+        """
+        target = self.plan.target
+        if isinstance(target, ModelTarget) and target.store_uri == self.store.uri and target.form.model_id:
+            return link_model(self.store, self.run.run_id, target.form.model_id)
+        if not isinstance(target, TracedAnswers) or target.store_uri != self.store.uri or self.plan.traces != "off":
+            return None
+        return link_traces(self.store, self.run.run_id, target.used)
 
     def _result(
         self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str | None, ...]
@@ -253,7 +270,9 @@ class _Evaluation:
 def _models(ledger: Ledger, plan: Plan) -> str:
     """The models that the responses name; of recorded ones that name none, that they are recorded."""
     names = ", ".join(sorted(ledger.models))
-    return shown_text(names) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
+    return shown_text(names) or (
+        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+    )
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:

@@ -82,7 +82,7 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: R
     earlier = run_history(store, run.experiment_id, result.signature.golden)
     return Around(
         name=run.name,
-        traces=writer.traced(plan.settings.traces),
+        traces=writer.traced(plan.traces),
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         history=(now, *(each for each in earlier if each.run_id != run.run_id)),
     )

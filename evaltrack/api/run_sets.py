@@ -67,14 +67,14 @@ def run_sets(
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
-        plan = opened.enter_context(_planned(paths[0], config, target))
+        plan = opened.enter_context(_planned(paths[0], config, target, tracking_uri))
         parent = open_parent(store, config.experiment, name, config.tag)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target))
+                    plan = opened.enter_context(_planned(path, config, target, tracking_uri))
                 results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
                 opened.close()
             sets = _results(store, parent, results)
@@ -88,11 +88,11 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, store_uri: str | None
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection)
+    return planned(path, settings.with_(run_name=own), target, settings.selection, store_uri=store_uri)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:

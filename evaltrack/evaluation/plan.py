@@ -29,6 +29,11 @@ from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.targets import default_target, open_target
+from evaltrack.targets.traces import TracedAnswers
+from evaltrack.tracking.writer import TraceChoice
+
+OF_PROCESSES = ("python:", "models:", "runs:")
+"""How the names of targets begin that run in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,13 @@ class Plan:
     def several_trials(self) -> bool:
         """Whether any question is asked more than once, as it is again and again or in several wordings."""
         return self.settings.trials > 1 or self.golden.stats.with_variants > 0
+
+    @property
+    def traces(self) -> TraceChoice:
+        """Which questions get a trace; those whose responses stand in traces already get no second one unasked."""
+        return (
+            "off" if self.settings.traces == "auto" and isinstance(self.target, TracedAnswers) else self.settings.traces
+        )
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
@@ -141,10 +153,11 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
+    store_uri: str | None = None,
 ) -> Iterator[Plan]:
     """Check everything, and open target and judges; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole.
+    The golden set is that of a `selection`, or whole. `store_uri` is the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
@@ -155,7 +168,7 @@ def planned(
     if settings.evaluation_json and not repeats:
         check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
-        opened_target, target_name = _named_target(target, golden, settings)
+        opened_target, target_name = _named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
         names = _judges_of(settings, target_name)
         check_measurable(golden, settings, names)
@@ -220,13 +233,17 @@ def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
 
 
 def _named_target(
-    target: str | Callable[..., Any] | None, golden: GoldenSet, settings: EvaluationConfig
+    target: str | Callable[..., Any] | None,
+    golden: GoldenSet,
+    settings: EvaluationConfig,
+    store_uri: str | None = None,
 ) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
-        if (settings.workers != 1 or settings.target_memory) and not name.startswith("python:"):
-            raise UsageError(f"`workers=` and `target_memory=` are for python: targets, not for `{shown_text(name)}`")
-        return open_target(name, settings.options_of_target), name
+        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
+            own = "`workers=` and `target_memory=` are for python: targets and models"
+            raise UsageError(f"{own}, not for `{shown_text(name)}`")
+        return open_target(name, settings.options_of_target, store_uri), name
     from evaltrack.targets.python import function_target
 
     if not callable(target):
