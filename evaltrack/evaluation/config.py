@@ -72,6 +72,13 @@ class EvaluationConfig(Config):
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
     )
+    scores: Texts = setting(
+        (),
+        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
+        " json_schema:FILE; NAME=SCORE names it; repeatable.",
+        logged="chosen",
+        flag="--score",
+    )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
         "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"
@@ -167,6 +174,11 @@ class EvaluationConfig(Config):
     def selection(self) -> Selection:
         """The questions to ask; the run of `only_failed` is not looked up here."""
         return Selection(parse_filters(self.filter), None, self.sample, self.sample_seed)
+
+    @property
+    def own_tags(self) -> dict[str, str]:
+        """The tags of the user's own, and the note, which a run has from its start."""
+        return {**self.tag, **({"mlflow.note.content": self.note} if self.note else {})}
 
     @property
     def weights(self) -> Weights:
