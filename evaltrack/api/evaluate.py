@@ -47,7 +47,7 @@ from evaltrack.tracking.past_traces import link_traces
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
 from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
-from evaltrack.tracking.store import Store, StoreAddress
+from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -59,7 +59,7 @@ def evaluate_golden(
     settings: EvaluationConfig,
     *,
     target: str | Callable[..., Any] | None = None,
-    open_store: StoreAddress = StoreAddress(),
+    open_store: StoreAddress = USUAL_STORE,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,

@@ -16,7 +16,8 @@ HEADINGS = (
 
 EVALUATION = {
     "What is evaluated": "target_options k",
-    "Judges and scores": "judge scores rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache",
+    "Judges and scores": "judge judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout"
+    " verdict_cache",
     "Result": "require evaluation_json",
     "A part of the set": "filter only_failed sample sample_seed",
     "In MLflow": "experiment run_name param tag note traces",

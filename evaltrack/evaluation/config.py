@@ -79,6 +79,12 @@ class EvaluationConfig(Config):
         logged="chosen",
         flag="--score",
     )
+    judge_prompt: str = setting(
+        "",
+        "Prompt of MLflow's registry for openai: judges: prompts:/NAME@ALIAS or prompts:/NAME/VERSION.",
+        logged="chosen",
+        shapes=False,
+    )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
         "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"

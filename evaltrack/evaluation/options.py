@@ -21,6 +21,7 @@ class EvaluationOptions(TypedDict, total=False):
     sample_seed: int
     judge: str | Sequence[str]
     scores: str | Sequence[str | Callable[..., Any]]
+    judge_prompt: str
     rubric: RubricName
     rubric_weights: str
     alpha: float

@@ -17,12 +17,13 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import judge_names, open_judge
+from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
@@ -196,7 +197,7 @@ def planned(
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
             opened.callback(cache.close)
-        judges = open_judges(names, settings, cache)
+        judges = open_judges(names, settings, cache, store_uri)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -225,29 +226,6 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
         opened, name = _named_target(None, golden, settings)
         opened.close()
     check_measurable(golden, settings, _judges_of(settings, name))
-
-
-def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
-
-    Raises:
-        UsageError: one cannot be opened.
-    """
-    judges: list[Judge] = []
-    with ExitStack() as opened:
-        for name in names:
-            judge = open_judge(
-                name,
-                rubric=settings.rubric,
-                concurrency=settings.concurrency,
-                call_timeout=settings.call_timeout,
-                cache=cache,
-                in_process=settings.in_process,
-            )
-            opened.callback(judge.close)
-            judges.append(judge)
-        opened.pop_all()  # nothing is closed but where one cannot be opened
-    return tuple(judges)
 
 
 def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:

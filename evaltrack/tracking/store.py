@@ -105,6 +105,10 @@ class StoreAddress:
         return connect(self.uri, self.ui_url)
 
 
+USUAL_STORE = StoreAddress()
+"""The store of MLflow's own settings."""
+
+
 @contextmanager
 def own_words() -> Iterator[None]:
     """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""
