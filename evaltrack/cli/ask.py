@@ -96,6 +96,7 @@ def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
     if response["sources"] is not None:
         response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"][:k], start=1)]
     asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
+    response.pop("seconds", None)  # the row has it
     return asked | {"error": str(row.failure) if row.failure else None} | response
 
 

@@ -67,7 +67,7 @@ def open_judge(
         from evaltrack.llm import LLM
 
         llm = LLM(rest, concurrency=concurrency, call_seconds=call_timeout)
-        return ReasoningJudge(llm, name, cache) if rubric == "reasoning" else AnswerJudge(llm, name, cache, own)
+        return ReasoningJudge(llm, name, cache) if rubric == "reasoning" else AnswerJudge(llm, name, cache, own=own)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge
 

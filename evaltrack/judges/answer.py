@@ -68,9 +68,15 @@ class AnswerJudge(LlmJudge):
     """Judges answers with one model; `own` is a prompt in place of ours for answerable questions, None for ours."""
 
     def __init__(
-        self, llm: LLM, name: str, verdicts: VerdictCache | None = None, own: RegisteredPrompt | None = None
+        self,
+        llm: LLM,
+        name: str,
+        verdicts: VerdictCache | None = None,
+        *,
+        own: RegisteredPrompt | None = None,
+        trial: int = 1,
     ) -> None:
-        super().__init__(llm, name, verdicts)
+        super().__init__(llm, name, verdicts, trial=trial)
         self._own = own
         if own is not None:
             both = hashlib.sha256(json.dumps([self.digest, own.text, OWN_RULE]).encode()).hexdigest()
