@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
+from evaltrack.api.link_evaluated import link_evaluated
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
@@ -39,14 +40,20 @@ from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.scoring.metric_table import metric_table
-from evaltrack.targets.models import ModelTarget
-from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.datasets import register_golden
-from evaltrack.tracking.models import link_model
-from evaltrack.tracking.past_traces import link_traces
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    Dataset,
+    Description,
+    OpenRun,
+    Place,
+    Status,
+    close_run,
+    open_run,
+    reopen_run,
+)
 from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
@@ -93,9 +100,9 @@ def evaluate_plan(
     *,
     retry_errors: bool = False,
     progress: Progress | None = None,
-    parent: OpenRun | None = None,
+    place: Place | None = None,
 ) -> RunResult:
-    """Evaluate what is planned, as one MLflow run, below a `parent` where several golden sets are evaluated.
+    """Evaluate what is planned, as one MLflow run; of several evaluations it has a `place` below that of them all.
 
     Raises:
         UsageError: the run to resume is none that can be resumed; nothing was run.
@@ -108,7 +115,7 @@ def evaluate_plan(
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:
         with stop.handled():
-            run = _open(plan, store, choice, journal, parent)
+            run = _open(plan, store, choice, journal, place)
             return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
     finally:
         journal.close()
@@ -122,15 +129,15 @@ def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
     return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
-def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: OpenRun | None) -> OpenRun:
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
         name=plan.settings.run_name or default_run_name(plan),
-        params=plan.params(),
+        params={**plan.params(), **(place.params if place else {})},
         tags={**plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-        parent=parent,
+        place=place,
     )
     if choice.run_id:
         return reopen_run(store, choice.run_id, description)
@@ -214,7 +221,7 @@ class _Evaluation:
             trials.close()
             stop.log_from_now_on()
             warnings = (*(each.note for each in lookouts), *gaps.notes)
-            self.hints.append(self._linked())
+            self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
@@ -223,18 +230,6 @@ class _Evaluation:
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
-
-    def _linked(self) -> str | None:
-        """Link the model or the traces that were evaluated, where they are in the store of the run.
-
-        A note where that fails.
-        """
-        target = self.plan.target
-        if isinstance(target, ModelTarget) and target.store_uri == self.store.uri and target.form.model_id:
-            return link_model(self.store, self.run.run_id, target.form.model_id)
-        if not isinstance(target, TracedAnswers) or target.store_uri != self.store.uri or self.plan.traces != "off":
-            return None
-        return link_traces(self.store, self.run.run_id, target.used)
 
     def _result(
         self, ledger: Ledger, summary: Summary, shown_rows: Kept, status: Status, warnings: tuple[str | None, ...]

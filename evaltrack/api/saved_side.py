@@ -14,7 +14,7 @@ from evaltrack.api.compare_sides import other_mean, side_of_rows
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
@@ -53,7 +53,8 @@ def side_of_file(path: Path) -> Side:
         return _side(path.name, _saved(path))
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}"
+            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}",
+            guide=Guide.BASELINE,
         ) from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
@@ -105,7 +106,8 @@ def _saved(path: Path) -> dict[str, Any]:
     if isinstance(saved, dict) and _is_newer(saved.get("schema")):
         raise UsageError(f"{path}: was saved by a newer version of evaltrack; upgrade evaltrack, or save it again")
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > baseline.json")
+        cure = "save one with: evaltrack run GOLDEN > baseline.json"
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {cure}", guide=Guide.BASELINE)
     return saved
 
 

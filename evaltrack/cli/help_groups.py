@@ -25,7 +25,7 @@ EVALUATION = {
     "Tokens, cost and secrets": "model alpha beta gamma price_in price_out judge_price_in judge_price_out redact",
 }
 COMPARISON = {
-    "The gate": "max_drop allow_flips gate min_coverage ignore require require_agreement",
+    "The gate": "max_drop max_rise allow_flips gate min_coverage ignore require require_agreement",
     "Asking again": "repeat_flips golden target target_options judge",
 }
 """The headings of the settings of an evaluation and of a comparison."""

@@ -13,7 +13,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from evaltrack.cli.help_groups import heading_of, in_group
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records.config import Config, traits
 
 
@@ -102,7 +102,7 @@ def default_golden(folder: Path = Path("golden")) -> str:
         return str(paths[0])
     if not paths:
         cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
-        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}")
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}", guide=Guide.GOLDEN_FILE)
     names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
     cure = "name one, or set `golden` under [run] in evaltrack.toml"
     raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")

@@ -12,7 +12,7 @@ import click
 from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
 from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
         NothingMeasuredError: there is no number.
     """
     if not result.success:
-        raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}")
+        raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}", guide=Guide.ALL_FAILED)
     if any(checked.met is False for checked in result.criteria):
         click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED

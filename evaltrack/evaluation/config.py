@@ -74,8 +74,8 @@ class EvaluationConfig(Config):
     )
     scores: Texts = setting(
         (),
-        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
-        " json_schema:FILE; NAME=SCORE names it; repeatable.",
+        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN,"
+        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
     )

@@ -182,7 +182,9 @@ def planned(
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
-        scorers = open_scorers(() if repeats else settings.scores, functions, in_process=settings.in_process)
+        scorers = open_scorers(
+            () if repeats else settings.scores, functions, in_process=settings.in_process, prices=settings.prices
+        )
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
@@ -192,7 +194,7 @@ def planned(
             check_writable(Path(settings.evaluation_json))
         opened_target, target_name = _named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
-        names = _judges_of(settings, target_name)
+        names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
@@ -225,10 +227,10 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
     if not target:
         opened, name = _named_target(None, golden, settings)
         opened.close()
-    check_measurable(golden, settings, _judges_of(settings, name))
+    check_measurable(golden, settings, judges_of(settings, name))
 
 
-def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
+def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
     kind, _, place = target.partition(":")
     beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.llm import CALL_SECONDS, has_server
 from evaltrack.records import Judge
@@ -61,7 +61,8 @@ def open_judge(
         raise UsageError(f"judge `{name}`: `judge_prompt=` is for openai: judges of answers; leave it out")
     if kind == "openai" and rest:
         if not has_server():
-            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`")
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
         from evaltrack.llm import LLM
@@ -77,4 +78,4 @@ def open_judge(
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)
     choices = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
-    raise UsageError(f"unknown judge `{name}`; write {choices}")
+    raise UsageError(f"unknown judge `{name}`; write {choices}", guide=Guide.JUDGES)

@@ -10,11 +10,14 @@ from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import HEADLINES, SCORES
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
+
+LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
 OWN_IN_GROUPS = 2
 """Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
@@ -44,7 +47,7 @@ def questions_words(result: RunResult) -> str:
 
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
-    return METRIC_TITLES.get(name, name).format(k=k)
+    return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
 def group_metrics(result: RunResult) -> list[str]:

@@ -1,9 +1,10 @@
-"""Runs by the name of the journal that they carry."""
+"""Which run a journal is of, and which journal a run carries."""
 
 from __future__ import annotations
 
+from evaltrack.errors import TrackingError
 from evaltrack.tracking.runs import JOURNAL_TAG
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.store import Store, find_run, is_missing, tracking_errors
 
 
 def journal_tag(store: Store, run_id: str) -> str | None:
@@ -26,3 +27,18 @@ def find_journaled(store: Store, journal: str) -> str | None:
         experiments = [each.experiment_id for each in store.client.search_experiments()]
         runs = store.client.search_runs(experiments, f"tags.`{JOURNAL_TAG}` = '{journal}'", max_results=1)
     return runs[0].info.run_id if runs else None
+
+
+def is_there(store: Store, run_id: str) -> bool:
+    """Whether a run exists and is not deleted.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    try:
+        find_run(store, run_id)
+    except TrackingError as error:
+        if not is_missing(error):
+            raise
+        return False
+    return True
