@@ -32,6 +32,7 @@ from evaltrack.records import (
     Usage,
     Verdict,
 )
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
@@ -57,7 +58,7 @@ COLUMNS = [
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
     *REASONED,
     *("verdicts", "seconds", "started_at", "digest", "judged_digest", "position", "trial", "trials", "passes"),
-    *("wording", "wordings", "history"),
+    *("wording", "wordings", "history", "traceback", "trace_id", "root_span_id"),
 ]
 
 
@@ -93,6 +94,7 @@ OBSERVED = Observed(
     quotes={"crux": ("Là 😀",)},
 )
 
+TRACE = TracePlace(trace_id=f"tr-{'0a' * 16}", span_id="0b" * 8)
 FULL = row(
     3,
     question=Question(
@@ -111,6 +113,7 @@ FULL = row(
         metadata={"not": "in the table"},
     ),
     response=Response(
+        trace=TRACE,
         answer="Là.",
         sources=(
             Source(chunk_id="05", title="T", url="t.md", text="some text", score=1.5),
@@ -275,12 +278,15 @@ FULL_FLAT: dict[str, Any] = {
         {"text": "À quel endroit?", "trials": 2, "passes": 2},
     ],
     "history": [{"role": "user", "content": "Là 😀"}, {"role": "tool", "content": "{}"}],
+    "traceback": None,
+    "trace_id": TRACE.trace_id,
+    "root_span_id": TRACE.span_id,
 }
 
 FAILED = row(
     1,
     question=Question(id="5", question="Why?", domain="d", expected_sources=()),
-    failure=Failure(kind="target_timeout", message="no response within 60 s"),
+    failure=Failure(kind="target_timeout", message="no response within 60 s", traceback="File é"),
     unmeasured={"hit": "é"},
 )
 FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
@@ -288,6 +294,7 @@ FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
     "question": "Why?",
     "domain": "d",
     "error": "target_timeout: no response within 60 s",
+    "traceback": "File é",
     "unmeasured": '{"hit": "\\u00e9"}',
     "expected": [],
     "by_title": True,
