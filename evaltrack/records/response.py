@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field, model_validator
-from pydantic.json_schema import SkipJsonSchema
 
 from evaltrack.records.base import ForeignText, FreeObject, Key, Record
 from evaltrack.records.trace_place import TracePlace
@@ -97,7 +96,7 @@ class Response(Record):
     model: ForeignText | None = None
     unread: tuple[ForeignText, ...] = ()
     seconds: float | None = Field(default=None, ge=0)
-    trace: SkipJsonSchema[TracePlace | None] = None
+    trace: TracePlace | None = None
 
     @property
     def declined(self) -> bool:

@@ -14,7 +14,7 @@ from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
-from evaltrack.tracking.question_spans import lead_back, lead_to, question_span, write_spans
+from evaltrack.tracking.question_spans import SpanHabit, lead_back, lead_to, question_span, write_spans
 
 
 def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
@@ -35,9 +35,11 @@ class FunctionTarget(Target):
     def __init__(
         self, function: Callable[..., Any], shape: CallShape, run: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
-        by_position = shape.bound(function)
+        by_position, habit = shape.bound(function), SpanHabit()
         self._shape = shape
-        self._call = run(_spanned_async(by_position)) if is_async(function) else in_thread(_spanned(by_position))
+        self._call = (
+            run(_spanned_async(by_position, habit)) if is_async(function) else in_thread(_spanned(by_position, habit))
+        )
         self._finish = run(_awaited)
 
     @property
@@ -80,11 +82,11 @@ Spanned = tuple[Any, TracePlace | None]
 """What a function returned, and the trace that it made meanwhile."""
 
 
-def _spanned(function: Callable[..., Any]) -> Callable[..., Spanned]:
+def _spanned(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Spanned]:
     def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
         trace = None
         try:
-            with question_span(home, question) as span:
+            with question_span(home, question, habit) as span:
                 trace = span.place
                 return function(*arguments), trace
         except Exception as error:
@@ -94,11 +96,11 @@ def _spanned(function: Callable[..., Any]) -> Callable[..., Spanned]:
     return call
 
 
-def _spanned_async(function: Callable[..., Any]) -> Callable[..., Awaitable[Spanned]]:
+def _spanned_async(function: Callable[..., Any], habit: SpanHabit) -> Callable[..., Awaitable[Spanned]]:
     async def call(home: TraceHome | None, question: Question, *arguments: object) -> Spanned:
         trace = None
         try:
-            with question_span(home, question) as span:
+            with question_span(home, question, habit) as span:
                 trace = span.place
                 return await function(*arguments), trace
         except Exception as error:

@@ -21,6 +21,10 @@ LONG_QUEUE = "100000"
 """Spans that may wait to be written: MLflow drops what comes on top, and by itself does so after a thousand."""
 
 
+MOST_EMPTY = 3
+"""Calls without spans of their own after which a function is taken to make none."""
+
+
 @dataclass
 class CallSpan:
     """The span around one call; `place` is None where there is none, or where it is part of a greater trace."""
@@ -28,11 +32,37 @@ class CallSpan:
     place: TracePlace | None = None
 
 
+@dataclass
+class SpanHabit:
+    """Whether a function makes spans by itself: one that made none in a few calls is called without one around it."""
+
+    made: bool = False
+    empty_calls: int = 0
+
+    @property
+    def has_none(self) -> bool:
+        """Whether it makes none, as far as its calls tell."""
+        return not self.made and self.empty_calls >= MOST_EMPTY
+
+    def note(self, place: TracePlace) -> None:
+        """Take a call that is about to end; one of which MLflow does not say counts as one with spans."""
+        children = True
+        with suppress(Exception):  # the names are MLflow's own, not public
+            from mlflow.tracing.trace_manager import InMemoryTraceManager
+
+            manager: Any = InMemoryTraceManager
+            with manager.get_instance().get_trace(place.trace_id) as trace:
+                children = len(trace.span_dict) > 1
+        self.made |= children
+        self.empty_calls += not children
+
+
 @contextmanager
-def question_span(home: TraceHome | None, question: Question) -> Iterator[CallSpan]:
+def question_span(home: TraceHome | None, question: Question, habit: SpanHabit) -> Iterator[CallSpan]:
     """A span around the call of a function, or none where MLflow writes to another store than that of the run."""
     mlflow: Any = sys.modules.get("mlflow")
-    if home is None or mlflow is None or not _writes_to(mlflow, home.store):
+    idle = home is None or (home.joins and habit.has_none)
+    if idle or home is None or mlflow is None or not _writes_to(mlflow, home.store):
         yield CallSpan()
         return
     source = {"mlflow.sourceRun": home.run_id}
@@ -55,6 +85,8 @@ def question_span(home: TraceHome | None, question: Question) -> Iterator[CallSp
         except BaseException as raised:  # noqa: BLE001 - raised again below: the span would hold its text unredacted
             error = raised
             span.set_status("ERROR")
+        if call.place:
+            habit.note(call.place)
     if error is not None:
         raise error
 

@@ -12,6 +12,7 @@ from typing import Any
 import mlflow
 import pytest
 from jsonschema import Draft202012Validator
+from mlflow.entities import Document
 
 from evaltrack import check_sweep, json_schema, report_sets, run_sweep
 from evaltrack.cli import _run
@@ -236,6 +237,25 @@ def test_nothing_is_run_where_anything_is_wrong(golden: Path) -> None:
         with pytest.raises(UsageError, match=message):
             check_sweep(sweep(golden) | fields)
     assert mlflow.MlflowClient().search_runs(["0"]) == []
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow makes no spans where its own warnings are errors
+def test_targets_read_the_store_that_is_named(golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traces to evaluate are looked for in the store of the sweep, not in the usual one."""
+    uri = mlflow.get_tracking_uri()
+    monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
+    for number in range(8):
+        with mlflow.start_span("ask") as span:
+            span.set_inputs({"question": f"q{number}"})
+            with mlflow.start_span("find", span_type="RETRIEVER") as found:
+                found.set_outputs([Document(page_content="page", id=f"q{number}")])
+            span.set_outputs("yes")
+    mlflow.flush_trace_async_logging()
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/elsewhere.db")
+    made = sweep(golden, targets=[{"target": "traces:Default", "name": "live"}])
+    result = run_sweep(made, tracking_uri=uri)
+    assert [each.metrics["recall_at_k"] for each in result.results] == [1, 1]
+    assert not (tmp_path / "elsewhere.db").exists()
 
 
 FILE = """\

@@ -10,6 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import compare_runs, run_eval
+from evaltrack.api.replay_judge import replay_judge
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.tracking.prompts import RegisteredPrompt, registered_prompt
@@ -47,6 +48,10 @@ def test_a_registered_prompt_judges(store_uri: str, tmp_path: Path, monkeypatch:
         client.register_prompt("customs", f"{TEXT} Be strict.")
         client.set_prompt_alias("customs", "live", 2)
         second = judged()
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/elsewhere.db")
+        replay = replay_judge(second.run_id, times=2, tracking_uri=store_uri)
+    assert not (tmp_path / "elsewhere.db").exists()
+    assert replay.judge_prompt == second.signature.judge_prompt
     assert (system["role"], system["content"].startswith(TEXT)) == ("system", True)
     assert "instruction" in system["content"].removeprefix(TEXT)
     assert first.metrics["judge_score"] > 0
