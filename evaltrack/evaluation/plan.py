@@ -169,7 +169,11 @@ def planned(
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
         scorers = open_scorers(
-            () if repeats else settings.scores, functions, in_process=settings.in_process, prices=settings.prices
+            () if repeats else settings.scores,
+            functions,
+            in_process=settings.in_process,
+            prices=settings.prices,
+            k=settings.k,
         )
         for scorer in scorers:
             opened.callback(scorer.close)

@@ -11,10 +11,12 @@ from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.records.roles import Scorer
 from evaltrack.rows.columns import COLUMNS
 from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer
 from evaltrack.scorers.cost import COST, CostScorer
 from evaltrack.scorers.local import check_place, open_local, split_name
 from evaltrack.scoring.aggregate import Ledger, Summary
 from evaltrack.scoring.latencies import LATENCIES
+from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.scoring.tokens import Prices
 
@@ -35,12 +37,17 @@ def _place(function: Callable[..., Any]) -> str:
 
 
 def open_scorers(
-    specs: Sequence[str], functions: Functions | None = None, *, in_process: bool, prices: Prices | None = None
+    specs: Sequence[str],
+    functions: Functions | None = None,
+    *,
+    in_process: bool,
+    prices: Prices | None = None,
+    k: int = Rules.k,
 ) -> tuple[Scorer, ...]:
     """The scores with these names, ready to be called, in their order.
 
     A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
-    `prices` are those of the target's tokens.
+    `prices` are those of the target's tokens, `k` is how many sources are scored.
 
     Raises:
         UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
@@ -51,6 +58,8 @@ def open_scorers(
             name, place = split_name(spec)
             if place == COST:
                 scorer: Scorer = CostScorer(name, prices)
+            elif place == CONTEXT_PRECISION:
+                scorer = ContextPrecisionScorer(name, k)
             else:
                 scorer = _open(spec, functions or {}, in_process=in_process)
             opened.callback(scorer.close)

@@ -81,7 +81,7 @@ def _answering(
     judge_failed: bool,
 ) -> Measured:
     """Retrieval and answer."""
-    relevance = _relevance(question, response)
+    relevance = checked_relevance(question, response)
     scores, unmeasured = _retrieval(question, relevance, rules.k)
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative and judge_failed and not declined:
@@ -189,7 +189,7 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     return scores
 
 
-def _relevance(question: Question, response: Response) -> Relevance | str:
+def checked_relevance(question: Question, response: Response) -> Relevance | str:
     """What came back of what is expected, or the reason why retrieval was not measured."""
     if question.expected is None:
         return NO_EXPECTATION
