@@ -235,7 +235,7 @@ class _Evaluation:
             whose: (price, tokens)
             for whose, price, tokens in (
                 ("target", settings.prices, ledger.target_usage),
-                ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
+                ("judge", settings.judge_prices if plan.judges or ledger.calls["judge"] else None, ledger.judge_usage),
             )
             if ledger.reports[whose] == ledger.calls[whose]
         }

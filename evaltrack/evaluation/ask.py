@@ -106,7 +106,8 @@ class Evaluator:
         own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge, question, shown) for judge in own]
-        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in self.scorers]
+        scorers = [each.on_trial(asked.trial or 1) for each in self.scorers]
+        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in scorers]
         judged = await _together(calls)
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
         own_values = [each for each in judged if isinstance(each, OwnValues)]
@@ -117,6 +118,8 @@ class Evaluator:
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
         return {
             "verdicts": verdicts,
+            "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
+            "score_usage": reduce(together, (each.usage for each in own_values), None),
             "failure": failure,
             "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
             "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
@@ -140,10 +143,14 @@ class Evaluator:
         """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
         outcome = await self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
         if isinstance(outcome, Failure):
-            return OwnValues(reasons={score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared})
+            reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
+            return OwnValues(reasons=reasons, usage=outcome.usage)
         texts = {name: self.redactor.text(why) if self.redactor else why for name, why in outcome.reasons.items()}
         reasons = {name: failure("judge_error", why).message[:REASON_LIMIT] for name, why in texts.items()}
-        return outcome.model_copy(update={"reasons": reasons})
+        verdicts = dict(outcome.verdicts)
+        if self.redactor:
+            verdicts = {name: self.redactor.verdict(verdict) for name, verdict in verdicts.items()}
+        return outcome.model_copy(update={"reasons": reasons, "verdicts": verdicts})
 
     async def _within(
         self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]

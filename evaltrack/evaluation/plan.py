@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
+from evaltrack.evaluation.plan_judges import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import judge_names, open_judge
-from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges import Models, open_faithfulness_judge
+from evaltrack.judges.cache import VerdictCache
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -38,7 +40,7 @@ from evaltrack.records import (
     Target,
     Tokens,
 )
-from evaltrack.scorers.opening import Functions, open_scorers
+from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
@@ -168,13 +170,10 @@ def planned(
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
-        scorers = open_scorers(
-            () if repeats else settings.scores,
-            functions,
-            in_process=settings.in_process,
-            prices=settings.prices,
-            k=settings.k,
-        )
+        specs, models = () if repeats else settings.scores, Models(settings.concurrency, settings.call_timeout)
+        cache = open_cache(settings, opened) if any(map(asks_judge, specs)) else None
+        run_judges = judges_of(settings, target if isinstance(target, str) else "")
+        scorers = open_scores(specs, functions, settings, partial(open_faithfulness_judge, run_judges, models, cache))
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
@@ -186,10 +185,9 @@ def planned(
         opened.callback(opened_target.close)  # also where it is never asked
         names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
-        cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
-        if cache is not None:
-            opened.callback(cache.close)
-        judges = open_judges(names, settings, cache)
+        if names and cache is None:
+            cache = open_cache(settings, opened)
+        judges = open_judges(names, settings, cache, models)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -218,38 +216,6 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
         opened, name = _named_target(None, golden, settings)
         opened.close()
     check_measurable(golden, settings, judges_of(settings, name))
-
-
-def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
-
-    Raises:
-        UsageError: one cannot be opened.
-    """
-    judges: list[Judge] = []
-    with ExitStack() as opened:
-        for name in names:
-            judge = open_judge(
-                name,
-                rubric=settings.rubric,
-                concurrency=settings.concurrency,
-                call_timeout=settings.call_timeout,
-                cache=cache,
-                in_process=settings.in_process,
-            )
-            opened.callback(judge.close)
-            judges.append(judge)
-        opened.pop_all()  # nothing is closed but where one cannot be opened
-    return tuple(judges)
-
-
-def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
-    """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
-    kind, _, place = target.partition(":")
-    beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")
-    if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
-        return [f"recorded:{beside}"]
-    return judge_names(settings.judge)
 
 
 def _named_target(

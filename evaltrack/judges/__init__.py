@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.llm import CALL_SECONDS, has_server
+from evaltrack.llm import CALL_SECONDS, LLM, has_server
 from evaltrack.records import Judge
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
@@ -37,6 +37,46 @@ def judge_names(names: Sequence[str]) -> list[str]:
     return [] if list(names) == ["none"] else list(names)
 
 
+class Models:
+    """Models on the server, each opened once: who asks the same one shares its limits and its connections.
+
+    A call of a model is waited for `call_timeout` seconds, of `concurrency` calls in flight at most.
+    """
+
+    def __init__(self, concurrency: int, call_timeout: float = CALL_SECONDS) -> None:
+        self._concurrency, self._call_timeout = concurrency, call_timeout
+        self._opened: dict[str, LLM] = {}
+
+    def open(self, model: str, name: str) -> LLM:
+        """The model of the judge called `name`.
+
+        Raises:
+            UsageError: there is no server.
+        """
+        if not has_server():
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
+        if model not in self._opened:
+            self._opened[model] = LLM(model, concurrency=self._concurrency, call_seconds=self._call_timeout)
+        return self._opened[model]
+
+
+def open_faithfulness_judge(run_judges: Sequence[str], models: Models, cache: VerdictCache | None, name: str) -> Judge:
+    """The judge of faithfulness called `name` (`openai:MODEL`); without a name, the first model among `run_judges`.
+
+    Raises:
+        UsageError: it is no `openai:MODEL`, or none is named.
+    """
+    name = name or next((each for each in run_judges if each.startswith("openai:")), "")
+    kind, _, model = name.partition(":")
+    if kind != "openai" or not model:
+        cure = "give `judge=openai:MODEL`, or name it: faithfulness:openai:MODEL"
+        raise UsageError(f"`scores=faithfulness`: asks a judge by LLM, and there is none; {cure}", guide=Guide.MODEL)
+    from evaltrack.judges.faithfulness import FaithfulnessJudge
+
+    return FaithfulnessJudge(models.open(model, name), name, cache)
+
+
 def open_judge(
     name: str,
     *,
@@ -45,25 +85,24 @@ def open_judge(
     call_timeout: float = CALL_SECONDS,
     cache: VerdictCache | None,
     in_process: bool = False,
+    models: Models | None = None,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
-    An LLM is waited for `call_timeout` seconds at each call. A function runs in a process of its own, or `in_process`.
+    An LLM is one of the `models`, or is waited for `call_timeout` seconds at each call. A function runs in a process of
+    its own, or `in_process`.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
     """
     kind, _, rest = name.partition(":")
     if kind == "openai" and rest:
-        if not has_server():
-            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
-            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
+        llm = (models or Models(concurrency, call_timeout)).open(rest, name)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
-        from evaltrack.llm import LLM
 
         kind_of_judge = ReasoningJudge if rubric == "reasoning" else AnswerJudge
-        return kind_of_judge(LLM(rest, concurrency=concurrency, call_seconds=call_timeout), name, cache)
+        return kind_of_judge(llm, name, cache)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge
 

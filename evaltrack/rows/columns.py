@@ -99,6 +99,12 @@ def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
     return [{column.name: column.value(verdict, k) for column in VERDICT_COLUMNS} for verdict in row.verdicts]
 
 
+def _score_reasoning(row: Row, _: int) -> str | None:
+    """What judges said whom scores of one's own asked, by the names of the scores, as JSON."""
+    said = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
+    return json.dumps(said) if said else None
+
+
 def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
@@ -203,6 +209,7 @@ COLUMNS = (
         for score in SCORES
     ),
     Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
+    Column("score_reasoning", "text", _score_reasoning, since_first=False),
     Column("expected", "texts", _expected),
     Column("by_title", "flag", _by_title, required=True),
     Column("by_passage", "flag", _by_passage, since_first=False),
@@ -235,6 +242,9 @@ COLUMNS = (
     Column("history", "objects", _history, fields=TURN_COLUMNS, since_first=False),
 )
 
+
+OBJECTS = ("unmeasured", "score_reasoning")
+"""Columns of text that is an object in JSON, from names of scores to texts."""
 
 BEHIND_SCORES = "unmeasured"
 """The column before which scores of one's own stand."""

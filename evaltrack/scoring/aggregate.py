@@ -78,10 +78,12 @@ class Ledger:
                 if name in self.unread or len(self.unread) < MAX_UNREAD:
                     self.unread[name] = self.unread.get(name, 0) + 1
             self._enter("target", response.usage)
-        for verdict in row.verdicts:
+        for verdict in (*row.verdicts, *row.score_verdicts.values()):
             self.cached_verdicts += verdict.cached
             if not verdict.cached:
                 self._enter("judge", verdict.usage)
+        if row.score_usage is not None:
+            self._enter("judge", row.score_usage)
         if failure is not None and failure.usage is not None:
             self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
 
