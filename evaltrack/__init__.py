@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
+    from evaltrack.api.load_run import load_run as load_run
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
@@ -47,8 +48,14 @@ if TYPE_CHECKING:
     from evaltrack.api.sync_golden import GoldenSync as GoldenSync
     from evaltrack.api.sync_golden import pull_golden as pull_golden
     from evaltrack.api.sync_golden import push_golden as push_golden
+    from evaltrack.api.write_golden import write_golden as write_golden
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
+    from evaltrack.errors import EvaltrackError as EvaltrackError
+    from evaltrack.errors import GoldenError as GoldenError
+    from evaltrack.errors import InconclusiveError as InconclusiveError
+    from evaltrack.errors import TrackingError as TrackingError
+    from evaltrack.errors import UsageError as UsageError
     from evaltrack.evaluation.result import RunResult as RunResult
     from evaltrack.evaluation.set_results import SetResults as SetResults
     from evaltrack.golden.corpus import read_corpus as read_corpus
@@ -66,10 +73,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
     "DemoRuns": "evaltrack.api.run_demo",
+    "EvaltrackError": "evaltrack.errors",
+    "GoldenError": "evaltrack.errors",
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "GoldenSync": "evaltrack.api.sync_golden",
+    "InconclusiveError": "evaltrack.errors",
     "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -77,9 +87,11 @@ _HOMES = {
     "RunResult": "evaltrack.evaluation.result",
     "Source": "evaltrack.records",
     "ToolCall": "evaltrack.records",
+    "TrackingError": "evaltrack.errors",
     "Usage": "evaltrack.records",
     "SetComparisons": "evaltrack.compare.set_comparisons",
     "SetResults": "evaltrack.evaluation.set_results",
+    "UsageError": "evaltrack.errors",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "add_question": "evaltrack.api.add_question",
@@ -101,6 +113,7 @@ _HOMES = {
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
+    "load_run": "evaltrack.api.load_run",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
     "pull_golden": "evaltrack.api.sync_golden",
@@ -115,6 +128,7 @@ _HOMES = {
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
     "set_baseline": "evaltrack.api.baselines",
+    "write_golden": "evaltrack.api.write_golden",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it

@@ -7,14 +7,15 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.local_commands import save_command
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
 from evaltrack.api.select_questions import select_questions
@@ -31,15 +32,18 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
+from evaltrack.judges import JudgeFunctions
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.report.html.screen import run_screen
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.run_inputs import Dataset
+from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.store import Store
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -47,17 +51,20 @@ NOT_STATED = "not stated"
 
 
 def evaluate_golden(
-    golden_path: str | os.PathLike[str],
+    golden_path: str,
     settings: EvaluationConfig,
+    connection: Callable[[], Store],
     *,
     target: str | Callable[..., Any] | None = None,
-    tracking_uri: str | None = None,
-    ui_url: str | None = None,
+    judges: JudgeFunctions = MappingProxyType({}),
     resume: str | None = None,
     retry_errors: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
+
+    The `connection` is made once the settings are known to be right; `judges` are those of the settings that are
+    functions, by name.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -67,11 +74,10 @@ def evaluate_golden(
     check_evaluation(golden_path, settings, target)
     store, selection = None, settings.selection
     if settings.only_failed:
-        store = connect(tracking_uri, ui_url)
-        settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection) as plan:
-        store = store or connect(tracking_uri, ui_url)
-        return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
+        store = connection()
+        settings, selection = select_questions(golden_path, settings, store)
+    with planned(golden_path, settings, target, selection, functions=judges) as plan, shown_progress(progress) as bar:
+        return evaluate_plan(plan, store or connection(), resume, retry_errors=retry_errors, progress=bar)
 
 
 def evaluate_plan(
@@ -243,6 +249,7 @@ class _Evaluation:
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
+            screen=run_screen,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))

@@ -11,12 +11,14 @@ from typing import Any, Unpack
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
+from evaltrack.api.run_eval import config_of
 from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
-from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
+from evaltrack.judges import JudgeFunctions
 from evaltrack.report.run.sets import sets_note
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
@@ -34,7 +36,7 @@ def run_sets(
     target: str | Callable[..., Any] | None = None,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
     say: Callable[[str], object] = lambda _: None,
     **settings: Unpack[EvaluationOptions],
 ) -> SetResults:
@@ -49,7 +51,7 @@ def run_sets(
         target: As for `run_eval`; None gives each set the default target of its own.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress of each set.
+        progress: Receives the progress of each set; otherwise as of `run_eval`.
         say: Receives which set is evaluated.
         **settings: As for `run_eval`, but for `only_failed` and `evaluation_json`, which are of one set. `run_name` is
             the name of the parent, and the beginning of those of its children.
@@ -60,20 +62,23 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, **settings)
+    paths, (config, judges) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
-    with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
-        plan = opened.enter_context(_planned(paths[0], config, target))
+    with (
+        shown_progress(progress) as bar,
+        ExitStack() as opened,
+    ):  # the parent is opened when nothing can be wrong
+        plan = opened.enter_context(_planned(paths[0], config, target, judges))
         parent = open_parent(store, config.experiment, name)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target))
-                results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
+                    plan = opened.enter_context(_planned(path, config, target, judges))
+                results.append(evaluate_plan(plan, store, progress=bar, parent=parent))
                 opened.close()
             sets = _results(store, parent, results)
             end_parent(store, parent, sets.status, _children(results), sets_note(sets))
@@ -86,11 +91,11 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, judges: JudgeFunctions
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection)
+    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=judges)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:

@@ -18,6 +18,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
+from evaltrack.judges import JudgeChoice
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
@@ -240,7 +241,7 @@ class EvaluationOptions(TypedDict, total=False):
     only_failed: str | None
     sample: int
     sample_seed: int
-    judge: str | Sequence[str]
+    judge: JudgeChoice | Sequence[JudgeChoice]
     rubric: RubricName
     rubric_weights: str
     alpha: float

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
@@ -22,7 +23,7 @@ from evaltrack.evaluation.plan_checks import check_measurable, check_names, chec
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import judge_names, open_judge
+from evaltrack.judges import JudgeFunctions, judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
@@ -137,10 +138,11 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
+    functions: JudgeFunctions = MappingProxyType({}),
 ) -> Iterator[Plan]:
     """Check everything, and open target and judges; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole.
+    The golden set is that of a `selection`, or whole. `functions` are judges that are given as objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
@@ -158,7 +160,7 @@ def planned(
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
             opened.callback(cache.close)
-        judges = open_judges(names, settings, cache)
+        judges = open_judges(names, settings, cache, functions)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -183,8 +185,13 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
     check_measurable(golden, settings, _judges_of(settings, name))
 
 
-def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
+def open_judges(
+    names: Iterable[str],
+    settings: EvaluationConfig,
+    cache: VerdictCache | None,
+    functions: JudgeFunctions = MappingProxyType({}),
+) -> tuple[Judge, ...]:
+    """The judges with these names, with the settings and the cache of an evaluation; some are `functions` by name.
 
     Raises:
         UsageError: one cannot be opened.
@@ -199,6 +206,7 @@ def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: Verdict
                 call_timeout=settings.call_timeout,
                 cache=cache,
                 in_process=settings.in_process,
+                function=functions.get(name),
             )
             opened.callback(judge.close)
             judges.append(judge)

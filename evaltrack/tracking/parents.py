@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import uuid4
 
+from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, Status, as_logged, close_run, given_run, new_run, run_tags
 from evaltrack.tracking.store import Store, choose_experiment
@@ -24,7 +25,10 @@ def open_parent(store: Store, experiment: str, name: str) -> OpenRun:
     given = given_run(store)
     if given is not None:
         return OpenRun(given.info.run_id, given.info.experiment_id, name=name, journal=journal)
-    run = new_run(store, choose_experiment(store, experiment).experiment_id, name, tags)
+    outer = outer_run(store, experiment)
+    experiment_id = outer.experiment_id if outer else choose_experiment(store, experiment).experiment_id
+    below = {"mlflow.parentRunId": outer.run_id} if outer else {}
+    run = new_run(store, experiment_id, name, {**tags, **below})
     return OpenRun(run.info.run_id, run.info.experiment_id, name=name, journal=journal)
 
 

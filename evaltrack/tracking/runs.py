@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.read_back import Expected, write_until_held
+from evaltrack.tracking.run_inputs import Dataset, log_dataset
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
 from evaltrack.tracking.tags import user_name
 from evaltrack.tracking.traces import forget_traces
@@ -51,16 +53,6 @@ class OpenRun:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """What `mlflow.log_input` shows of a golden set."""
-
-    name: str
-    digest: str
-    path: str
-    questions: int
-
-
-@dataclass(frozen=True)
 class Description:
     """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal.
 
@@ -75,14 +67,15 @@ class Description:
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
-    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
+    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one, below
+    the run that the program has open, if there is one.
 
     Raises:
         TrackingError: the store refused.
     """
-    parent = description.parent
-    run = None if parent else given_run(store)
+    run = None if description.parent else given_run(store)
     if run is None:
+        parent = description.parent or outer_run(store, experiment)
         experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
         below = {"mlflow.parentRunId": parent.run_id} if parent else {}
         own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
@@ -198,7 +191,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(description.tags))
         inputs = run.inputs.dataset_inputs if run.inputs else ()
         if not any(each.dataset.digest == description.data.digest[:36] for each in inputs):
-            _log_dataset(store, run_id, description.data)
+            log_dataset(store, run_id, description.data)
     forget_traces(store, info.experiment_id, run_id)
     return OpenRun(
         run_id,
@@ -230,20 +223,6 @@ def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
     return [RunTag(key, value[:TAG_LIMIT]) for key, value in tags.items()]
 
 
-def _log_dataset(store: Store, run_id: str, data: Dataset) -> None:
-    from mlflow.entities import Dataset as MlflowDataset
-    from mlflow.entities import DatasetInput, InputTag
-
-    dataset = MlflowDataset(
-        name=data.name,
-        digest=data.digest[:36],
-        source_type="local",
-        source=json.dumps({"uri": data.path}),
-        profile=json.dumps({"num_questions": data.questions}),
-    )
-    store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
-
-
 def _describe(store: Store, run: Run, description: Description) -> None:
     run_id, logged = run.info.run_id, run.data.params
     own = {
@@ -256,7 +235,7 @@ def _describe(store: Store, run: Run, description: Description) -> None:
 
     def write() -> None:
         store.client.log_batch(run_id, params=run_params(own), tags=run_tags(tags))
-        _log_dataset(store, run_id, description.data)
+        log_dataset(store, run_id, description.data)
 
     write_until_held(store, run_id, "logging params and tags", write, logged_now)
     _name_golden_set(store, run.info.experiment_id, description.data.name)
