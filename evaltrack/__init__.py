@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evaltrack.api.add_question import add_question as add_question
     from evaltrack.api.anchor_golden import anchor_golden as anchor_golden
     from evaltrack.api.ask_target import ask_target as ask_target
+    from evaltrack.api.assert_no_regression import assert_no_regression as assert_no_regression
     from evaltrack.api.baselines import baseline_history as baseline_history
     from evaltrack.api.baselines import clear_baseline as clear_baseline
     from evaltrack.api.baselines import get_baseline as get_baseline
@@ -97,6 +98,7 @@ _HOMES = {
     "add_question": "evaltrack.api.add_question",
     "anchor_golden": "evaltrack.api.anchor_golden",
     "ask_target": "evaltrack.api.ask_target",
+    "assert_no_regression": "evaltrack.api.assert_no_regression",
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
