@@ -15,7 +15,8 @@ from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume
 from evaltrack.golden.reader import GoldenSet
-from evaltrack.judges import JudgeFunctions, named_judges
+from evaltrack.judges import named_judges
+from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import connect
 
@@ -52,8 +53,9 @@ def run_eval(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress; True draws a bar, False none, and None draws one in a notebook.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
-            `judge`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD per million
-            tokens. A judge may also be a function of a question and a response, which is called in this process.
+            `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD per
+            million tokens. A judge is named, or a function of a question and a response, and so is a score; functions
+            are called in this process.
 
     Inside ``with mlflow.start_run():`` the run is put below the one that is open there, as a nested run.
 
@@ -62,7 +64,7 @@ def run_eval(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    config, judges = config_of(k, settings)
+    config, functions = config_of(k, settings)
     path = golden_file(golden_path)
     if target is None and not isinstance(golden_path, str | os.PathLike | GoldenSet):
         cure = "give a function, or name one such as target='bm25:docs'"
@@ -72,25 +74,29 @@ def run_eval(
         config,
         partial(connect, tracking_uri, ui_url),
         target=target,
-        judges=judges,
         resume=resume,
         retry_errors=retry_errors,
         progress=progress,
+        functions=functions,
     )
 
 
-def config_of(k: int, settings: EvaluationOptions) -> tuple[EvaluationConfig, JudgeFunctions]:
-    """The settings, and the judges among them that are functions, by name.
+def config_of(k: int, settings: EvaluationOptions) -> tuple[EvaluationConfig, Functions]:
+    """The settings, and the judges and scores among them that are functions, by name.
 
     Raises:
         UsageError: a value cannot be used, or two functions have the same name.
         TypeError: there is no such setting.
     """
+    scores, functions = named_functions(settings.get("scores", ()) or ())
     judge = settings.get("judge", EvaluationConfig.model_fields["judge"].default)
     if not (isinstance(judge, str | Sequence) or callable(judge)):
-        return EvaluationConfig.of(k=k, **settings), {}  # it says what a judge is
-    names, functions = named_judges(judge)
-    return EvaluationConfig.of(k=k, **{**settings, "judge": names}), functions
+        return EvaluationConfig.of(k=k, **{**settings, "scores": scores}), functions  # it says what a judge is
+    judges, judging = named_judges(judge)
+    for name in functions.keys() & judging.keys():
+        if functions[name] is not judging[name]:
+            raise UsageError(f"`judge=`, `scores=`: two functions are called `{name}`; give each a name of its own")
+    return EvaluationConfig.of(k=k, **{**settings, "judge": judges, "scores": scores}), {**functions, **judging}
 
 
 def resume_run(

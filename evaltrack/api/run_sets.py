@@ -18,8 +18,8 @@ from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
-from evaltrack.judges import JudgeFunctions
 from evaltrack.report.run.sets import sets_note
+from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.runs import OpenRun, Status
@@ -62,22 +62,19 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    paths, (config, judges) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
+    paths, (config, functions) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
-    with (
-        shown_progress(progress) as bar,
-        ExitStack() as opened,
-    ):  # the parent is opened when nothing can be wrong
-        plan = opened.enter_context(_planned(paths[0], config, target, judges))
+    with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened when nothing can be wrong
+        plan = opened.enter_context(_planned(paths[0], config, target, functions))
         parent = open_parent(store, config.experiment, name)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target, judges))
+                    plan = opened.enter_context(_planned(path, config, target, functions))
                 results.append(evaluate_plan(plan, store, progress=bar, parent=parent))
                 opened.close()
             sets = _results(store, parent, results)
@@ -91,11 +88,11 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, judges: JudgeFunctions
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=judges)
+    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=functions)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
