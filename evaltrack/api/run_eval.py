@@ -53,9 +53,9 @@ def run_eval(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress; True draws a bar, False none, and None draws one in a notebook.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
-            `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD per
-            million tokens. A judge is named, or a function of a question and a response, and so is a score; functions
-            are called in this process.
+            `judge`, `scores`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD
+            per million tokens. A judge is named, or a function of a question and a response, and so is a score;
+            functions are called in this process.
 
     Inside ``with mlflow.start_run():`` the run is put below the one that is open there, as a nested run.
 
