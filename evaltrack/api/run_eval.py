@@ -8,7 +8,8 @@ from typing import Any, Unpack
 
 from evaltrack.api.evaluate import evaluate_golden
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume

@@ -46,10 +46,12 @@ def _floor_words(plan: Plan, summary: Summary) -> str | None:
 
 
 def _of_costs(plan: Plan, ledger: Ledger) -> Iterator[str]:
-    for whose, price in (("target", plan.settings.prices), ("judge", plan.settings.judge_prices)):
+    for whose, price in (("target", plan.settings.prices), ("judge", plan.judge_prices)):
         reports, calls = ledger.reports[whose], ledger.calls[whose]
         if price and reports < calls:
             yield f"the cost of the {whose} is not known: tokens were reported for {reports:,} of {calls:,} calls"
+        elif price and whose == "judge" and price.cost(ledger.judge_usage) is None:
+            yield "the cost of the judge is not known: set `judge_batch_price=`, the price of a batch at this server"
 
 
 def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:

@@ -12,7 +12,8 @@ from typing import Any, Unpack
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
 from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult

@@ -25,7 +25,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.clock import seconds_now
-from evaltrack.scoring.measure import Rules, measure
+from evaltrack.scoring.measure import Measured, Rules, measure
 from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
@@ -94,28 +94,34 @@ class Evaluator:
         shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
         return asked.model_copy(update={"response": shown, **await self._judged(variant, outcome, shown, asked)})
 
+    async def judge_row(self, row: Row) -> Row:
+        """Judge and score a row that holds an answer, as `row` gives it without judges."""
+        assert row.response is not None
+        question, response = row.question.in_wording(row.wording), row.response
+        verdicts, failure = await self._verdicts(question, response, row)
+        counted, before = () if failure else verdicts, _measured(row)
+        failed = failure is not None
+        measured = measure(question, response, self.rules, counted, row.tokens, judge_failed=failed, before=before)
+        return row.model_copy(update={"verdicts": verdicts, "failure": failure, **vars(measured)})
+
     async def _judged(self, question: Question, response: Response, shown: Response, asked: Row) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
-        judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
-        judged = await _together([self._judge(judge, question, shown) for judge in own])
-        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
-        failure = _first_of([each for each in judged if isinstance(each, Failure)])
+        verdicts, failure = await self._verdicts(question, shown, asked)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(response, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
-        return {
-            "verdicts": verdicts,
-            "failure": failure,
-            "scores": measured.scores,
-            "unmeasured": measured.unmeasured,
-            "duplicates": measured.duplicates,
-            "finds": measured.finds,
-            "passed": measured.passed,
-            "reasoned": measured.reasoned,
-            "tokens": tokens,
-        }
+        return {"verdicts": verdicts, "failure": failure, "tokens": tokens, **vars(measured)}
+
+    async def _verdicts(
+        self, question: Question, shown: Response, asked: Row
+    ) -> tuple[tuple[Verdict, ...], Failure | None]:
+        """What the judges said, and the failure of those that said nothing."""
+        judges = self.judges if shown.answer is not None else ()  # what only retrieves has nothing to be judged
+        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
+        judged = await _together([self._judge(judge, question, shown) for judge in own])
+        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
+        return verdicts, _first_of([each for each in judged if isinstance(each, Failure)])
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await self._within(self.judge_timeout, lambda: judge(question, response), "judge")
@@ -135,6 +141,10 @@ class Evaluator:
             return outcome
         message = self.redactor.text(outcome.message) if self.redactor else outcome.message  # before it is cut
         return failure(outcome.kind, message, outcome.usage)
+
+
+def _measured(row: Row) -> Measured:
+    return Measured(row.scores, row.unmeasured, row.duplicates, row.finds)
 
 
 def _first_of(failures: Sequence[Failure]) -> Failure | None:

@@ -7,10 +7,9 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import model_validator
 
@@ -31,6 +30,9 @@ from evaltrack.tracking.writer import TraceChoice
 
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
+
+JudgeMode = Literal["online", "batch"]
+"""How verdicts are asked for: call by call, or in batches."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
@@ -71,6 +73,11 @@ class EvaluationConfig(Config):
         ("auto",),
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
+    )
+    judge_mode: JudgeMode = setting(
+        "online",
+        "online; or batch: the server's Batch endpoint gives the verdicts of openai: judges, cheaper, within a day.",
+        logged="chosen",
     )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
@@ -135,6 +142,14 @@ class EvaluationConfig(Config):
     judge_price_out: float | None = setting(
         None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
     )
+    judge_batch_price: float | None = setting(
+        None,
+        "Price of a batch, as a share of the judge's prices.  [default: 0.5 at OpenAI, else not known]",
+        logged="never",
+        shapes=False,
+        ge=0,
+        le=1,
+    )
     evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
 
     @model_validator(mode="before")
@@ -170,8 +185,9 @@ class EvaluationConfig(Config):
 
     @property
     def judge_prices(self) -> Prices | None:
-        """The prices of the judge."""
-        return _prices(*self._judge_pair)
+        """The prices of the judge; that of a batch as it was set."""
+        prices = _prices(*self._judge_pair)
+        return replace(prices, batch=self.judge_batch_price) if prices else None
 
     @property
     def _judge_pair(self) -> tuple[float | None, float | None]:
@@ -228,44 +244,9 @@ class EvaluationConfig(Config):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+                if prices.batch is not None:
+                    params[name] += f", {prices.batch:g} of it in a batch"
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
-
-    target_options: Mapping[str, str] | None
-    model: str
-    filter: str | Sequence[str]
-    only_failed: str | None
-    sample: int
-    sample_seed: int
-    judge: str | Sequence[str]
-    rubric: RubricName
-    rubric_weights: str
-    alpha: float
-    beta: float
-    gamma: float
-    pass_threshold: float
-    experiment: str | None
-    run_name: str | None
-    concurrency: int
-    timeout: float
-    workers: int
-    target_memory: str
-    in_process: bool
-    trials: int
-    judge_timeout: float
-    call_timeout: float
-    traces: TraceChoice
-    verdict_cache: bool
-    require: str
-    redact: str | Sequence[str]
-    price_in: float | None
-    price_out: float | None
-    judge_price_in: float | None
-    judge_price_out: float | None
-    evaluation_json: str | os.PathLike[str] | None
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:

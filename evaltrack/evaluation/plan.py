@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
+from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.result import METRICS
@@ -24,10 +26,13 @@ from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges.llm_judge import LlmJudge
+from evaltrack.llm import batch_share
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
 from evaltrack.scoring.criteria import Criterion, parse_criteria
+from evaltrack.scoring.tokens import Prices
 from evaltrack.targets import default_target, open_target
 
 
@@ -54,9 +59,24 @@ class Plan:
         """Whether any question is asked more than once, as it is again and again or in several wordings."""
         return self.settings.trials > 1 or self.golden.stats.with_variants > 0
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
+        return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
+
+    @property
+    def judge_prices(self) -> Prices | None:
+        """The prices of the judge; that of a batch is as set, else the server's own where that is known."""
+        prices = self.settings.judge_prices
+        if prices is None or prices.batch is not None:
+            return prices
+        return replace(prices, batch=batch_share())
+
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in (self.target, *self.judges) for note in each.notes]
+        if self.settings.judge_mode == "batch" and not self.in_batches:
+            notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
@@ -91,22 +111,30 @@ class Plan:
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row on.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`.
+        Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts are asked for
+        in batches where that is set and `memory` is a journal.
         """
-        settings = self.settings
+        settings, watch = self.settings, watch or Watch()
+        asked = self.golden if questions is None else questions
+        rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
+            evaluator = self._evaluator()
+            if self.in_batches and isinstance(memory, Journal):
+                return evaluate_in_batches(
+                    asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
+                )
             return evaluate(
-                self.golden if questions is None else questions,
-                self._evaluator(),
-                trials=trials or range(1, settings.trials + 1),
+                asked,
+                evaluator,
+                trials=rounds,
                 memory=memory,
-                stop=stop,
+                stop=watch.stop,
                 concurrency=settings.concurrency,
             )
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
@@ -22,7 +23,6 @@ from evaltrack.judges.llm_judge import (
     prompt,
     question_parts,
     read_reply,
-    refuse_copy,
     system_and_user,
     tagged,
 )

@@ -78,12 +78,15 @@ class TokenCount:
 class Prices:
     """List prices in US dollars per million tokens, each from 0 to `MAX_PRICE`, without discount for cached prompts.
 
+    `batch` is the price of a batch as a share of these; None where it is not known.
+
     Raises:
         UsageError: a price is not a number in that range.
     """
 
     input_per_million: float
     output_per_million: float
+    batch: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("input_per_million", "output_per_million"):
@@ -93,9 +96,18 @@ class Prices:
                     f"{name} is {price!r}; write US dollars per million tokens, a number from 0 to {MAX_PRICE:.0f}"
                 )
 
-    def cost(self, usage: Usage) -> float:
-        """US dollars: prompt tokens at the input price and completion tokens at the output price."""
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars: prompt tokens at the input price and completion tokens at the output price.
+
+        None where a part was paid for in a batch and the price of that is not known.
+        """
         spent = usage.prompt_tokens * self.input_per_million + usage.completion_tokens * self.output_per_million
+        prompt, completion = usage.batch_prompt_tokens or 0, usage.batch_completion_tokens or 0
+        if prompt or completion:
+            if self.batch is None:
+                return None
+            of_batches = prompt * self.input_per_million + completion * self.output_per_million
+            spent -= (1 - self.batch) * of_batches
         return spent / 1_000_000
 
 

@@ -22,8 +22,8 @@ from evaltrack.evaluation.config import (
     MAX_TRIALS,
     MAX_WEIGHT,
     EvaluationConfig,
-    EvaluationOptions,
 )
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.records import Usage, Weights
 from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -85,6 +85,8 @@ def test_every_setting_is_logged() -> None:
         price_out=0.6,
         judge_price_in=2.5,
         judge_price_out=10,
+        judge_batch_price=0.4,
+        judge_mode="batch",
         experiment="tries",
         run_name="first",
         evaluation_json="evaluation.json",
@@ -120,7 +122,8 @@ def test_every_setting_is_logged() -> None:
         "redact": "2 patterns, sha256 " + sha256(rb'["CUST-\\d+", "acme"]').hexdigest()[:16],
         "require": "minimum,mrr>0.5",
         "prices": "0.15/0.6 USD per million",
-        "judge_prices": "2.5/10 USD per million",
+        "judge_prices": "2.5/10 USD per million, 0.4 of it in a batch",
+        "judge_mode": "batch",
         "workers": "4",
         "target_memory": "2GB",
         "in_process": "True",
