@@ -19,11 +19,13 @@ from typing import Any
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.batch_files import fetch_replies
 from evaltrack.evaluation.batch_journal import BatchJournal
+from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import evaluate, evaluate_each
 from evaltrack.judges.llm_judge import LlmJudge
-from evaltrack.llm import BatchCall
+from evaltrack.llm import BatchCall, batch_share
 from evaltrack.records import Question, Row
+from evaltrack.scoring.tokens import Prices
 
 ANSWERING = "answers, to be judged in batches"
 STOP_LOOKS = 0.2
@@ -39,6 +41,14 @@ class Watch:
     stop: Callable[[], bool] = lambda: False
     note: Callable[[str, int, int], object] = lambda _phrase, _done, _total: None
     warn: Callable[[str], object] = lambda _: None
+
+
+def prices_of_judge(settings: EvaluationConfig) -> Prices | None:
+    """The prices of the judge; that of a batch is as set, else the server's own where that is known."""
+    prices = settings.judge_prices
+    if prices is None or prices.batch is not None:
+        return prices
+    return replace(prices, batch=batch_share())
 
 
 def judges_in_batches(evaluator: Evaluator) -> list[LlmJudge]:

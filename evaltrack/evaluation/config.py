@@ -79,6 +79,13 @@ class EvaluationConfig(Config):
         "online; or batch: the server's Batch endpoint gives the verdicts of openai: judges, cheaper, within a day.",
         logged="chosen",
     )
+    scores: Texts = setting(
+        (),
+        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN,"
+        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
+        logged="chosen",
+        flag="--score",
+    )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
         "", "Weights of the reasoning rubric, e.g. h_count=0.3,oscillation=0.1.", logged="never"

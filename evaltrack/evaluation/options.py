@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from evaltrack.evaluation.config import JudgeMode, RubricName
 from evaltrack.tracking.writer import TraceChoice
@@ -21,6 +21,7 @@ class EvaluationOptions(TypedDict, total=False):
     sample_seed: int
     judge: str | Sequence[str]
     judge_mode: JudgeMode
+    scores: str | Sequence[str | Callable[..., Any]]
     rubric: RubricName
     rubric_weights: str
     alpha: float

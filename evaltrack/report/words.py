@@ -10,11 +10,17 @@ from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import HEADLINES, SCORES
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
+
+LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
+
+OWN_IN_GROUPS = 2
+"""Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
 
 MANY_DECLINED = 0.5
 """Share of answerable questions from which declining them is what to look at first."""
@@ -41,12 +47,13 @@ def questions_words(result: RunResult) -> str:
 
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
-    return METRIC_TITLES.get(name, name).format(k=k)
+    return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
 def group_metrics(result: RunResult) -> list[str]:
-    """The metrics that any group of the run has."""
-    return [score.metric for score in HEADLINES if any(score.metric in means for means in result.groups.values())]
+    """The metrics that any group of the run has: the first of ours, then the first of one's own."""
+    names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
+    return [name for name in names if any(name in means for means in result.groups.values())]
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -27,6 +27,7 @@ from uuid import uuid4
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Usage
+from evaltrack.records.system.files import replace_file
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -96,19 +97,21 @@ class Prices:
                     f"{name} is {price!r}; write US dollars per million tokens, a number from 0 to {MAX_PRICE:.0f}"
                 )
 
-    def cost(self, usage: Usage) -> float | None:
+    def knows(self, usage: Usage) -> bool:
+        """Whether each part of a usage has a price: what was paid for in batches may have none."""
+        return self.batch is not None or not (usage.batch_prompt_tokens or usage.batch_completion_tokens)
+
+    def cost(self, usage: Usage) -> float:
         """US dollars: prompt tokens at the input price and completion tokens at the output price.
 
-        None where a part was paid for in a batch and the price of that is not known.
+        What was paid for in batches counts with their share, or in full where that is not known.
         """
-        spent = usage.prompt_tokens * self.input_per_million + usage.completion_tokens * self.output_per_million
-        prompt, completion = usage.batch_prompt_tokens or 0, usage.batch_completion_tokens or 0
-        if prompt or completion:
-            if self.batch is None:
-                return None
-            of_batches = prompt * self.input_per_million + completion * self.output_per_million
-            spent -= (1 - self.batch) * of_batches
-        return spent / 1_000_000
+        spent = self._price(usage.prompt_tokens, usage.completion_tokens)
+        share = 1.0 if self.batch is None else self.batch
+        return spent - (1 - share) * self._price(usage.batch_prompt_tokens or 0, usage.batch_completion_tokens or 0)
+
+    def _price(self, prompt: int, completion: int) -> float:
+        return (prompt * self.input_per_million + completion * self.output_per_million) / 1_000_000
 
 
 def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
@@ -217,7 +220,7 @@ def _write(path: Path, data: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_bytes(data)
-            part.replace(path)
+            replace_file(part, path)
         finally:
             part.unlink(missing_ok=True)
     except OSError:

@@ -137,7 +137,7 @@ def test_a_batch_has_its_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (used.batch_prompt_tokens, used.batch_completion_tokens) == (20 * 11, 10 * 11)
     assert full == pytest.approx(12 * 40 / 1e6)
     assert Prices(1.0, 2.0, 0.5).cost(used) == pytest.approx((12 * 40 - in_batches / 2) / 1e6)
-    assert Prices(1.0, 2.0).cost(used) is None
+    assert [Prices(1.0, 2.0, share).knows(used) for share in (None, 0.5)] == [False, True]
 
 
 PARTS = ("batch_prompt_tokens", "batch_completion_tokens")
