@@ -107,11 +107,17 @@ def _write(folder: Path, number: int) -> None:
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+def _of_the_answer(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what is another in each run: a kill after the run has ended leaves all verdicts in the cache."""
+    verdicts = [{**verdict, "cached": None} for verdict in row["verdicts"]]
+    return {**row, **dict.fromkeys(OF_THE_RUN), "verdicts": verdicts}
+
+
 def _check(online: dict[str, Any], batch: dict[str, Any], paid: Stats, questions: int, kills: int) -> list[str]:
     problems = []
     if batch["metrics"] != online["metrics"] or batch["counts"] != online["counts"]:
         problems.append(f"other numbers: {batch['metrics']} instead of {online['metrics']}")
-    was, now = ({row["id"]: {**row, **dict.fromkeys(OF_THE_RUN)} for row in each["rows"]} for each in (online, batch))
+    was, now = ({row["id"]: _of_the_answer(row) for row in each["rows"]} for each in (online, batch))
     if different := [key for key in was if was[key] != now.get(key)]:
         first = different[0]
         parts = [name for name in was[first] if was[first][name] != now.get(first, {}).get(name)]
