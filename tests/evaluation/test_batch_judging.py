@@ -140,6 +140,20 @@ def test_a_batch_has_its_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [Prices(1.0, 2.0, share).knows(used) for share in (None, 0.5)] == [False, True]
 
 
+def test_secrets_and_scores_of_ones_own_change_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is taken out of a stored response is measured before that, and own scores are those of the answer."""
+    more: dict[str, Any] = {"scores": ("exact_match",), "redact": ("answer [0-9]",)}
+    fields = {"expected_answer": "The answer 1.", "expected_chunks": ["a"]}
+    with endpoint(monkeypatch) as (_server, batches):
+        monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "other"))
+        online = judge(tmp_path / "online", "online", fields=fields, **more)
+        monkeypatch.setenv("EVALTRACK_CACHE_DIR", str(tmp_path / "cache"))
+        batch = judge(tmp_path / "batch", fields=fields, **more)
+    assert by_id(batch.rows) == by_id(online.rows)
+    assert {row.scores["exact_match"] for row in batch.rows} == {0.0, 1.0}
+    assert all(b"answer 7" not in upload for upload in batches.uploads)
+
+
 PARTS = ("batch_prompt_tokens", "batch_completion_tokens")
 
 
