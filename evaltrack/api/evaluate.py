@@ -196,7 +196,8 @@ class _Evaluation:
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
         waiting = self.journal.num_batches_under_way
-        batches = f"; {waiting:,} batch{'es' * (waiting > 1)} of verdicts go on at the server" if waiting else ""
+        those = "1 batch of verdicts goes" if waiting == 1 else f"{waiting:,} batches of verdicts go"
+        batches = f"; {those} on at the server" if waiting else ""
         goes_on = f"no finished row is lost{batches}, go on with: evaltrack resume {self.run.run_id}"
         message = f"{str(error) or 'stopped'}; {goes_on}"
         return type(error)(message)
