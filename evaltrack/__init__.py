@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from evaltrack.api.lint_golden import lint_golden as lint_golden
     from evaltrack.api.load_run import load_run as load_run
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
+    from evaltrack.api.prune import Pruning as Pruning
+    from evaltrack.api.prune import prune as prune
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.report_sets import report_sets as report_sets
@@ -129,6 +131,8 @@ _HOMES = {
     "load_run": "evaltrack.api.load_run",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
+    "Pruning": "evaltrack.api.prune",
+    "prune": "evaltrack.api.prune",
     "pull_golden": "evaltrack.api.sync_golden",
     "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",

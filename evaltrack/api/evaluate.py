@@ -21,6 +21,7 @@ from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
+from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal
@@ -192,7 +193,11 @@ class _Evaluation:
         """The error, with the way to go on where there is one."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
-        message = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
+        waiting = self.journal.num_batches_under_way
+        those = "1 batch of verdicts goes" if waiting == 1 else f"{waiting:,} batches of verdicts go"
+        batches = f"; {those} on at the server" if waiting else ""
+        goes_on = f"no finished row is lost{batches}, go on with: evaltrack resume {self.run.run_id}"
+        message = f"{str(error) or 'stopped'}; {goes_on}"
         return type(error)(message)
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
@@ -209,7 +214,8 @@ class _Evaluation:
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
-                self.plan.ask(take, memory=self.journal, stop=lambda: stop.is_requested)
+                watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
+                self.plan.ask(take, memory=self.journal, watch=watch)
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             trials.close()
@@ -234,10 +240,11 @@ class _Evaluation:
             whose: (price, tokens)
             for whose, price, tokens in (
                 ("target", settings.prices, ledger.target_usage),
-                ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
+                ("judge", prices_of_judge(settings) if plan.judges else None, ledger.judge_usage),
             )
             if ledger.reports[whose] == ledger.calls[whose]
         }
+        costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price and price.knows(tokens)}
         signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
         result = RunResult(
             run_id=run.run_id,
@@ -250,7 +257,7 @@ class _Evaluation:
             groups=summary.groups,
             seconds=ledger.seconds(),
             by_judge=summary.by_judge,
-            cost_usd={whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price},
+            cost_usd=costs,
             criteria=check_criteria(plan.criteria, summary.metrics),
             notes=run_notes(plan, self.journal, self.hints, ledger, summary),
             errors=tuple(shown_rows.errors),

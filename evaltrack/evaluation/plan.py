@@ -16,8 +16,10 @@ from typing import Any
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
+from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
@@ -26,6 +28,7 @@ from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -82,12 +85,19 @@ class Plan:
         return "off" if has_traces else self.settings.traces
 
     @property
+    def in_batches(self) -> bool:
+        """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
+        return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
+
+    @property
     def _opened(self) -> tuple[Closable, ...]:
         return (self.target, *self.judges, *self.scorers)
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
+        if self.settings.judge_mode == "batch" and not self.in_batches:
+            notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
@@ -122,24 +132,26 @@ class Plan:
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row on.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`.
+        Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
+        where that is set and `memory` is a journal.
         """
-        settings = self.settings
+        settings, watch = self.settings, watch or Watch()
+        asked = self.golden if questions is None else questions
+        rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
-            return evaluate(
-                self.golden if questions is None else questions,
-                self._evaluator(),
-                trials=trials or range(1, settings.trials + 1),
-                memory=memory,
-                stop=stop,
-                concurrency=settings.concurrency,
-            )
+            evaluator = self._evaluator()
+            if self.in_batches and isinstance(memory, Journal):
+                return evaluate_in_batches(
+                    asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
+                )
+            most = settings.concurrency
+            return evaluate(asked, evaluator, trials=rounds, memory=memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 

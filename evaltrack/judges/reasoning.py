@@ -18,6 +18,7 @@ from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
@@ -27,7 +28,6 @@ from evaltrack.judges.llm_judge import (
     prompt,
     question_parts,
     read_reply,
-    refuse_copy,
     system_and_user,
     tagged,
 )
