@@ -15,6 +15,7 @@ from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
 from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
+from evaltrack.api.question_history import question_histories
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
@@ -88,9 +89,8 @@ def compare_runs(
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
         comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
     comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
-    comparison = replace(
-        comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
-    )
+    history = run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
+    comparison = replace(comparison, history=history, question_history=question_histories(store, candidate_run))
     if log:
         deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
         tags = {

@@ -35,6 +35,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
+from evaltrack.tracking.commit import commit_tags
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
@@ -116,7 +117,7 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: Op
     description = Description(
         name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
         params=plan.params(),
-        tags={**plan.tags(), JOURNAL_TAG: journal.name},
+        tags={**commit_tags(), **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
         parent=parent,
     )

@@ -140,6 +140,7 @@ def _comparison(
         candidate=candidate,
         verdict=decided.verdict,
         reasons=decided.reasons,
+        gate_lines=decided.gate_lines,
         metrics=decided.metrics,
         groups=decided.groups,
         flips=changes.flips,
@@ -152,6 +153,7 @@ def _comparison(
         removed=paired.removed,
         edited=paired.edited,
         not_selected=paired.not_selected,
+        texts=_texts(paired),
         ignored=(),
         left_out=tuple(sorted(name for name in left_out if _measured(name, paired.baseline, paired.candidate))),
         causes=dict(num_by_cause.most_common()),
@@ -165,6 +167,20 @@ def _comparison(
         errors=changes.errors,
         aims=tuple(aims_of(decided.metrics)) if candidate.signature.rubric == "reasoning" else (),
     )
+
+
+def _texts(paired: Paired) -> dict[str, str]:
+    """The questions that are in one run only, or were edited, as they were asked last; none where they are many."""
+    new = {*paired.edited, *paired.added, *paired.not_selected}
+    old = {*paired.removed, *paired.not_selected}
+    if len(new) + len(old) > MOST_TEXTS:
+        return {}
+    rows = [*(paired.baseline.brief(old) if old else ()), *(paired.candidate.brief(new) if new else ())]
+    return {row.id: row.question for row in rows}
+
+
+MOST_TEXTS = 5_000
+"""Questions that are not compared of which the texts are read."""
 
 
 def _measured(metric: str, *sides: Side) -> bool:
