@@ -58,14 +58,26 @@ def history_evaluations(store: Store, run: EvaluationRun, most: int = RUNS) -> l
     """
     found: list[PastEvaluation] = []
     room = MAX_ROWS
-    for each in past_evaluations(store, run, 3 * most):
-        if not passes_alike(each.evaluation.signature, run.signature):
-            continue
+    for each in _alike(store, run, most):
         room -= each.evaluation.num_questions
         if len(found) == most or (room < 0 and found):
             break
         found.append(each)
     return found[::-1]
+
+
+def _alike(store: Store, run: EvaluationRun, most: int) -> list[PastEvaluation]:
+    """Those of the last runs that passed questions by the same rules; more are looked through where few of them did."""
+    for limit in (most, LOOKED_THROUGH):
+        runs = past_evaluations(store, run, limit)
+        alike = [each for each in runs if passes_alike(each.evaluation.signature, run.signature)]
+        if len(runs) < limit or len(alike) == most:
+            break
+    return alike
+
+
+LOOKED_THROUGH = 60
+"""Runs among which those of a history are looked for."""
 
 
 def history_run(each: PastEvaluation) -> HistoryRun:

@@ -117,15 +117,11 @@ def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]]) -> His
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """One question over the runs."""
+    """One question over the runs; `switches` leaves out the bad runs, in which many failed."""
 
     id: str
     letters: str
-
-    @property
-    def switches(self) -> int:
-        """How often it went from pass to fail or back."""
-        return switches(self.letters)
+    switches: int
 
     @property
     def is_flaky(self) -> bool:
@@ -150,7 +146,11 @@ def matrix(made: Histories, most: int) -> Matrix:
 
     Questions that passed in every run that measured them are counted as `steady`.
     """
-    rows = [MatrixRow(key, letters) for key, letters in made.outcomes.items()]
+    sound = [place for place, run in enumerate(made.runs) if run.run_id not in made.bad_runs]
+    rows = [
+        MatrixRow(key, letters, switches("".join(letters[place] for place in sound)))
+        for key, letters in made.outcomes.items()
+    ]
     telling = [row for row in rows if set(row.letters) & {FAILED, ERROR}]
     telling.sort(key=lambda row: (-row.switches if row.is_flaky else 0, row.letters[-1] == PASSED, -_failed(row)))
     flaky = sum(row.is_flaky for row in rows)

@@ -99,6 +99,15 @@ def run_history(store: Store, experiment_id: str, golden: str, until: int | None
     return () if "'" in golden else tuple(past_runs(store, experiment_id, golden, before=before))
 
 
+def newest_runs(store: Store, experiment_ids: Sequence[str], limit: int) -> list[PastRun]:
+    """The evaluations of several experiments that started last, newest first.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return [_past_run(run) for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", limit)]
+
+
 def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
     """The golden sets of the newest `NEWEST` runs of several experiments together, by experiment.
 

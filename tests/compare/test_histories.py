@@ -87,3 +87,10 @@ def test_the_matrix_shows_flaky_questions_first_then_what_fails() -> None:
     assert [row.id for row in made.rows] == ["flaky", "worse", "always", "broke"]
     assert [row.is_flaky for row in made.rows] == [True, True, False, False]
     assert (made.more, made.steady, made.flaky) == (1, 1, 2)
+
+
+def test_a_bad_run_makes_no_question_flaky() -> None:
+    """Its failures are its own."""
+    made = matrix(of(**{f"q{n}": "ppfp" for n in range(9)}, flaky="pfpp"), 10)
+    assert made.bad_runs == {"r2"}
+    assert [(row.id, row.switches) for row in made.rows if row.is_flaky] == [("flaky", 2)]

@@ -126,6 +126,7 @@ def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
             f"[Report]({files}/report.html)",
             f"[All questions]({files}/{_table(result)})",
             f"[Compare with other runs]({here}/evaluation-runs?selectedRunUuid={result.run_id})",
+            f"[evaltrack ui](evaltrack/run?experiment_id={result.experiment_id}&run_id={result.run_id})",
         )
     )
     titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
