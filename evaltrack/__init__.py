@@ -44,13 +44,18 @@ if TYPE_CHECKING:
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
+    from evaltrack.api.run_sweep import check_sweep as check_sweep
+    from evaltrack.api.run_sweep import run_sweep as run_sweep
     from evaltrack.api.sync_golden import GoldenSync as GoldenSync
     from evaltrack.api.sync_golden import pull_golden as pull_golden
     from evaltrack.api.sync_golden import push_golden as push_golden
     from evaltrack.compare.comparison import Comparison as Comparison
+    from evaltrack.compare.leaderboard import Leaderboard as Leaderboard
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
     from evaltrack.evaluation.set_results import SetResults as SetResults
+    from evaltrack.evaluation.sweep_plan import SweepPlan as SweepPlan
+    from evaltrack.evaluation.sweep_result import SweepResult as SweepResult
     from evaltrack.golden.corpus import read_corpus as read_corpus
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
+    from evaltrack.scorers import score as score
     from evaltrack.scoring.rubric_tables import ReasoningRubric as ReasoningRubric
     from evaltrack.scoring.rubric_tables import reasoning_rubric as reasoning_rubric
 
@@ -70,6 +76,7 @@ _HOMES = {
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "GoldenSync": "evaltrack.api.sync_golden",
+    "Leaderboard": "evaltrack.compare.leaderboard",
     "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -80,6 +87,8 @@ _HOMES = {
     "Usage": "evaltrack.records",
     "SetComparisons": "evaltrack.compare.set_comparisons",
     "SetResults": "evaltrack.evaluation.set_results",
+    "SweepPlan": "evaltrack.evaluation.sweep_plan",
+    "SweepResult": "evaltrack.evaluation.sweep_result",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "add_question": "evaltrack.api.add_question",
@@ -114,6 +123,9 @@ _HOMES = {
     "run_demo": "evaltrack.api.run_demo",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
+    "run_sweep": "evaltrack.api.run_sweep",
+    "check_sweep": "evaltrack.api.run_sweep",
+    "score": "evaltrack.scorers",
     "set_baseline": "evaltrack.api.baselines",
 }
 

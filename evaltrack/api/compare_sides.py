@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
-from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.rows.columns import schema
+from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
+from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
@@ -62,7 +63,9 @@ def choose_runs(
         _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""
-        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
+        raise UsageError(
+            f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
+        )
     baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
@@ -157,6 +160,7 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
     """
     whose = partial(rows_of_run, info.run_id)
+    own = [score.name for score in own_scores_of(info.signature)]
 
     def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
@@ -168,14 +172,32 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
 
     def brief(ids: Collection[str]) -> Iterator[StoredRow]:
         with whose():
-            yield from _brief(path, ids)
+            yield from _brief(path, ids, own)
 
     with whose():
         check_rows(path, info.num_questions)
-        frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+        frame = _frame(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS), fingerprints(read_groups(path, PRINTED)))
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows, slim, brief)
+
+
+def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFrame:
+    """The light columns of a run alone, without what a comparison of two needs besides.
+
+    Raises:
+        TrackingError: its rows are not there, or they are damaged.
+    """
+    local = folder / run.run_id
+    local.mkdir(exist_ok=True)
+    path, info = fetch_rows(store, run, local), info_of_run(store, run)
+    with rows_of_run(run.run_id):
+        check_rows(path, info.num_questions)
+        own = [score.name for score in own_scores_of(info.signature)]
+        frame = _typed(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS).to_pandas())
+        if name := other_mean(frame, info.means):
+            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
+    return frame
 
 
 SAME_MEAN = 1e-6
@@ -199,9 +221,9 @@ BRIEF_COLUMNS = [
 ]
 
 
-def _brief(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
+def _brief(path: Path, ids: Collection[str], own: Sequence[str]) -> Iterator[StoredRow]:
     """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
-    return islice(stored_rows(path, BRIEF_COLUMNS, ids), len(ids))
+    return islice(stored_rows(path, [*BRIEF_COLUMNS, *own], ids), len(ids))
 
 
 def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | None = None) -> Side:
@@ -209,10 +231,11 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
     import pyarrow as pa
 
     by_id = {row.id: row for row in rows}
-    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema())
+    own = tuple(score.name for score in own_scores_of(info.signature))
+    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
     return Side(
         info,
-        _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
+        _frame(table.select([*LIGHT_COLUMNS, *own]), fingerprints([table])),
         rows=lambda ids: {key: by_id[key] for key in ids if key in by_id},
         slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
         brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
@@ -221,7 +244,10 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
-    frame = table.to_pandas().join(prints)
+    return _typed(table.to_pandas().join(prints))
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
         frame[name] = frame[name].astype("str")

@@ -18,9 +18,10 @@ from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.sets import sets_note
+from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.runs import OpenRun, Status
+from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.store import Store, connect
 
 OF_ONE_SET = ("evaluation_json", "only_failed")
@@ -60,23 +61,24 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, **settings)
+    names, functions = named_functions(settings.pop("scores", ()) or ())
+    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, scores=names, **settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
-        plan = opened.enter_context(_planned(paths[0], config, target))
-        parent = open_parent(store, config.experiment, name)
+        plan = opened.enter_context(_planned(paths[0], config, target, functions))
+        parent = open_parent(store, config.experiment, name, "golden sets")
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target))
-                results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
+                    plan = opened.enter_context(_planned(path, config, target, functions))
+                results.append(evaluate_plan(plan, store, progress=progress, place=Place(parent)))
                 opened.close()
             sets = _results(store, parent, results)
-            end_parent(store, parent, sets.status, _children(results), sets_note(sets))
+            end_parent(store, parent, sets.status, _children(results), sets_note(sets), "golden sets")
         except BaseException as error:
             _give_up(store, parent, results, error)
             if (placed := _with_place(error, paths[len(results) :])) is not error:
@@ -86,11 +88,11 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection)
+    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=functions)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
@@ -101,7 +103,7 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         if getattr(settings, name):
             raise UsageError(f"`{name}={getattr(settings, name)}`: is of one golden set; name that one alone")
     names = Counter(Path(path).stem for path in paths)
-    problems = []
+    problems, guides = [], []
     for name, times in names.items():
         if times > 1:
             same = ", ".join(path for path in paths if Path(path).stem == name)
@@ -110,12 +112,11 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         check_evaluation(path, settings, target)
         try:
             check_set(path, settings, target)
-        except GoldenError as error:
-            problems.extend(error.problems)
         except UsageError as error:
-            problems.append(str(error))
+            problems.extend(error.problems if isinstance(error, GoldenError) else [str(error)])
+            guides.append(error.guide)
     if problems:
-        raise GoldenError(list(dict.fromkeys(problems)))
+        raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))
 
 
 def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:
@@ -131,7 +132,8 @@ def _give_up(store: Store, parent: OpenRun, results: Sequence[RunResult], error:
     """End the parent, with what was finished before, if the store still answers."""
     status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     with suppress(EvaltrackError), impatient():
-        end_parent(store, parent, status, _children(results), sets_note(_results(store, parent, results)))
+        note = sets_note(_results(store, parent, results))
+        end_parent(store, parent, status, _children(results), note, "golden sets")
 
 
 def _with_place(error: BaseException, left: Sequence[str]) -> BaseException:

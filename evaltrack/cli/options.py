@@ -13,7 +13,7 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from evaltrack.cli.help_groups import heading_of, in_group
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records.config import Config, traits
 
 
@@ -59,7 +59,9 @@ def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[A
         return click.option(f"{option}/{flag}" if flag else option, is_flag=True, default=field.default, **shared)
     if get_origin(kind) is tuple:
         default = list(field.default)
-        return click.option(option, multiple=True, default=default, show_default=",".join(default) or False, **shared)
+        return click.option(
+            flag or option, name, multiple=True, default=default, show_default=",".join(default) or False, **shared
+        )
     if get_origin(kind) is Literal:
         shared["type"] = click.Choice(get_args(kind))
     elif name == "repeat_flips":
@@ -96,7 +98,7 @@ def default_golden(folder: Path = Path("golden")) -> str:
         return str(paths[0])
     if not paths:
         cure = "name one: evaltrack run GOLDEN, or begin with: evaltrack init"
-        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}")
+        raise UsageError(f"no golden set was named, and {folder}/ holds none; {cure}", guide=Guide.GOLDEN_FILE)
     names = ", ".join(map(str, paths[:5])) + (", …" if len(paths) > 5 else "")
     cure = "name one, or set `golden` under [run] in evaltrack.toml"
     raise UsageError(f"no golden set was named, and there are {len(paths)}: {names}; {cure}")

@@ -12,7 +12,7 @@ import click
 from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
 from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
-from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, NothingMeasuredError
+from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ UNDECIDED = {
     "not measured": "A required metric was not measured.",
     "not reachable": "A required value cannot be reached with this golden set and k; require a lower one.",
 }
-SET, JUDGES, RESULT = in_group("What is evaluated"), in_group("Judges"), in_group("Result")
+SET, JUDGES, RESULT = in_group("What is evaluated"), in_group("Judges and scores"), in_group("Result")
 RESUMED = in_group("Going on")
 COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
@@ -72,7 +72,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
     show_default=True,
     type=click.FloatRange(0, 100),
     help=REPLAY_HELP,
-    **in_group("Judges"),
+    **in_group("Judges and scores"),
 )
 @ui_option
 @output_option(default="auto")
@@ -176,7 +176,7 @@ def end_of(result: RunResult, min_coverage: float = 0.0, whose: str = "") -> int
         NothingMeasuredError: there is no number.
     """
     if not result.success:
-        raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}")
+        raise NothingMeasuredError(f"nothing could be measured: {result.why_nothing}", guide=Guide.ALL_FAILED)
     if any(checked.met is False for checked in result.criteria):
         click.echo(f"{whose}A required criterion was missed.", err=True)
         return EXIT_MISSED

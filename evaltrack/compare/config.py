@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypedDict
 
 from pydantic import BeforeValidator
 
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.records.own_score import NAME_PATTERN
+from evaltrack.scoring.metric_table import MetricTable, metric_table
 
 MAX_REPEATS = 100
 RepeatFlips = int | Literal["auto"]
@@ -28,6 +31,9 @@ class ComparisonConfig(Config):
     """
 
     max_drop: Drops = setting((), "Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
+    max_rise: Drops = setting(
+        (), "The same of metrics of which lower is better: latency_p50, latency_p95 (seconds), cost, num_tokens."
+    )
     allow_flips: int = setting(0, "Questions that may go from pass to fail.", strict=True, ge=0)
     repeat_flips: RepeatFlips = setting(
         "auto",
@@ -65,14 +71,29 @@ class ComparisonConfig(Config):
         "", "Show criteria for both runs: minimum, target, good, functional, or bounds; informs only."
     )
 
-    @property
-    def rules(self) -> Gate:
-        """What counts as a regression.
+    def rules_by_form(self) -> Gate:
+        """The rules as they read before the runs are known: any name may be that of a score of one's own.
+
+        Raises:
+            UsageError: a tolerated drop cannot be read whatever the runs measured.
+        """
+        names = {  # a name under both is refused when the runs are known
+            name: rules is self.max_drop
+            for rules in (self.max_drop, self.max_rise)
+            for rule in rules
+            for name in re.findall(r"(\w+)=", rule)
+            if re.fullmatch(NAME_PATTERN, name)
+        }
+        own = [OwnScore(name=n, computed_by="", digest="", higher_is_better=up) for n, up in sorted(names.items())]
+        return self.rules(metric_table(tuple(own)))
+
+    def rules(self, table: MetricTable) -> Gate:
+        """What counts as a regression, among the metrics of a table.
 
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
-        drops, domain_drops, explicit = parse_drops(self.max_drop, BY_METRIC)
+        drops, domain_drops, explicit = parse_drops(self.max_drop, table.metrics, table, self.max_rise)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.gate, explicit)
 
 
@@ -80,6 +101,7 @@ class ComparisonOptions(TypedDict, total=False):
     """The settings as keyword arguments; `ComparisonConfig` says what each of them is."""
 
     max_drop: Iterable[str]
+    max_rise: Iterable[str]
     allow_flips: int
     repeat_flips: RepeatFlips
     golden: str | os.PathLike[str] | None

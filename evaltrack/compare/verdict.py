@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Asking, GateLine, GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
 from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
+from evaltrack.compare.repeats import Asking
 from evaltrack.scoring.metric import ROUNDING
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.scoring.metric_forms import metric_form
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 
@@ -229,13 +230,13 @@ class _Words:
                 yield f"{self._title(metric)}{where} {_course(metric)}, {limit}"
 
     def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
-        score = BY_METRIC[metric.name]
+        score = metric_form(metric.name)
         change = f"{score.shown(metric.baseline)} to {score.shown(metric.candidate)}"
         drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
         return f"{self._title(metric)}{where} went from {change}{drop} ({limit or f'allowed: {metric.threshold}'})"
 
     def _title(self, metric: MetricDelta) -> str:
-        return BY_METRIC[metric.name].title.format(k=self._k)
+        return metric_form(metric.name).title.format(k=self._k)
 
 
 def _ruled(metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[tuple[MetricDelta, str]]:
@@ -246,7 +247,7 @@ def _ruled(metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iter
 
 def _course(metric: MetricDelta) -> str:
     """``fell 0.7 %`` of the baseline's value, ``rose 0.050`` where the rule is an amount, or ``did not change``."""
-    score, absolute = BY_METRIC[metric.name], metric.threshold is not None and not metric.threshold.relative
+    score, absolute = metric_form(metric.name), metric.threshold is not None and not metric.threshold.relative
     if abs(metric.delta) < ROUNDING:
         return "did not change"
     way = "rose" if metric.delta > 0 else "fell"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from evaltrack.errors import Guide
 from evaltrack.records import Row
 from evaltrack.scoring.relevance import expected_of, relevant_keys, source_keys
 
@@ -44,4 +45,5 @@ class Returned:
         if self._came_back or self._measured < ENOUGH or not self._example:
             return None
         questions = f"{self._measured:,} questions"
-        return f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"
+        what = f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"
+        return f"{what} {Guide.IDS.reference}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.llm import CALL_SECONDS, has_server
 from evaltrack.records import Judge
@@ -56,7 +56,8 @@ def open_judge(
     kind, _, rest = name.partition(":")
     if kind == "openai" and rest:
         if not has_server():
-            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`")
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
         from evaltrack.llm import LLM
@@ -72,4 +73,4 @@ def open_judge(
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)
     choices = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
-    raise UsageError(f"unknown judge `{name}`; write {choices}")
+    raise UsageError(f"unknown judge `{name}`; write {choices}", guide=Guide.JUDGES)

@@ -10,12 +10,19 @@ from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metric import MINUS, Score
-from evaltrack.scoring.metrics import BY_METRIC, BY_NAME, HEADLINES, SCORES
+from evaltrack.scoring.latencies import LATENCIES
+from evaltrack.scoring.metric import MINUS
+from evaltrack.scoring.metric_forms import metric_form, named_score
+from evaltrack.scoring.metrics import HEADLINES, SCORES
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
+
+LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
+
+OWN_IN_GROUPS = 2
+"""Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
 
 MANY_DECLINED = 0.5
 """Share of answerable questions from which declining them is what to look at first."""
@@ -42,12 +49,13 @@ def questions_words(result: RunResult) -> str:
 
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
-    return METRIC_TITLES.get(name, name).format(k=k)
+    return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
 def group_metrics(result: RunResult) -> list[str]:
-    """The metrics that any group of the run has."""
-    return [score.metric for score in HEADLINES if any(score.metric in means for means in result.groups.values())]
+    """The metrics that any group of the run has: the first of ours, then the first of one's own."""
+    names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
+    return [name for name in names if any(name in means for means in result.groups.values())]
 
 
 def one_line(text: str, limit: int = 160) -> str:
@@ -110,23 +118,18 @@ def number(value: float) -> str:
 
 def metric_number(name: str, value: float) -> str:
     """The value of a metric or score of this name, as `Score.shown` writes it: ``71.3 %``, ``0.803``, ``1,251``."""
-    score = _score(name)
-    return score.shown(value) if score else number(value)
+    return metric_form(name).shown(value)
 
 
 def metric_change(name: str, value: float) -> str:
     """The difference of two values of a metric or score, as `Score.change` writes it: ``−3.5 points``, ``+0.053``."""
-    return (_score(name) or BY_METRIC["recall_at_k"]).change(value)
+    return metric_form(name).change(value)
 
 
 def score_title(name: str, k: int | None) -> str:
     """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given."""
-    score = _score(name)
+    score = named_score(name)
     return score.title.format(k="k" if k is None else k) if score else name
-
-
-def _score(name: str) -> Score | None:
-    return BY_METRIC.get(name) or BY_NAME.get(name)
 
 
 def errors_words(errors: int) -> str:

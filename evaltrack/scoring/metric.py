@@ -68,6 +68,9 @@ class Score:
         tolerance: The gate's rule for it, if it has one.
         hint: What to look at where it is low.
         aim: Of the reasoning rubric.
+        own: Whether it is the user's own.
+        gates: Whether rules of the gate may name it.
+        quantile: Of a quantile instead of a mean, which share of the questions do not exceed it.
         form: How its values are written for people.
     """
 
@@ -88,6 +91,9 @@ class Score:
     tolerance: Tolerance | None = None
     hint: Hint | None = None
     aim: Aim | None = None
+    own: bool = False
+    gates: bool = True
+    quantile: float | None = None
     form: Form = "score"
 
     @property
@@ -98,7 +104,7 @@ class Score:
     @property
     def by_group(self) -> bool:
         """Whether each domain and difficulty has a mean of it."""
-        return self.headline > 0
+        return self.headline > 0 or self.own
 
     def shown(self, value: float) -> str:
         """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens."""
@@ -121,7 +127,7 @@ class Score:
 
     def _digits(self, size: float) -> str:
         return {
-            "score": f"{size:,.3f}",
+            "score": f"{size:.3f}" if size < 100 else f"{size:,.0f}",
             "percent": f"{100 * size:.1f}",
             "points": f"{size:.1f}",
             "count": f"{size:,.0f}",

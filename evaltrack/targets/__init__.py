@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.corpus import domain_folders
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Target
@@ -51,7 +51,8 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     if not corpus.is_dir() and (names := set(domains)) and domain_folders(corpus.parent, names):
         return f"bm25:{corpus.parent}?by=domain"
     if not corpus.is_dir():
-        raise UsageError(f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR")
+        why = f"no target was named and there is no corpus at {corpus}; name one with -t, e.g. -t bm25:DIR"
+        raise UsageError(why, guide=Guide.TARGETS)
     return f"bm25:{corpus}"
 
 

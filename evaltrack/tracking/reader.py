@@ -69,7 +69,7 @@ def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
 
 
 def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
-    """The evaluation that a person means, or those below the parent run of several golden sets.
+    """The evaluation that a person means, or those below the parent run of several golden sets or of a sweep.
 
     Raises:
         UsageError: there is none or several runs so called, or the run is not one of evaltrack.
@@ -80,7 +80,7 @@ def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
         return [evaluation_of(run)]
     children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
     if not children:
-        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none of its sets was finished")
+        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none was finished")
     return [find_evaluation(store, each) for each in children]
 
 

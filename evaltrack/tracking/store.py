@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.patience import client_of, impatient, is_http
 from evaltrack.tracking.replies import is_web_page, reason
@@ -132,7 +132,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
             client = client_of(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
-        raise TrackingError(_no_answer(uri, error)) from error
+        raise TrackingError(_no_answer(uri, error), guide=Guide.STORE) from error
     return Store(uri, client, ui_url)
 
 

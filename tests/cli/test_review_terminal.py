@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from evaltrack import run_eval
 from evaltrack.cli import cli
 from evaltrack.errors import UsageError
 from evaltrack.golden.reader import open_golden
-from tests.conftest import few_questions
+from tests.conftest import few_drafts
+from tests.files import put
 
 DOWN, UP, ENTER = "\x1b[B", "\x1b[A", "\r"
 
@@ -29,14 +29,9 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
     """Four questions of the travel set; the first two are drafts that expect nothing yet."""
-    path = few_questions(tmp_path, 4, quoted=False)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines[:2]:
-        line["draft"] = True
-        del line["expected_chunks"]
+    path, lines = few_drafts(tmp_path, 4, drafts=2)
     lines[0]["question"] += "\x1b[2J"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(path, lines)
 
 
 def typed(golden: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str], prompts: str = "", *more: str) -> Result:
@@ -87,6 +82,25 @@ def test_a_file_that_an_editor_broke_is_named(golden: Path, monkeypatch: pytest.
     monkeypatch.setattr("click.getchar", key)
     ended = CliRunner().invoke(cli, ["golden", "review", str(golden), "--terminal"], catch_exceptions=False)
     assert "is not JSON" in ended.stdout
+
+
+@pytest.mark.parametrize(("removed", "keys", "last"), [(0, "???x", "1 of 1"), (1, "jjj", "1 of 2")])
+def test_a_question_that_was_removed_meanwhile_is_left_out(
+    golden: Path, monkeypatch: pytest.MonkeyPatch, removed: int, keys: str, last: str
+) -> None:
+    """It is said once, and the review goes on with the next one, or ends where there is none."""
+    lines, left = golden.read_text().splitlines(keepends=True), iter(keys)
+
+    def key() -> str:
+        golden.write_text("".join(line for at, line in enumerate(lines) if at != removed))
+        return next(left)
+
+    monkeypatch.setattr("click.getchar", key)
+    ended = CliRunner().invoke(cli, ["golden", "review", str(golden), "--terminal"], catch_exceptions=False)
+    assert ended.stdout.count("any more; the file was changed; it is left out") == 1
+    assert ended.stdout.count("any more") == 1
+    assert last in ended.stdout
+    assert "".join(left) == ("" if removed == 0 else "jj")
 
 
 def test_without_a_terminal_nothing_is_asked(golden: Path, terminal: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Repeat
+from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
+from evaltrack.compare.repeats import Repeat
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import _way, comparison_html
@@ -34,7 +35,7 @@ from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longe
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.columns import schema
+from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.traces import has_trace, trace_id_of

@@ -34,6 +34,12 @@ def golden_sets(start: str) -> Iterator[CompletionItem[str]]:
     yield from _items(_folders(start), start)
 
 
+def sweeps(start: str) -> Iterator[CompletionItem[str]]:
+    """Files of a sweep in the folder that is typed."""
+    yield from _items(_paths(start.rpartition("/")[0], (".yaml", ".yml", ".toml", ".json")), start)
+    yield from _items(_folders(start), start)
+
+
 def files(start: str) -> Iterator[CompletionItem[str]]:
     """The shell's own completion of files."""
     yield CompletionItem(start, type="file")
@@ -83,6 +89,7 @@ def schemas(start: str) -> Iterator[CompletionItem[str]]:
 
 KINDS: dict[str, Callable[[str], Iterator[CompletionItem[str]]]] = {
     "golden": golden_sets,
+    "sweep": sweeps,
     "file": files,
     "folder": folders,
     "target": targets,

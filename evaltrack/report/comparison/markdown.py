@@ -8,7 +8,7 @@ from urllib.parse import quote
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
-from evaltrack.report.comparison.group_words import group_cell
+from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.headline import headline_words
 from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
@@ -24,11 +24,8 @@ from evaltrack.report.comparison.words import (
     delta_words,
     drop_words,
     dropped_words,
-    group_flips,
-    group_words,
     interval_words,
     remark_words,
-    shown_groups,
     shown_metrics,
     sides_words,
     threshold_words,

@@ -15,7 +15,7 @@ from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
-from evaltrack.report.comparison.group_words import changed_groups, group_sentence
+from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
@@ -29,15 +29,12 @@ from evaltrack.report.comparison.words import (
     criteria_words,
     delta_words,
     dropped_words,
-    group_regressed,
     interval_words,
-    shown_groups,
     shown_metrics,
     sides_words,
 )
 from evaltrack.report.word_diff import condensed, word_diff
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.scoring.metrics import BY_METRIC
 
 SHOWN = 10
 SHOWN_OTHERS = 3
@@ -144,7 +141,7 @@ def _delta_style(metric: MetricDelta) -> str:
     """Green for better, red for worse."""
     if delta_words(metric) in ("", "0", "≈ 0"):
         return ""
-    return "green" if (metric.delta > 0) == BY_METRIC[metric.name].higher_is_better else "red"
+    return "green" if (metric.delta > 0) == metric.higher_is_better else "red"
 
 
 def _print_groups(comparison: Comparison, console: Console, *, all_groups: bool) -> None:

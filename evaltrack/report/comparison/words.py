@@ -9,7 +9,6 @@ from evaltrack.compare.comparison import (
     CauseKind,
     Change,
     Comparison,
-    GroupDelta,
     MetricDelta,
     RunInfo,
 )
@@ -28,8 +27,7 @@ from evaltrack.report.words import (
     state_words,
 )
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metric import MINUS
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.scoring.metric_forms import metric_form
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
@@ -124,7 +122,7 @@ def _displacer(comparison: Comparison, kind: CauseKind) -> str:
 
 def shown_metrics(comparison: Comparison) -> list[MetricDelta]:
     """The metrics, those by which people know a run first."""
-    return sorted(comparison.metrics, key=lambda metric: BY_METRIC[metric.name].headline or len(METRIC_TITLES))
+    return sorted(comparison.metrics, key=lambda metric: metric_form(metric.name).headline or len(METRIC_TITLES))
 
 
 def metric_words(metric: MetricDelta, k: int) -> str:
@@ -256,33 +254,3 @@ def criteria_words(pair: tuple[Checked, Checked]) -> str:
     """A success criterion of the candidate, and what it was for the baseline."""
     baseline, candidate = pair
     return f"{criterion_words(candidate)}; baseline: {state_words(baseline)}"
-
-
-def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
-    """The groups worth showing, and the metrics they have.
-
-    Those that regressed come first; of a kind of which there is only one, which says the same as the whole, no others.
-    """
-    kinds = Counter(group.kind for group in comparison.groups)
-    regressed = [group for group in comparison.groups if group_regressed(group)]
-    others = [group for group in comparison.groups if kinds[group.kind] > 1 and not group_regressed(group)]
-    groups = regressed + others
-    measured = {metric.name for group in groups for metric in group.metrics}
-    return groups, [name for name in METRIC_TITLES if name in measured]
-
-
-def group_regressed(group: GroupDelta) -> bool:
-    """Whether a rule for this group was broken."""
-    return any(metric.regressed for metric in group.metrics)
-
-
-def group_words(group: GroupDelta) -> str:
-    """``domain travel``."""
-    return f"{group.kind} {clip(group.name, 40)}"
-
-
-def group_flips(group: GroupDelta) -> str:
-    """How many of its questions flipped each way, with the corrected p where some did: ``−2 +1, p = 1.00``."""
-    if not group.pass_to_fail and not group.fail_to_pass:
-        return "0"
-    return f"{MINUS}{group.pass_to_fail:,} +{group.fail_to_pass:,}, {p_words(group.p_value)}"

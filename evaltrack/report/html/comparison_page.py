@@ -7,6 +7,7 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
@@ -17,11 +18,9 @@ from evaltrack.report.comparison.words import (
     criteria_words,
     delta_words,
     drop_words,
-    group_flips,
     interval_words,
     reason_words,
     run_words,
-    shown_groups,
     sides_words,
 )
 from evaltrack.report.html.culprits import culprit_lines
@@ -32,7 +31,7 @@ from evaltrack.report.html.plots import Way, interval_plot, reach
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
 from evaltrack.report.html.text import safe_link
 from evaltrack.report.words import low_metrics, metric_title, number
-from evaltrack.scoring.metrics import BY_METRIC, HEADLINES
+from evaltrack.scoring.metrics import HEADLINES
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = tuple(score.metric for score in HEADLINES)
@@ -133,12 +132,13 @@ def _way(comparison: Comparison, metric: MetricDelta) -> Way:
     """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
-    return "better" if (metric.delta > 0) == BY_METRIC[metric.name].higher_is_better else "worse"
+    return "better" if (metric.delta > 0) == metric.higher_is_better else "worse"
 
 
 def _group_metrics(comparison: Comparison) -> list[str]:
     _, measured = shown_groups(comparison)
-    return [name for name in FIRST if name in measured]
+    own = comparison.candidate.signature.own_names
+    return [name for name in (*FIRST, *own) if name in measured]
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:

@@ -195,7 +195,11 @@ def _side(
 
 def _scores(row: StoredRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
     measured = [score for score in SCORES_SHOWN if score.name in row.scores and score.metric not in left_out]
-    return [[_title(score, k), number(row.scores[score.name])] for score in measured]
+    own = [name for name in row.own if name in row.scores and name not in left_out]
+    return [
+        *([_title(score, k), number(row.scores[score.name])] for score in measured),
+        *([name, number(row.scores[name])] for name in own),
+    ]
 
 
 def _title(score: Score, k: int) -> str:
