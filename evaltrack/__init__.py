@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import export_golden as export_golden
     from evaltrack.api.import_golden import import_golden as import_golden
+    from evaltrack.api.import_traces import import_traces as import_traces
     from evaltrack.api.init_project import init_project as init_project
     from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
@@ -105,6 +106,7 @@ _HOMES = {
     "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
+    "import_traces": "evaltrack.api.import_traces",
     "init_project": "evaltrack.api.init_project",
     "json_schema": "evaltrack.api.json_schemas",
     "judges_agreement": "evaltrack.api.judge_agreement",

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
+from evaltrack.api.link_evaluated import link_evaluated
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
@@ -27,6 +28,7 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.run_name import default_run_name
 from evaltrack.evaluation.score_gaps import ScoreGaps
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
@@ -53,7 +55,7 @@ from evaltrack.tracking.runs import (
     open_run,
     reopen_run,
 )
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -65,7 +67,7 @@ def evaluate_golden(
     settings: EvaluationConfig,
     *,
     target: str | Callable[..., Any] | None = None,
-    open_store: Callable[[], Store] = connect,
+    open_store: StoreAddress = USUAL_STORE,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
@@ -85,7 +87,9 @@ def evaluate_golden(
     if settings.only_failed:
         store = open_store()
         settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection, functions=functions) as plan:
+    with planned(
+        os.fspath(golden_path), settings, target, selection, functions=functions, store_uri=open_store.uri
+    ) as plan:
         store = store or open_store()
         return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
 
@@ -130,9 +134,9 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Pla
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
-        name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
+        name=plan.settings.run_name or default_run_name(plan),
         params={**plan.params(), **(place.params if place else {})},
-        tags={**commit_tags(), **plan.tags(), JOURNAL_TAG: journal.name},
+        tags={**commit_tags(), **plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
         place=place,
     )
@@ -218,12 +222,13 @@ class _Evaluation:
             trials.close()
             stop.log_from_now_on()
             warnings = (*(each.note for each in lookouts), *gaps.notes)
+            self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
-            writer.log_traces(settings.traces, self.progress.note, lambda: stop.is_requested)
+            writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
@@ -260,6 +265,7 @@ class _Evaluation:
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
+            settings=run.settings,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
@@ -268,7 +274,9 @@ class _Evaluation:
 def _models(ledger: Ledger, plan: Plan) -> str:
     """The models that the responses name; of recorded ones that name none, that they are recorded."""
     names = ", ".join(sorted(ledger.models))
-    return shown_text(names) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
+    return shown_text(names) or (
+        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+    )
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.records.system.users import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
+from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.traces import forget_traces
@@ -38,7 +39,7 @@ class OpenRun:
     """A run that is RUNNING and waits to be filled.
 
     `held` are the metrics that a run which was broken off has logged before. `params` names the params it has,
-    `journal` is the name of the journal that it carries.
+    `journal` is the name of the journal that it carries, `settings` how it is made, with its commit.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class OpenRun:
     name: str = ""
     params: frozenset[str] = frozenset()
     journal: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
     """
     place = description.place
     run = None if place else given_run(store)
+    if run is not None and GIT_COMMIT not in run.data.tags:
+        description = replace(description, tags={**git_tags(caller_folder()), **description.tags})
     if run is None:
         experiment_id = place.parent.experiment_id if place else choose_experiment(store, experiment).experiment_id
         below = {**place.tags, "mlflow.parentRunId": place.parent.run_id} if place else {}
@@ -98,7 +102,15 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
         run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
     journal = description.tags[JOURNAL_TAG]
-    opened = OpenRun(run.info.run_id, run.info.experiment_id, name=description.name, params=params, journal=journal)
+    settings = settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags})
+    opened = OpenRun(
+        run.info.run_id,
+        run.info.experiment_id,
+        name=description.name,
+        params=params,
+        journal=journal,
+        settings=settings,
+    )
     try:
         _describe(store, run, description)
         _log_settings(store, run.info.run_id, description)
@@ -142,10 +154,8 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
     """
     try:
         with tracking_errors("creating a run"):
-            from mlflow.tracking.context.registry import resolve_tags
-
             # in a container whose user has no name MLflow says nothing of who ran it
-            own = {"mlflow.user": user_name(), **resolve_tags(), **tags}
+            own = {"mlflow.user": user_name(), **context_tags(caller_folder()), **tags}
             run = store.client.create_run(experiment_id, run_name=name, tags=own)
     except BaseException:
         with suppress(TrackingError), impatient():
@@ -180,6 +190,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         name=info.run_name or description.name,
         params=frozenset({*logged.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],
+        settings=settings_of({**description.params, **logged.params}, logged.tags),
     )
 
 

@@ -98,6 +98,22 @@ class Store:
             return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
 
 
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where a store and its UI are, connected to when called; None is as for `connect`."""
+
+    uri: str | None = None
+    ui_url: str | None = None
+
+    def __call__(self) -> Store:
+        """The store; raises as `connect` does."""
+        return connect(self.uri, self.ui_url)
+
+
+USUAL_STORE = StoreAddress()
+"""The store of MLflow's own settings."""
+
+
 @contextmanager
 def own_words() -> Iterator[None]:
     """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""

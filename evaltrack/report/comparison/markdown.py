@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.headline import headline_words
@@ -129,6 +130,8 @@ def marker(golden: str) -> str:
 
 def _head(comparison: Comparison) -> Iterator[str]:
     yield f"**{verdict_words(comparison)}**: {inert(sides_words(comparison), 900)}{_links(comparison)}\n"
+    if differences := difference_words(comparison):
+        yield f"What differs: {inert(differences, 1500)}\n"
     for line in gate_lines(comparison):
         yield f"- {MARKS[line.state]} {inert(line.text, 300)}"
     if chance := chance_words(comparison):

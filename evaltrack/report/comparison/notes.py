@@ -14,7 +14,6 @@ from evaltrack.report.words import (
     metric_change,
     metric_number,
     metric_title,
-    one_line,
 )
 from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS
 
@@ -67,9 +66,6 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     if titles or comparison.ignored:
         differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
         yield f"{differences}not compared: {', '.join(titles) or 'nothing, as it does not'}"
-    models = [side.signature.model for side in (comparison.baseline, comparison.candidate)]
-    if models[0] != models[1] and all(models):
-        yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
     yield from comparison.notes
     yield from aim_words(comparison)
     apart = {

@@ -14,6 +14,7 @@ from rich.text import Text
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
 from evaltrack.report.comparison.headline import verdict_sentence
@@ -65,6 +66,8 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
     """
     _line(console, verdict_sentence(comparison), STYLES[comparison.verdict])
     _line(console, sides_words(comparison))
+    if differences := difference_words(comparison):
+        _line(console, f"What differs: {differences}")
     for line in gate_lines(comparison):
         _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
     if chance := chance_words(comparison):

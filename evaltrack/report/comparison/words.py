@@ -10,9 +10,9 @@ from evaltrack.compare.comparison import (
     Change,
     Comparison,
     MetricDelta,
-    RunInfo,
 )
 from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words
 from evaltrack.report.words import (

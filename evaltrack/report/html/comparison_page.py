@@ -7,6 +7,7 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_words
@@ -55,6 +56,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             kind=KINDS[comparison.verdict],
             verdict=verdict_words(comparison),
             sides=sides_words(comparison),
+            differences=difference_words(comparison),
             reasons=list(reason_words(comparison)),
             summary=cause_summary(comparison),
             counts=counts_words(comparison),

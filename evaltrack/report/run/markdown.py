@@ -42,17 +42,23 @@ COMPARISON_LIMIT = 900
 """Characters of what a comparison adds."""
 
 
-def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
+def run_note(result: RunResult, pictures: Iterable[str] = (), taken: int = 0) -> str:
     """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
     worst domains, the first misses and errors.
 
     Args:
         result: The run.
         pictures: File names of those that the run's folder `pictures` holds.
+        taken: Characters of the description that are another's.
     """
     lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_aims(result)]
     lines += _groups(result)
-    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT)
+    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT - taken)
+
+
+def with_own_note(own: str, note: str) -> str:
+    """A description that begins with a note of the user's own."""
+    return f"{own.rstrip()}\n\n{note}" if own.strip() else note
 
 
 def _within(lines: Iterable[str], limit: int) -> str:
