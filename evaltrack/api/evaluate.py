@@ -40,7 +40,6 @@ from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
 from evaltrack.scoring.metric_table import metric_table
-from evaltrack.tracking.commit import commit_tags
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
@@ -136,7 +135,7 @@ def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Pla
     description = Description(
         name=plan.settings.run_name or default_run_name(plan),
         params={**plan.params(), **(place.params if place else {})},
-        tags={**commit_tags(), **plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
+        tags={**plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
         place=place,
     )

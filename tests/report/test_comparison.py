@@ -161,7 +161,7 @@ RULES = (
 def test_each_rule_of_the_gate_stands_on_a_line_with_its_mark() -> None:
     """Those that were broken first; a reason that is no rule follows, and is not said twice."""
     made = comparison(gate_lines=RULES, reasons=(RULES[0].text, "ids moved"))
-    lines = shown(made).splitlines()[2:6]
+    lines = shown(made).splitlines()[3:7]
     assert lines == [
         "✕ Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
         "? 2 questions measured in the baseline, and not in the candidate",
