@@ -6,7 +6,7 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -200,7 +200,8 @@ class Comparison:
     `gate_lines` holds the rules one by one, those that were broken first.
     `texts` are the questions that were not compared, by id, of very many none. `question_history` is how the
     candidate's questions went over the last runs.
-    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
+    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set. `screen`
+    renders the comparison for a notebook.
     """
 
     baseline: RunInfo
@@ -239,6 +240,7 @@ class Comparison:
     gate_lines: tuple[GateLine, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     question_history: Histories | None = None
+    screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:
@@ -271,3 +273,6 @@ class Comparison:
     def exit_code(self) -> int:
         """0 no regression, 1 regression, 3 could not tell."""
         return {"ok": 0, "regression": 1, "unknown": 3}[self.verdict]
+
+    def _repr_html_(self) -> str | None:
+        return self.screen(self) if self.screen else None

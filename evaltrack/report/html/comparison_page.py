@@ -61,8 +61,8 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             summary=cause_summary(comparison),
             counts=counts_words(comparison),
             flips=flips_words(comparison),
-            figures=[_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
-            others=[_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
+            figures=[comparison_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
+            others=[comparison_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
             criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
             hints=list(_hints(comparison)),
             culprits=culprit_lines(comparison),
@@ -113,7 +113,8 @@ def _hints(comparison: Comparison) -> Iterator[str]:
     return low_metrics(values | most, comparison.candidate.signature)
 
 
-def _figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:
+def comparison_figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:
+    """A metric on both sides, in words and as a plot."""
     way, interval = _way(comparison, metric), interval_words(metric)
     return {
         "title": metric_title(metric.name, _k(comparison)),
