@@ -15,6 +15,7 @@ from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
 from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
+from evaltrack.api.question_history import question_histories
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
@@ -96,6 +97,7 @@ def compare_runs(
         comparison,
         compare_link=side_by_side(store, candidate_run, compared_run),
         history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden),
+        question_history=question_histories(store, candidate_run),
         screen=comparison_screen,
     )
     if log:

@@ -25,7 +25,7 @@ from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metric_table import metric_table
-from evaltrack.tracking.history import run_history
+from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_rows
@@ -85,7 +85,7 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
         name=run.name,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
-        history=run_history(store, run.experiment_id, run.signature.golden),
+        history=run_history(store, run.experiment_id, run.signature.golden, past_run(store, run.run_id).started_at),
         accepted=accepted_words(judge_notes(store, run.run_id)),
     )
 

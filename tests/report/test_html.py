@@ -582,7 +582,7 @@ def test_a_line_of_the_judge_is_of_one_judge() -> None:
     """Recall does not depend on who judged; the judge's score and passing do."""
     runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
     lines = {line.title: line.runs for line in past_lines(runs, "new")}
-    assert lines == {"Recall@3": 3, "Passed": 2, "Judge score": 2}
+    assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
 
 
 def test_one_run_is_no_past() -> None:
@@ -706,8 +706,8 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     page = Page(comparison_html(comparison()))
     assert_inert(page)
     words = page.words
-    assert words.index("Regression") < words.index("recall_at_k went from 0.800 to 0.700") < words.index("Questions")
-    assert "Recall@3 regression 0.800 → 0.700 ▼ -0.100 (12.5 % worse)" in words
+    assert words.index("Regression") < words.index("Recall@3 went from 0.800 to 0.700") < words.index("Questions")
+    assert "Recall@3 regression 0.800 → 0.700 ▼ −0.100 (12.5 % worse)" in words
     assert "n 20; tolerated 5 %" in words
     assert "missed hit_rate > 0.8" in words
     assert "fares#refunds took the place of expected sources 2 7 10" in words
@@ -847,7 +847,7 @@ def test_figures_have_their_counts_and_shares_their_interval() -> None:
     counts = dict.fromkeys(metrics, 10) | {"recall_at_k": 1234}
     page = run_of(outcomes(), metrics=metrics, counts=counts)
     assert page.words.startswith("5 of 10 questions passed: set")
-    assert "Passed 0.500 95 %: 0.237 to 0.763; n 10" in page.words
+    assert "Pass rate 0.500 95 %: 0.237 to 0.763; n 10" in page.words
     assert "Recall@5 0.250 n 1,234" in page.words
     assert "Precision@5 0.100 of at most 0.200 10" in page.words
     assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
@@ -1028,7 +1028,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "MRR 0.500 → 1.000", 2)
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)
