@@ -147,6 +147,7 @@ def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         means={name: value for name, value in run.means.items() if name in GROUP_METRICS},
+        facts=run.facts,
     )
 
 

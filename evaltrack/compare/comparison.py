@@ -50,7 +50,7 @@ class RunInfo:
     """One side of a comparison. `run_id` is None for a saved file.
 
     `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there. `means` are those that
-    the run logged, which its rows must give.
+    the run logged, which its rows must give; `facts` is what else it logged, by name: commit, author, start, params.
     """
 
     run_id: str | None
@@ -62,6 +62,7 @@ class RunInfo:
     traces: Traced = "off"
     trace_link: str | None = None
     means: Mapping[str, float] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -173,10 +174,9 @@ class Repeat:
 class Change:
     """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
-    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both
-    sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
-    accepted the question in spite of it, and why; `by_judge`: it fails by its judge alone; `informs`: and that judge is
-    not trusted.
+    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
+    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
+    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
     """
 
     id: str

@@ -10,11 +10,14 @@ from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metrics import HEADLINES, SCORES
+from evaltrack.scoring.metrics import HEADLINES, SCORES, is_share
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
+
+ROUNDING = 1e-12
+"""Below this a difference of means comes from their rounding."""
 
 MANY_DECLINED = 0.5
 """Share of answerable questions from which declining them is what to look at first."""
@@ -104,6 +107,34 @@ def change_words(change: float) -> str:
 def number(value: float) -> str:
     """A score to three decimals; a number of tokens to one."""
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def metric_value(name: str, value: float) -> str:
+    """A mean for people: a share in per cent, ``71.3 %``; a number of tokens whole; else three decimals."""
+    if is_share(name):
+        return f"{100 * value:.1f} %"
+    return f"{value:,.0f}" if name == "num_tokens" else number(value)
+
+
+def metric_change(name: str, change: float) -> str:
+    """A difference of two means with its sign, in the same unit: of shares in points of 100.
+
+    One that would be written as 0 and is not has a decimal more; where that is 0 too, ``less than 0.0001``. What
+    rounding leaves of two means is 0.
+    """
+    unit = " points" if is_share(name) else ""
+    size, digits = (100 * change, 1) if unit else (change, 0 if name == "num_tokens" else 3 if abs(change) < 100 else 1)
+    if abs(change) < ROUNDING:
+        return f"{0:.{digits}f}{unit}"
+    texts = [f"{size:+,.{place}f}" for place in (digits, digits + 1)]
+    text = next((each for each in texts if each.strip("+-0.,")), f"less than {10 ** -(digits + 1):.{digits + 1}f}")
+    return text + unit
+
+
+def metric_end(name: str, change: float) -> str:
+    """The end of an interval of a difference: as `metric_change`, without its unit, 0 for what is next to it."""
+    words = metric_change(name, change).removesuffix(" points")
+    return words if not words.startswith("less") else "0"
 
 
 def errors_words(errors: int) -> str:

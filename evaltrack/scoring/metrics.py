@@ -177,7 +177,7 @@ COST_SCORES = (
 PASS = Score(
     "pass",
     "pass_rate",
-    "Passed",
+    "Pass rate",
     "1 if the question passed, else 0",
     depends_on=PASSING,
     headline=1,

@@ -71,7 +71,7 @@ def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -
     assert parent.data.tags[CHILDREN_TAG] == ",".join(each.info.run_id for each in children)
     assert "evaltrack.signature" not in parent.data.tags
     note = parent.data.tags["mlflow.note.content"]
-    assert "| golden set | asked | Passed | Recall@5 | MRR | errors | run |" in note
+    assert "| golden set | asked | Pass rate | Recall@5 | MRR | errors | run |" in note
     two = sets.results[1].run_id
     assert f"| two | 3 | 0.667 | 0.667 | 0.667 | 0 | [{two[:8]}](#/experiments/0/runs/{two}) |" in note
     assert [line.rpartition("/")[2] for line in said] == [
@@ -251,7 +251,7 @@ def test_one_table_and_the_worst_exit_code(
     assert _run(words) == 0
     printed = capsys.readouterr()
     lines = [line.split() for line in printed.out.splitlines()]
-    assert lines[0] == ["golden", "set", "asked", "Passed", "Recall@5", "MRR", "errors", "run"]
+    assert lines[0] == ["golden", "set", "asked", "Pass", "rate", "Recall@5", "MRR", "errors", "run"]
     assert [line[:6] for line in lines[1:4]] == [[name, "3", "1.000", "1.000", "1.000", "0"] for name in NAMES]
     assert "FINISHED, the parent of 3" in printed.out
     answers = tmp_path / "two_responses/strong.jsonl"

@@ -61,7 +61,7 @@ def test_a_trend_is_of_one_judge_and_ends_in_the_newest_run() -> None:
     """Of passing, which the judge decides; a metric that the newest run did not measure makes no line."""
     runs = [run("3", {"pass_rate": 0.9}), run("2", {"pass_rate": 0.1}, judge="strict"), run("1", {"pass_rate": 0.8})]
     plot, title = _trend(runs)
-    assert title == "Passed"
-    assert "Passed of 2 runs, oldest first: from 0.800 to 0.900" in plot
+    assert title == "Pass rate"
+    assert "Pass rate of 2 runs, oldest first: from 0.800 to 0.900" in plot
     assert _trend([run("2", {"pass_rate": 0.9}), run("1", {"recall_at_k": 0.8})]) == ("", "")
     assert _trend([]) == ("", "")

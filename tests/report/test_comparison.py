@@ -25,6 +25,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text, print_comparison
 from evaltrack.report.comparison.verdict_words import VERDICTS
+from evaltrack.report.words import metric_change, metric_end, metric_value
 from evaltrack.rows.stored_row import StoredRow
 from tests.comparisons import DEMOTED, DROP, FLIP, GROUPS, LOST, MRR, RECALL, TOKENS, comparison, flat, hostile, quiet
 from tests.stored import patched
@@ -126,21 +127,42 @@ def test_long_lists_are_cut_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("name", "value", "text"),
     [
-        (0.0, "0.000"),
-        (-0.0, "0.000"),
-        (0.05, "+0.050"),
-        (-0.05, "-0.050"),
-        (0.0004, "+0.0004"),
-        (-0.00001, "-1e-05"),
-        (0.0005, "+0.001"),
-        (-1234.5, "-1,234.5"),
+        ("mrr", 0.0, "0.000"),
+        ("mrr", -0.0, "0.000"),
+        ("mrr", 1e-15, "0.000"),
+        ("mrr", 0.05, "+0.050"),
+        ("mrr", -0.05, "-0.050"),
+        ("mrr", 0.0004, "+0.0004"),
+        ("mrr", -0.00001, "less than 0.0001"),
+        ("mrr", 0.0006, "+0.001"),
+        ("reasoning_score", -1234.5, "-1,234.5"),
+        ("pass_rate", -0.035, "-3.5 points"),
+        ("pass_rate", 0.0003, "+0.03 points"),
+        ("pass_rate", 0.00001, "less than 0.01 points"),
+        ("pass_rate", 0.0, "0.0 points"),
+        ("num_tokens", 1234.5, "+1,234"),
+        ("num_tokens", -0.2, "-0.2"),
     ],
 )
-def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(value: float, text: str) -> None:
-    """Three decimals, more digits where these would hide it."""
-    assert words.signed(value) == text
+def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(name: str, value: float, text: str) -> None:
+    """Three decimals, of a share one in points, of tokens none; one more where these would hide it."""
+    assert metric_change(name, value) == text
+
+
+def test_the_end_of_an_interval_has_no_unit() -> None:
+    """And is 0 where it is next to 0."""
+    assert [metric_end("pass_rate", end) for end in (-0.035, 0.0, 0.00001)] == ["-3.5", "0.0", "0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("pass_rate", 0.713, "71.3 %"), ("num_tokens", 1234.5, "1,234"), ("mrr", 0.75, "0.750")],
+)
+def test_a_mean_is_written_as_its_kind_is(name: str, value: float, text: str) -> None:
+    """A share in per cent, tokens whole, a score to three decimals."""
+    assert metric_value(name, value) == text
 
 
 @pytest.mark.parametrize(
@@ -158,7 +180,7 @@ def test_a_difference_has_its_sign_and_is_not_0_unless_it_is(value: float, text:
             replace(RECALL, baseline=0.0, candidate=0.1, drop=None, interval=None, threshold=None, n=12_000),
             "Recall@5 0.000 to 0.100, +0.100, n 12,000",
         ),
-        (replace(TOKENS, interval=None), "Tokens 1,000.0 to 1,250.5, +250.5 (25.1 % worse), n 24"),
+        (replace(TOKENS, interval=None), "Tokens 1,000 to 1,250, +250 (25.1 % worse), n 24"),
         (replace(MRR, interval=None, threshold=None), "MRR 0.750 to 0.750, +0.0001 (0.01 % better), n 20"),
     ],
 )
@@ -211,7 +233,7 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         ({}, []),
         (
             {"ignored": ("judge",), "left_out": ("judge_score", "pass_rate")},
-            ["allowed to differ: judge; not compared: Judge score, Passed"],
+            ["allowed to differ: judge; not compared: Judge score, Pass rate"],
         ),
         ({"ignored": ("k",)}, ["allowed to differ: k; not compared: nothing, as it does not"]),
         ({"left_out": ("mrr",)}, ["not compared: MRR"]),

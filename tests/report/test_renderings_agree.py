@@ -25,7 +25,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.words import METRIC_TITLES, metric_title, number
+from evaltrack.report.words import METRIC_TITLES, metric_change, metric_title, metric_value
 from tests.compared import question, rows_of
 from tests.hard_comparisons import HARD, compared
 
@@ -62,9 +62,10 @@ def facts(made: Comparison) -> Facts:
     k, metrics, hidden = made.candidate.signature.k, [], []
     for metric in made.metrics:
         whole = metric.regressed or metric.measured is None or metric.measured[0] == metric.n
-        change = f"{metric.candidate - metric.baseline:+.3f}"
-        line = [metric_title(metric.name, k), number(metric.baseline), number(metric.candidate)]
-        if metric.delta and whole and abs(metric.delta) >= 0.0005 and abs(metric.delta) < 100:
+        change = metric_change(metric.name, metric.candidate - metric.baseline)
+        means = (metric_value(metric.name, mean) for mean in (metric.baseline, metric.candidate))
+        line = [metric_title(metric.name, k), *means]
+        if metric.delta and whole:
             line.append(change)
         if metric.delta and not whole:
             hidden.append((line[0], change))
@@ -146,9 +147,10 @@ def machine(made: Comparison) -> Said:
     lines.append(f"{told['num_common']:,} common questions: {counts}")
     for name, metric in told["metrics"].items():
         whole = metric["regressed"] or metric["measured"]["baseline"] == metric["n"]
-        change = f"{metric['delta']:+.3f}" if whole else ""
+        change = metric_change(name, metric["delta"]) if whole else ""
         title = metric_title(name, told["candidate"]["signature"]["k"])
-        lines.append(f"{title} {number(metric['baseline'])} {number(metric['candidate'])} {change} {metric['n']:,}")
+        was, now = (metric_value(name, metric[side]) for side in ("baseline", "candidate"))
+        lines.append(f"{title} {was} {now} {change} {metric['n']:,}")
     lines += [f"{each['count']:,} × {each['message']}" for each in told["errors"]]
     assert told["exit_code"] == {"ok": 0, "regression": 1, "unknown": 3}[told["verdict"]]
     assert all(change["fate"] == "broke" for change in told["flips"])
@@ -183,7 +185,7 @@ class _Lines(HTMLParser):
 def page(made: Comparison) -> Said:
     """What is read on the page, and the questions that its script shows: as many as are counted, or it says so."""
     found = _Lines(comparison_html(made))
-    lines = [" ".join(line.split()) for line in found.lines]
+    lines = [" ".join(line.split()).replace("\N{MINUS SIGN}", "-") for line in found.lines]
     questions: list[dict[str, Any]] = json.loads(found.data)["questions"]
     listed = next(line for line in lines if re.search(r"^(All|[\d,]+ of) [\d,]+ common question", line))
     assert listed.startswith("All ") == (len(questions) == made.num_common)
@@ -300,12 +302,16 @@ def test_causes_are_counted_of_all_that_got_worse() -> None:
 
 
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:
-    """Its cards have no change, no colour, and say over how many both means are."""
+    """Its rows have no change, no plot, no colour, and say over how many both means are."""
     made = hard("errors_on_one_side")
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
-    assert "on the 28 measured in both" in text
-    assert 'class="figure unknown"' in text
+    (row,) = (line for line in said("errors_on_one_side", "page").lines if line.startswith("Recall@5 "))
+    assert "not shown" in row
+    assert row.endswith("on the 28 measured in both")
+    assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
+        'class="plot head"', ""
+    )
     assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
 
 

@@ -31,7 +31,7 @@ from evaltrack.report.comparison.words import (
 )
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_title, metric_value
 
 SMALLEST = 2_000
 """Bytes below which not even the head of a page is sure to fit."""
@@ -116,8 +116,8 @@ def _metrics(comparison: Comparison) -> Iterator[str]:
         title = metric_title(metric.name, comparison.candidate.signature.k)
         cells = (
             f"**{title}**" if metric.regressed else title,
-            number(metric.baseline),
-            number(metric.candidate),
+            metric_value(metric.name, metric.baseline),
+            metric_value(metric.name, metric.candidate),
             f"{delta_words(metric)}{drop_words(metric)}",
             interval_words(metric),
             f"{metric.n:,}",

@@ -36,7 +36,7 @@ from evaltrack.report.comparison.words import (
     verdict_sentence,
 )
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_title, metric_value
 
 SHOWN = 10
 SHOWN_OTHERS = 3
@@ -105,8 +105,8 @@ def _metrics(comparison: Comparison) -> Table:
     for metric in comparison.metrics:
         cells = (
             metric_title(metric.name, comparison.candidate.signature.k),
-            number(metric.baseline),
-            number(metric.candidate),
+            metric_value(metric.name, metric.baseline),
+            metric_value(metric.name, metric.candidate),
             delta_words(metric),
             interval_words(metric),
             f"{metric.n:,}",

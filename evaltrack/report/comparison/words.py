@@ -17,7 +17,17 @@ from evaltrack.compare.comparison import (
 from evaltrack.compare.ranks import in_order
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words, verdict_words
-from evaltrack.report.words import METRIC_TITLES, criterion_words, metric_title, number, one_line, state_words
+from evaltrack.report.words import (
+    METRIC_TITLES,
+    criterion_words,
+    metric_change,
+    metric_end,
+    metric_title,
+    metric_value,
+    number,
+    one_line,
+    state_words,
+)
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 
@@ -55,19 +65,6 @@ def clip(text: str | None, limit: int = 160) -> str:
 def count(number_of: int, noun: str) -> str:
     """``1 question``, ``100,000 questions``."""
     return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
-
-
-ROUNDING = 1e-12
-"""Below this a difference of means comes from their rounding."""
-
-
-def signed(value: float) -> str:
-    """A difference with its sign; never ``0.000`` for one that is not 0, but for what rounding leaves of two means."""
-    if abs(value) < ROUNDING:
-        return "0.000"
-    sign = "+" if value > 0 else "-"
-    size = number(abs(value))
-    return f"{sign}{size}" if size != "0.000" else f"{value:+.1g}"
 
 
 def verdict_sentence(comparison: Comparison) -> str:
@@ -128,7 +125,8 @@ def _displacer(comparison: Comparison, kind: CauseKind) -> str:
 def metric_words(metric: MetricDelta, k: int) -> str:
     """One metric on a line: ``Recall@5 0.803 to 0.750, -0.053 (6.6 % worse), 95 % interval -0.102 to -0.004, n 22``."""
     delta = delta_words(metric)
-    change = f"{number(metric.baseline)} to {number(metric.candidate)}{delta and f', {delta}'}{drop_words(metric)}"
+    was, now = (metric_value(metric.name, mean) for mean in (metric.baseline, metric.candidate))
+    change = f"{was} to {now}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
     tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
@@ -137,7 +135,7 @@ def metric_words(metric: MetricDelta, k: int) -> str:
 
 def delta_words(metric: MetricDelta) -> str:
     """The difference with its sign; empty where it is not one of the whole."""
-    return signed(metric.delta) if metric.shows_change else ""
+    return metric_change(metric.name, metric.delta) if metric.shows_change else ""
 
 
 def both_words(metric: MetricDelta) -> str:
@@ -161,11 +159,10 @@ def drop_words(metric: MetricDelta) -> str:
 
 def interval_words(metric: MetricDelta) -> str:
     """The interval of the difference, ``-0.102 to -0.004``; empty where there is none, or no difference is shown."""
-    return (
-        ""
-        if metric.interval is None or not metric.shows_change
-        else f"{signed(metric.interval[0])} to {signed(metric.interval[1])}"
-    )
+    if metric.interval is None or not metric.shows_change:
+        return ""
+    low, high = (metric_end(metric.name, end) for end in metric.interval)
+    return f"{low} to {high}"
 
 
 def threshold_words(metric: MetricDelta) -> str:
@@ -267,8 +264,8 @@ def group_cell(group: GroupDelta, name: str) -> str:
     metric = next((metric for metric in group.metrics if metric.name == name), None)
     if metric is None:
         return "–"
-    change = f" ({signed(metric.delta)})" if metric.delta and metric.shows_change else ""
-    return f"{number(metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
+    change = f" ({metric_change(metric.name, metric.delta)})" if metric.delta and metric.shows_change else ""
+    return f"{metric_value(metric.name, metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
 
 
 def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:

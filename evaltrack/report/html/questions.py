@@ -116,6 +116,8 @@ def _change_fields(
         "again": change.repeat.kind if change.repeat else "",
         "link": safe_link(change.cause.link),
         "lower": dropped_words(change),
+        "down": [name for name, _, _ in change.dropped],
+        "up": [name for name, _, _ in change.raised],
         "note": shown(_note(change), 300),
         "excused": group == "flip" and not change.counts,
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.page import Back, document, static, templates, with_questions
+from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
@@ -25,8 +25,8 @@ from evaltrack.report.words import (
     judge_words,
     low_metrics,
     metric_title,
+    metric_value,
     model_words,
-    number,
     selection_words,
 )
 from evaltrack.rows.stored_row import StoredRow
@@ -112,7 +112,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "groups": group_badges(question["group"] for question in questions),
     }
     data = with_questions(head, fitted(questions))
-    return document(f"{run_headline(result)}: {golden}", body, script=static("report.js"), data=data)
+    return document(f"{run_headline(result)}: {golden}", body, script=questions_script(), data=data)
 
 
 def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
@@ -168,10 +168,10 @@ def _figure(result: RunResult, name: str) -> dict[str, Any]:
     low, high = share_interval(value, n) if is_share(name) else (None, None)
     return {
         "title": metric_title(name, result.signature.k),
-        "value": number(value),
+        "value": metric_value(name, value),
         "n": f"{n:,}",
-        "best": None if best is None else number(best),
-        "interval": None if low is None or high is None else f"{number(low)} to {number(high)}",
+        "best": None if best is None else metric_value(name, best),
+        "interval": None if low is None or high is None else f"{metric_value(name, low)} to {metric_value(name, high)}",
     }
 
 
@@ -186,7 +186,7 @@ def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
 
 def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
     share = mean / (BY_METRIC[name].span or 1)
-    return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
+    return {"value": metric_value(name, mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 
 def _listed_words(questions: list[dict[str, Any]], total: int) -> str:

@@ -9,6 +9,8 @@
   const list = $("list"), spacer = $("spacer"), detail = $("detail"), found = $("found");
   const filters = { group: $("f-group"), domain: $("f-domain"), difficulty: $("f-difficulty"), cause: $("f-cause") };
   const search = $("search"), sort = $("sort");
+  /* Filters without a control of their own, which links of the page set: outcome=pass-fail, moved=overall_score.down */
+  const linked = { outcome: "", moved: "" };
   let shown = data.questions, chosen = -1, frame = 0;
 
   /* Text goes into the page by textContent alone. */
@@ -42,6 +44,12 @@
     return question.hay;
   }
 
+  function isLinked(question) {
+    if (linked.outcome && `${question.was || question.now}-${question.now}` !== linked.outcome) return false;
+    const [name, way] = linked.moved.split(".");
+    return !name || (question[way] || []).includes(name);
+  }
+
   const collator = new Intl.Collator(undefined, { numeric: true });
   function sorted(questions) {
     if (sort.value === "id") return questions.slice().sort((a, b) => collator.compare(a.id, b.id));
@@ -55,7 +63,7 @@
     const matching = data.questions.filter((question) =>
       wanted.every(([name, select]) =>
         name === "group" && select.value === "worse" ? ["flip", "lost", "drop"].includes(question.group)
-          : (question[name] || "") === select.value) &&
+          : (question[name] || "") === select.value) && isLinked(question) &&
       words.every((word) => haystack(question).includes(word)));
     const held = keep || shown[chosen];
     shown = sorted(matching);
@@ -256,6 +264,7 @@
   function remember() {
     const options = new URLSearchParams();
     for (const [name, select] of Object.entries(filters)) if (select && select.value) options.set(name, select.value);
+    for (const [name, value] of Object.entries(linked)) if (value) options.set(name, value);
     if (search.value) options.set("search", search.value);
     if (sort.value) options.set("sort", sort.value);
     const question = shown[chosen], rest = options.toString();
@@ -268,6 +277,7 @@
     const options = new URLSearchParams(rest || "");
     for (const [name, select] of Object.entries(filters)) if (select) select.value = options.get(name) || "";
     for (const select of Object.values(filters)) if (select && select.selectedIndex < 0) select.value = "";
+    for (const name of Object.keys(linked)) linked[name] = /^[\w.-]{1,60}$/.test(options.get(name) || "") ? options.get(name) : "";
     search.value = options.get("search") || "";
     sort.value = options.get("sort") || "";
     let wanted;
@@ -277,10 +287,12 @@
       wanted = data.questions.find((question) => question.id === id);
     }
     refresh(wanted);
-    if (wanted) document.getElementById("questions").scrollIntoView();
+    if (wanted || rest) document.getElementById("questions").scrollIntoView();
   }
 
   /* ---- set up ---- */
+  function unlink() { for (const name of Object.keys(linked)) linked[name] = ""; }
+
   function fill(select, name, values) {
     if (!select) return;
     const counts = new Map();
@@ -300,7 +312,7 @@
   let typing = 0;
   search.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => { refresh(); remember(); }, 120); });
   $("filters").addEventListener("submit", (event) => event.preventDefault());
-  $("reset").addEventListener("click", () => { for (const control of [...Object.values(filters), sort, search]) if (control) control.value = ""; refresh(); remember(); });
+  $("reset").addEventListener("click", () => { for (const control of [...Object.values(filters), sort, search]) if (control) control.value = ""; unlink(); refresh(); remember(); });
   list.addEventListener("scroll", () => { if (!frame) frame = requestAnimationFrame(draw); });
   list.addEventListener("keydown", (event) => {
     const page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
@@ -334,6 +346,7 @@
     const id = decodeURIComponent(to.getAttribute("href").slice(3));
     const wanted = data.questions.find((question) => question.id === id);
     if (wanted && shown.indexOf(wanted) < 0) for (const control of [...Object.values(filters), search]) if (control) control.value = "";
+    if (wanted && shown.indexOf(wanted) < 0) unlink();
     refresh(wanted);
     remember();
     if (!to.closest("#detail")) document.getElementById("questions").scrollIntoView();
