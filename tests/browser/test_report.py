@@ -28,7 +28,11 @@ def test_it_opens_on_what_is_worst_and_asks_nothing_of_anybody(files: Files, tab
 
     assert {url.partition("#")[0] for url in seen.requests} == {files[name]}
     assert seen.problems == []
-    assert page.locator("h1").inner_text().startswith({"run": "15 of 23 questions passed", "comparison": "Regression: "}[name])
+    assert (
+        page.locator("h1")
+        .inner_text()
+        .startswith({"run": "15 of 23 questions passed", "comparison": "Regression: "}[name])
+    )
 
 
 @BOTH
