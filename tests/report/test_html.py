@@ -65,7 +65,23 @@ TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "hea
 }
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "target", "rel", "scope"} | {
     *("tabindex", "role", "placeholder", "type", "autocomplete", "value", "width", "height", "viewbox", "d", "r"),
-    *("cx", "cy", "x", "y", "x1", "x2", "y1", "y2", "rx", "preserveaspectratio", "text-anchor", "open"),
+    *(
+        "cx",
+        "cy",
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "rx",
+        "preserveaspectratio",
+        "text-anchor",
+        "open",
+        "step",
+        "min",
+        "inputmode",
+    ),
 }
 """Of our own templates; besides them those that begin with ``aria-``."""
 
@@ -297,7 +313,7 @@ def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
     """No address, no import, no way to make markup of text."""
     assert style_sheet() == "".join(map(static, STYLES))
     assert not re.search(r"url\(|@import|https?:", style_sheet())
-    assert questions_script() == "".join(map(static, SCRIPTS))
+    assert questions_script() == '"use strict";\n(() => {\n' + "".join(map(static, SCRIPTS)) + "})();\n"
     script = questions_script().replace("https?:", "")
     assert not re.search(r"https?:|innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp", script)
     assert "</script" not in script.lower()
@@ -654,7 +670,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"context_changed: {REWORDED.detail}"]
+    assert flip["also"] == [f"other unexpected sources, another answer: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert ["removed", "30 "] in [list(piece) for piece in flip["diff"]]
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
@@ -1074,7 +1090,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "Reciprocal rank 0.500 → 1.000", 2)
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)

@@ -27,8 +27,9 @@ from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.plots import axis_head
-from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
+from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
 from evaltrack.report.html.text import minus, safe_link
 from evaltrack.report.html.why import cause_views, place_views
 from evaltrack.report.words import low_metrics, metric_change, metric_title, metric_value
@@ -118,6 +119,8 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "alike": "Candidate" if comparison.left_out else "Both runs",
         "groups": group_badges(question["group"] for question in questions),
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
+        "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
+        **score_scale(comparison.candidate.signature),
         "causes": cause_names(question.get("cause", "") for question in questions),
     }
     return with_questions(head, fitted(questions))

@@ -29,7 +29,7 @@ def static(name: str) -> str:
 STYLES = ("report.css", "comparison.css", "questions.css")
 """The parts of a page's style sheet, in their order; `report.css` is what all pages share."""
 
-SCRIPTS = ("report.js",)
+SCRIPTS = ("elements.js", "filters.js", "table.js", "detail.js", "address.js", "start.js")
 """The parts of the script of pages with questions, in their order: one function around all of them."""
 
 
@@ -42,7 +42,7 @@ def style_sheet() -> str:
 @cache
 def questions_script() -> str:
     """The script of a page with questions."""
-    return "".join(map(static, SCRIPTS))
+    return f'"use strict";\n(() => {{\n{"".join(map(static, SCRIPTS))}}})();\n'
 
 
 @cache

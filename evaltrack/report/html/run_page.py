@@ -12,6 +12,7 @@ from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import (
@@ -109,6 +110,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
+        **score_scale(result.signature),
         "groups": group_badges(question["group"] for question in questions),
     }
     data = with_questions(head, fitted(questions))
