@@ -310,7 +310,7 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
     assert "not shown" in row
     assert row.endswith("on the 28 measured in both")
     assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
-        'class="plot head"', ""
+        'class="plot ticks"', ""
     )
     assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 Way = Literal["better", "worse", "same"]
 
-WIDTH, HEIGHT, MARGIN = 240, 26, 8
+WIDTH, HEIGHT, MARGIN = 208, 26, 8
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def _place(value: float, reach: float) -> float:
 
 def axis_head(reach: float) -> str:
     """The numbers of the ticks, at -reach, 0 and reach; the words beside them say that they are points."""
-    parts = [f'<svg class="plot head" width="{WIDTH}" height="16" viewBox="0 0 {WIDTH} 16" aria-hidden="true">']
+    parts = [f'<svg class="plot ticks" width="{WIDTH}" height="16" viewBox="0 0 {WIDTH} 16" aria-hidden="true">']
     for value, anchor in ((-reach, "start"), (0.0, "middle"), (reach, "end")):
         x = {"start": 0.0, "middle": WIDTH / 2, "end": float(WIDTH)}[anchor]
         number = f"{value:+g}".replace("-", "\N{MINUS SIGN}") if value else "0"
