@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from evaltrack.records import ToolCall as ToolCall
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
+    from evaltrack.scorers import score as score
     from evaltrack.scoring.rubric_tables import ReasoningRubric as ReasoningRubric
     from evaltrack.scoring.rubric_tables import reasoning_rubric as reasoning_rubric
 
@@ -114,6 +115,7 @@ _HOMES = {
     "run_demo": "evaltrack.api.run_demo",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
+    "score": "evaltrack.scorers",
     "set_baseline": "evaltrack.api.baselines",
 }
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import chdir, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -59,6 +59,16 @@ def few_questions(folder: Path, number: int, *, quoted: bool = True) -> Path:
     golden = folder / "travel.jsonl"
     golden.write_text("".join(lines[:number]), encoding="utf-8")
     return golden
+
+
+def few_drafts(folder: Path, number: int, drafts: int) -> tuple[Path, list[dict[str, Any]]]:
+    """The same set by ids, and its lines: the first of them are `drafts`, which expect nothing yet."""
+    golden = few_questions(folder, number, quoted=False)
+    lines = [json.loads(line) for line in golden.read_text(encoding="utf-8").splitlines()]
+    for line in lines[:drafts]:
+        line["draft"] = True
+        del line["expected_chunks"]
+    return golden, lines
 
 
 FIRST = ("browser", "test_resume", "test_repeat_flips", "test_kill_loop", "server", "cli", "test_baselines")

@@ -35,6 +35,8 @@ def _names(
         yield "a --target-option", f"{key}={value}"
     for judge in settings.judge:
         yield "`judge=`", judge
+    for score in settings.scores:
+        yield "`scores=`", score
     for condition in settings.filter:
         yield "`filter=`", condition
     for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json"):

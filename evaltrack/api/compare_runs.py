@@ -21,7 +21,6 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import golden_name
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -29,6 +28,7 @@ from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.scoring.criteria import parse_criteria
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.reader import shown_side_by_side, side_by_side
@@ -70,7 +70,8 @@ def compare_runs(
     if baseline and baseline_file:
         raise UsageError("name a baseline run or a baseline file, not both")
     config = ComparisonConfig.of(**settings)
-    rules, criteria, golden = config.rules, parse_criteria(config.require, METRICS), config.golden
+    config.rules_by_form()  # what is wrong whatever the runs are is found at once
+    golden = config.golden
     named = Named(golden or None, config.target or None, config.target_options, config.judge)
     store = connect(tracking_uri, ui_url)
     saved = side_of_file(Path(baseline_file)) if baseline_file else None
@@ -78,6 +79,9 @@ def compare_runs(
     candidate_run, compared_run = choose_runs(
         store, candidate, baseline, experiment, baseline_is_file=saved is not None, golden=name
     )
+    was_signature = saved.info.signature if saved else compared_run.signature  # type: ignore[union-attr]
+    table = metric_table(candidate_run.signature.scores, was_signature.scores)
+    rules, criteria = config.rules(table), parse_criteria(config.require, table.metrics)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder, ExitStack() as resources:
         was = saved or side_of_run(store, compared_run, Path(folder))  # type: ignore[arg-type]  # there is one of both
         now = side_of_run(store, candidate_run, Path(folder))

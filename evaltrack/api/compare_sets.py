@@ -109,7 +109,7 @@ def _domains(path: str) -> frozenset[str] | None:
 def _check_rules(config: ComparisonConfig, domains: dict[str, frozenset[str] | None]) -> None:
     """Refuse a rule for a domain that none of the sets has."""
     there = domains.values()
-    for domain in config.rules.domain_drops:
+    for domain in config.rules_by_form().domain_drops:
         if all(each is not None and domain not in each for each in there):
             raise UsageError(f"`max_drop=`: no golden set has a question of domain `{domain}`")
 

@@ -14,7 +14,8 @@ from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
 from evaltrack.errors import InconclusiveError, TrackingError, UsageError
-from evaltrack.rows.columns import schema
+from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
@@ -158,6 +159,7 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
         TrackingError: the file is damaged, was not written by evaltrack, or lacks rows that the run says it holds.
     """
     whose = partial(rows_of_run, info.run_id)
+    own = [score.name for score in own_scores_of(info.signature)]
 
     def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
@@ -169,11 +171,11 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
 
     def brief(ids: Collection[str]) -> Iterator[StoredRow]:
         with whose():
-            yield from _brief(path, ids)
+            yield from _brief(path, ids, own)
 
     with whose():
         check_rows(path, info.num_questions)
-        frame = _frame(read_columns(path, LIGHT_COLUMNS, ALWAYS), fingerprints(read_groups(path, PRINTED)))
+        frame = _frame(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS), fingerprints(read_groups(path, PRINTED)))
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows, slim, brief)
@@ -200,9 +202,9 @@ BRIEF_COLUMNS = [
 ]
 
 
-def _brief(path: Path, ids: Collection[str]) -> Iterator[StoredRow]:
+def _brief(path: Path, ids: Collection[str], own: Sequence[str]) -> Iterator[StoredRow]:
     """The rows with these ids without the texts of their sources; nothing is read behind the last of them."""
-    return islice(stored_rows(path, BRIEF_COLUMNS, ids), len(ids))
+    return islice(stored_rows(path, [*BRIEF_COLUMNS, *own], ids), len(ids))
 
 
 def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | None = None) -> Side:
@@ -210,10 +212,11 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
     import pyarrow as pa
 
     by_id = {row.id: row for row in rows}
-    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema())
+    own = tuple(score.name for score in own_scores_of(info.signature))
+    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
     return Side(
         info,
-        _frame(table.select(LIGHT_COLUMNS), fingerprints([table])),
+        _frame(table.select([*LIGHT_COLUMNS, *own]), fingerprints([table])),
         rows=lambda ids: {key: by_id[key] for key in ids if key in by_id},
         slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
         brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],

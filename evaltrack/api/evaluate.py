@@ -27,14 +27,17 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.score_gaps import ScoreGaps
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
@@ -51,13 +54,15 @@ def evaluate_golden(
     settings: EvaluationConfig,
     *,
     target: str | Callable[..., Any] | None = None,
-    tracking_uri: str | None = None,
-    ui_url: str | None = None,
+    open_store: Callable[[], Store] = connect,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
+    functions: Functions | None = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
+
+    `open_store` is called once everything else is checked; `functions` are scores that were given as objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -67,10 +72,10 @@ def evaluate_golden(
     check_evaluation(golden_path, settings, target)
     store, selection = None, settings.selection
     if settings.only_failed:
-        store = connect(tracking_uri, ui_url)
+        store = open_store()
         settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection) as plan:
-        store = store or connect(tracking_uri, ui_url)
+    with planned(os.fspath(golden_path), settings, target, selection, functions=functions) as plan:
+        store = store or open_store()
         return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
 
 
@@ -184,13 +189,14 @@ class _Evaluation:
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
         """The result, and what ended the asking early, if anything did."""
-        settings = self.plan.settings
-        ledger, summary, shown_rows = Ledger(), Summary(settings.k), Kept()
+        settings, signature = self.plan.settings, self.plan.signature
+        ledger, summary, shown_rows = Ledger(), Summary(settings.k, metric_table(signature.scores)), Kept()
         interruption: BaseException | None = None
         trials_of_each = settings.trials if self.plan.several_trials else 0
-        with RunWriter(self.store, self.run, settings.k, trials_of_each) as writer:
+        with RunWriter(self.store, self.run, settings.k, trials_of_each, signature.own_names) as writer:
+            gaps = ScoreGaps(signature.own_names)
             lookouts = Returned(self.progress.warn), Misfits(), SmallK(settings.k)
-            takers = (writer.add, summary.add, shown_rows.add, *(each.add for each in lookouts))
+            takers = (writer.add, summary.add, shown_rows.add, gaps.add, *(each.add for each in lookouts))
             trials = Gathering(settings.trials, _each(*takers, self.progress.advance))
             self.progress.start(len(self.plan.golden))
             try:
@@ -200,7 +206,7 @@ class _Evaluation:
                 interruption = error
             trials.close()
             stop.log_from_now_on()
-            warnings = tuple(each.note for each in lookouts)
+            warnings = (*(each.note for each in lookouts), *gaps.notes)
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
@@ -265,4 +271,4 @@ def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:
 def _status(summary: Summary, interruption: BaseException | None, asked_to_stop: bool) -> Status:
     if asked_to_stop or isinstance(interruption, KeyboardInterrupt | asyncio.CancelledError):
         return "KILLED"
-    return "FINISHED" if interruption is None and summary.num_measured else "FAILED"
+    return "FINISHED" if interruption is None and summary.measures_anything else "FAILED"

@@ -14,7 +14,7 @@ from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.compare_sides import choose_runs, info_of_run
 from evaltrack.compare.comparison import RunInfo
-from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
@@ -23,7 +23,7 @@ from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metrics import is_share
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
@@ -126,7 +126,7 @@ def result_of(
         experiment_id=stored.experiment_id,
         status=stored.status,
         signature=stored.signature,
-        metrics={name: value for name, value in stored.metrics.items() if name not in METRICS or _sound(name, stored)},
+        metrics={name: value for name, value in stored.metrics.items() if _sound(name, stored)},
         counts=stored.counts,
         totals=defaultdict(int, stored.totals),
         groups={group: _pairs(means) for group, means in stored.groups.items()},
@@ -144,8 +144,11 @@ def result_of(
 
 
 def _sound(name: str, stored: StoredSummary) -> bool:
-    """Whether a mean stands beside its count, and a share is one."""
-    return stored.counts.get(name, 0) > 0 and (not is_share(name) or 0 <= stored.metrics[name] <= 1)
+    """Whether a mean stands beside its count, and a share is one; other numbers have none."""
+    table = metric_table(stored.signature.scores)
+    if name not in table.metrics:
+        return name == "combined_score_best" or name.endswith(".max")
+    return stored.counts.get(name, 0) > 0 and (not table.is_share(name) or 0 <= stored.metrics[name] <= 1)
 
 
 def _pairs(means: Mapping[str, StoredMean]) -> dict[str, tuple[float, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 from evaltrack.api.evaluate import evaluate_golden
@@ -12,6 +13,7 @@ from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume
+from evaltrack.scorers.opening import named_functions
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import connect
 
@@ -43,8 +45,8 @@ def run_eval(
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
         progress: Receives progress.
         **settings: The settings of the evaluation, each as `evaltrack.evaluation.config.EvaluationConfig` says, such as
-            `judge`, `trials`, `experiment`, `concurrency` or `require`. Times are in seconds, prices in USD per million
-            tokens.
+            `judge`, `scores` (names, or functions, which are called in this process), `trials`, `experiment`,
+            `concurrency` or `require`. Times are in seconds, prices in USD per million tokens.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -53,18 +55,19 @@ def run_eval(
     """
     if not isinstance(golden_path, str | os.PathLike):
         raise UsageError(f"golden_path is {golden_path!r}; write the path of a golden set")
+    names, functions = named_functions(settings.pop("scores", ()) or ())
     for each in (settings.get("judge"), *_as_list(settings.get("judge"))):
         if callable(each):
             raise UsageError("judge is a function; name it as package.module:function")
     return evaluate_golden(
         golden_path,
-        EvaluationConfig.of(k=k, **settings),
+        EvaluationConfig.of(k=k, scores=names, **settings),
         target=target,
         resume=resume,
         retry_errors=retry_errors,
-        tracking_uri=tracking_uri,
-        ui_url=ui_url,
+        open_store=partial(connect, tracking_uri, ui_url),
         progress=progress,
+        functions=functions,
     )
 
 
@@ -101,8 +104,7 @@ def resume_run(
         command.golden,
         command.settings,
         target=command.target,
-        tracking_uri=tracking_uri,
-        ui_url=ui_url,
+        open_store=partial(connect, tracking_uri, ui_url),
         resume=run_id,
         retry_errors=retry_errors,
         progress=progress,

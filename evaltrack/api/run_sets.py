@@ -18,6 +18,7 @@ from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.sets import sets_note
+from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.runs import OpenRun, Status
@@ -60,19 +61,20 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, **settings)
+    names, functions = named_functions(settings.pop("scores", ()) or ())
+    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, scores=names, **settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
-        plan = opened.enter_context(_planned(paths[0], config, target))
+        plan = opened.enter_context(_planned(paths[0], config, target, functions))
         parent = open_parent(store, config.experiment, name)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target))
+                    plan = opened.enter_context(_planned(path, config, target, functions))
                 results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
                 opened.close()
             sets = _results(store, parent, results)
@@ -86,11 +88,11 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None
+    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection)
+    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=functions)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:

@@ -18,7 +18,8 @@ from evaltrack.errors import UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
-from evaltrack.rows.columns import every_column, schema
+from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import every_column
 from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.schema_checks import check_columns
 from evaltrack.rows.stored_row import StoredRow
@@ -66,12 +67,15 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     if len(rows) != num_questions:
         raise DamagedError(f"it holds {len(rows):,} rows, and says that it asked {num_questions:,} questions")
     check_columns(set(_paths(rows)))
-    columns = [_pack(row) for row in rows]
-    table = pa.Table.from_pylist(columns, schema=schema())
+    own = _own_names(signature)
+    columns = [_pack(row, own) for row in rows]
+    table = pa.Table.from_pylist(columns, schema=schema(own))
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
     side = side_of_rows(
-        RunInfo(None, name, signature, None, num_questions, totals.num_errors), list(map(StoredRow.of, columns)), table
+        RunInfo(None, name, signature, None, num_questions, totals.num_errors),
+        [StoredRow.of(each, own) for each in columns],
+        table,
     )
     means = {metric: value for metric, value in saved.get("metrics", {}).items() if metric in GROUP_METRICS}
     if metric := other_mean(side.columns, means):
@@ -113,7 +117,18 @@ def _paths(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield path
 
 
-def _pack(row: dict[str, Any]) -> dict[str, Any]:
+def _own_names(signature: Signature) -> tuple[str, ...]:
+    """The scores of its own that a saved run declares, each once and none of a name of ours."""
+    names = signature.own_names
+    for name in names:
+        if names.count(name) > 1 or name in schema().names:
+            raise DamagedError(f"it declares a score `{name}`, which is a name of another column")
+    return names
+
+
+def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
     """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
     reasons = row.get("unmeasured")
-    return {name: row.get(name) for name in schema().names} | {"unmeasured": json.dumps(reasons) if reasons else None}
+    return {name: row.get(name) for name in schema(own).names} | {
+        "unmeasured": json.dumps(reasons) if reasons else None
+    }

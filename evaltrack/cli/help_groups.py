@@ -9,14 +9,14 @@ import click
 
 OTHERS = "Options"
 HEADINGS = (
-    *("What is evaluated", "What is compared", "The gate", "Judges", "Result", "A part of the set", "Asking again"),
-    *("In MLflow", "Execution", "Going on", "Tokens, cost and secrets", OTHERS),
+    *("What is evaluated", "What is compared", "The gate", "Judges and scores", "Result", "A part of the set"),
+    *("Asking again", "In MLflow", "Execution", "Going on", "Tokens, cost and secrets", OTHERS),
 )
 """The headings of options in help texts, what is used most first."""
 
 EVALUATION = {
     "What is evaluated": "target_options k",
-    "Judges": "judge rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache",
+    "Judges and scores": "judge scores rubric rubric_weights pass_threshold judge_timeout call_timeout verdict_cache",
     "Result": "require evaluation_json",
     "A part of the set": "filter only_failed sample sample_seed",
     "In MLflow": "experiment run_name traces",

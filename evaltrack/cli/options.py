@@ -59,7 +59,9 @@ def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[A
         return click.option(f"{option}/{flag}" if flag else option, is_flag=True, default=field.default, **shared)
     if get_origin(kind) is tuple:
         default = list(field.default)
-        return click.option(option, multiple=True, default=default, show_default=",".join(default) or False, **shared)
+        return click.option(
+            flag or option, name, multiple=True, default=default, show_default=",".join(default) or False, **shared
+        )
     if get_origin(kind) is Literal:
         shared["type"] = click.Choice(get_args(kind))
     elif name == "repeat_flips":

@@ -43,7 +43,7 @@ UNDECIDED = {
     "not measured": "A required metric was not measured.",
     "not reachable": "A required value cannot be reached with this golden set and k; require a lower one.",
 }
-SET, JUDGES, RESULT = in_group("What is evaluated"), in_group("Judges"), in_group("Result")
+SET, JUDGES, RESULT = in_group("What is evaluated"), in_group("Judges and scores"), in_group("Result")
 RESUMED = in_group("Going on")
 COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without an error."
 
@@ -72,7 +72,7 @@ COVERAGE_HELP = "Exit 3 if a smaller share of the questions was answered without
     show_default=True,
     type=click.FloatRange(0, 100),
     help=REPLAY_HELP,
-    **in_group("Judges"),
+    **in_group("Judges and scores"),
 )
 @ui_option
 @output_option(default="auto")

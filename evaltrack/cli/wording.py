@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-ALIASES = {"baseline_file": "baseline", "columns": "column", "form": "from"}
+ALIASES = {"baseline_file": "baseline", "columns": "column", "form": "from", "scores": "score"}
 """Settings whose option has another name."""
 
 

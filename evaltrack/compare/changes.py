@@ -51,11 +51,11 @@ class Changes:
         self._signature, self._left_out = signature, left_out
         self.counted = "pass_rate" not in left_out
         self.errors: tuple[ErrorCount, ...] = error_counts(paired.frame)
-        fates = Fates(paired.frame, left_out)
+        fates = Fates(paired.frame, left_out, paired.table)
         self.counts = {fate: fates.count(fate) for fate in (*BY_URGENCY, "identical")}
         self.num_lost = int(fates.unmeasured.sum())
         self._noise = _noise_of_one(paired.frame, signature, noise) if self.counted else None
-        self._scores = result_scores(paired.frame, left_out)
+        self._scores = result_scores(paired.frame, left_out, paired.table)
         ids, room = self._ids_by_fate(fates)
         self._trials: tuple[Trials, Trials] = ({}, {})
         self._changes = self._with_causes(ids, paired)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
+from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
@@ -40,8 +41,6 @@ CauseKind = Literal[
 """Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
-RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
-REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
 Verdict = Literal["ok", "regression", "unknown"]
 
 
@@ -86,6 +85,7 @@ class MetricDelta:
     `detectable`: the smallest drop that so many questions would show at 80 % power; `wins`, `ties`, `losses` count
     questions that got better, stayed, got worse; `noise`: how far two runs' means differ by the judge's scatter alone.
     `measured` is how many common questions each side measured, and `reachable` the most that the mean can be.
+    `own`: it is a score of the user's own.
     """
 
     name: str
@@ -107,6 +107,8 @@ class MetricDelta:
     over: bool = False
     measured: tuple[int, int] | None = None
     reachable: float | None = None
+    higher_is_better: bool = True
+    own: bool = False
 
     @property
     def delta(self) -> float:
@@ -155,22 +157,6 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Repeat:
-    """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
-
-    `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
-    no more often than before; ``unsettled``, it fails every time and has no record to tell which.
-    """
-
-    times: int
-    passed: int
-    failed: int
-    kind: RepeatKind
-    record_failed: int = 0
-    record_times: int = 0
-
-
-@dataclass(frozen=True)
 class Change:
     """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
@@ -213,21 +199,6 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Asking:
-    """Whether what changed was asked again: `possible` at all, in so many `calls`, and whether the answers `scatter`.
-
-    `scatter` is None where it is not known. `lucky` questions failed in the baseline, passed in the candidate and
-    failed every time again. `why_not` says why nothing could be asked.
-    """
-
-    possible: bool = False
-    calls: int = 0
-    scatter: bool | None = None
-    lucky: int = 0
-    why_not: str | None = None
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
 
@@ -267,7 +238,7 @@ class Comparison:
     fates: Mapping[Fate, int] = field(default_factory=dict)
     errors: tuple[ErrorCount, ...] = ()
     history: tuple[PastRun, ...] = ()
-    asking: Asking = Asking()
+    asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
 

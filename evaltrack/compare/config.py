@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Literal, TypedDict
 
 from pydantic import BeforeValidator
 
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.records.own_score import NAME_PATTERN
+from evaltrack.scoring.metric_table import MetricTable, metric_table
 
 MAX_REPEATS = 100
 RepeatFlips = int | Literal["auto"]
@@ -65,14 +68,23 @@ class ComparisonConfig(Config):
         "", "Show criteria for both runs: minimum, target, good, functional, or bounds; informs only."
     )
 
-    @property
-    def rules(self) -> Gate:
-        """What counts as a regression.
+    def rules_by_form(self) -> Gate:
+        """The rules as they read before the runs are known: any name may be that of a score of one's own.
+
+        Raises:
+            UsageError: a tolerated drop cannot be read whatever the runs measured.
+        """
+        names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
+        own = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
+        return self.rules(metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in own)))
+
+    def rules(self, table: MetricTable) -> Gate:
+        """What counts as a regression, among the metrics of a table.
 
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
-        drops, domain_drops, explicit = parse_drops(self.max_drop, BY_METRIC)
+        drops, domain_drops, explicit = parse_drops(self.max_drop, table.metrics, table)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.gate, explicit)
 
 

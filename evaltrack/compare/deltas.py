@@ -11,7 +11,8 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
 from evaltrack.rows.fingerprints import NUM_EXPECTED
-from evaltrack.scoring.metrics import BY_METRIC, HEADLINES
+from evaltrack.scoring.metric_table import MetricTable
+from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
@@ -25,7 +26,10 @@ GROUP_METRICS = tuple(score.metric for score in HEADLINES)
 class Measure:
     """Means, intervals and counts over pairs."""
 
-    def __init__(self, gate: Gate, left_out: set[str], k: int, resamples: int, seed: int = 0) -> None:
+    def __init__(
+        self, gate: Gate, left_out: set[str], k: int, resamples: int, *, table: MetricTable | None = None, seed: int = 0
+    ) -> None:
+        self._table = table or MetricTable()
         self._gate, self._left_out, self._resamples, self._seed = gate, left_out, resamples, seed
         self._k, self._passing = k, "pass_rate" not in left_out
 
@@ -42,7 +46,7 @@ class Measure:
 
         `judged` has more questions for what judges alone say: those whose expected sources were edited.
         """
-        for name, score in BY_METRIC.items():
+        for name, score in self._table.by_metric.items():
             part = judged if judged is not None and score.judged_alone else frame
             if not score.compared or name in self._left_out or (names is not None and name not in names):
                 continue
@@ -67,6 +71,8 @@ class Measure:
                 threshold=drops.get(name),
                 measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
                 reachable=_reachable(part.loc[pairs.index], self._k) if name == "precision_at_k" else None,
+                higher_is_better=score.higher_is_better,
+                own=score.own,
             )
             if intervals or delta.threshold is not None:
                 delta = self._with_interval(delta, was, now, score.span)
@@ -92,7 +98,7 @@ class Measure:
             groups = []
             for name, part in frame.groupby(f"{kind}_c", sort=True, dropna=True):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
-                names = {*GROUP_METRICS, *drops}
+                names = {*GROUP_METRICS, *self._table.own_names, *drops}
                 lost, won = (int(flipped(part, was=was).sum()) if self._passing else 0 for was in (True, False))
                 metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
                 p_value = mcnemar_exact(lost, won)

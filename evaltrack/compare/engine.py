@@ -7,16 +7,17 @@ questions are paired in memory while only the few that changed are read whole.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Asking, Change, Comparison, MetricDelta, Repeat
+from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side
 from evaltrack.compare.reasoning_aims import aims_of
+from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
 from evaltrack.errors import EvaltrackError, UsageError
@@ -104,8 +105,10 @@ def compare(
     gate = gate if judge.trusted else gate.without(_JUDGED)
     left_out = metrics_left_out(baseline.info.signature, candidate.info.signature, ignore)
     paired = Paired(baseline, candidate)
+    others = declared_otherwise(baseline.info.signature, candidate.info.signature)
+    left_out |= set(others)
     gate = gate.without_domains(paired.unselected_domains)
-    measure = Measure(gate, left_out, candidate.info.signature.k, resamples)
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=paired.table)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
     metrics = tuple(replace(metric, noise=judge.noise.get(metric.name)) for metric in deltas)
     changes = Changes(paired, candidate.info.signature, left_out, judge.noise)
@@ -115,7 +118,9 @@ def compare(
     changes.flips = tuple(sorted(settled, key=lambda flip: flip.repeat is not None and flip.repeat.kind == "scatter"))
     decided = decide(gate, metrics, tuple(measure.groups(paired.frame)), changes, paired, asking)
     comparison = _comparison(paired, changes, decided, left_out, _checked(criteria, decided.metrics))
-    return replace(comparison, ignored=tuple(ignore), notes=judge.notes, asking=asking, gate=gate)
+    return replace(
+        comparison, ignored=tuple(ignore), notes=(*judge.notes, *_others_note(others)), asking=asking, gate=gate
+    )
 
 
 def _checked(criteria: tuple[Criterion, ...], metrics: Sequence[MetricDelta]) -> tuple[tuple[Checked, Checked], ...]:
@@ -153,7 +158,7 @@ def _comparison(
         edited=paired.edited,
         not_selected=paired.not_selected,
         ignored=(),
-        left_out=tuple(sorted(name for name in left_out if _measured(name, paired.baseline, paired.candidate))),
+        left_out=tuple(sorted(name for name in left_out if _measured(name, paired))),
         causes=dict(num_by_cause.most_common()),
         criteria=checked,
         unchanged=changes.unchanged,
@@ -167,9 +172,22 @@ def _comparison(
     )
 
 
-def _measured(metric: str, *sides: Side) -> bool:
+def _measured(metric: str, paired: Paired) -> bool:
     """Whether a side holds values of the metric; which questions pass is always said to be left out."""
-    return metric == "pass_rate" or any(BY_METRIC[metric].name in side.columns for side in sides)
+    name = paired.table.by_metric[metric].name
+    return metric == "pass_rate" or any(name in side.columns for side in (paired.baseline, paired.candidate))
+
+
+def declared_otherwise(baseline: Signature, candidate: Signature) -> list[str]:
+    """The scores of one's own that both runs have and that are declared, or computed, in another way."""
+    was = {score.name: score for score in baseline.scores}
+    return [score.name for score in candidate.scores if was.get(score.name, score) != score]
+
+
+def _others_note(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        what = "its function or declaration" if len(names) == 1 else "their functions or declarations"
+        yield f"{', '.join(names)}: {what} changed between the runs; evaluate the baseline again to compare by it"
 
 
 def _ask_again(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evaltrack.compare.comparison import GroupDelta, MetricDelta
-from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED, holm, mcnemar_exact
 
 FLIPS = "flips"
@@ -47,7 +46,7 @@ def rule_name(metric: MetricDelta, group: GroupDelta | None = None) -> str:
 
 def is_worse(metric: MetricDelta) -> bool:
     """Whether the candidate's mean is on the worse side."""
-    return metric.delta < 0 if BY_METRIC[metric.name].higher_is_better else metric.delta > 0
+    return metric.delta < 0 if metric.higher_is_better else metric.delta > 0
 
 
 def differs(metric: MetricDelta) -> bool:

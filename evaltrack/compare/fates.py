@@ -10,18 +10,18 @@ from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
 from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metric_table import MetricTable
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
 
-def result_scores(frame: pd.DataFrame, left_out: Collection[str]) -> list[Score]:
+def result_scores(frame: pd.DataFrame, left_out: Collection[str], table: MetricTable) -> list[Score]:
     """The scores of the result that both sides have and that may be compared, the main ones first."""
     there = [
         score
-        for score in SCORES
+        for score in table.scores
         if score.compared
         and score.tells_result
         and score.metric not in left_out
@@ -38,8 +38,8 @@ class Fates:
     what the judges said is no difference.
     """
 
-    def __init__(self, frame: pd.DataFrame, left_out: Collection[str]) -> None:
-        self._frame = frame
+    def __init__(self, frame: pd.DataFrame, left_out: Collection[str], table: MetricTable | None = None) -> None:
+        self._frame, self._table = frame, table or MetricTable()
         self._left_out = left_out
         self.unmeasured = self._only_measured_in("b")
         lower, higher = self._moved()
@@ -94,7 +94,7 @@ class Fates:
         lower, higher = none.copy(), none.copy()
         settled = none
         for main in (True, False):
-            for score in result_scores(self._frame, self._left_out):
+            for score in result_scores(self._frame, self._left_out, self._table):
                 if (score.name in MAIN_SCORES) == main:
                     was, now = self._frame[f"{score.name}_b"], self._frame[f"{score.name}_c"]
                     less, more = (now < was), (now > was)
@@ -116,7 +116,7 @@ def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarra
     """How much each question lost of the judge's score, of recall and of the rank; what is not measured counts 0."""
     import numpy as np
 
-    names = {score.name for score in result_scores(part, left_out)}
+    names = {score.name for score in result_scores(part, left_out, MetricTable())}
     for kinds in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
         loss = np.zeros(len(part))
         for name in names.intersection(kinds):

@@ -9,7 +9,9 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
-from evaltrack.scoring.metrics import BY_METRIC, SCORES
+from evaltrack.scoring.metric import Score
+from evaltrack.scoring.metric_table import MetricTable
+from evaltrack.scoring.metrics import SCORES
 
 DEFAULT_DROPS = {
     score.metric: Threshold(score.tolerance.drop, relative=score.tolerance.relative)
@@ -89,19 +91,20 @@ def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, f
 
 
 def parse_drops(
-    texts: Iterable[str], metrics: Iterable[str]
+    texts: Iterable[str], metrics: Iterable[str], table: MetricTable | None = None
 ) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]], frozenset[str]]:
     """Thresholds for the whole set and by domain, from ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
 
-    The third value names the metrics that have a rule of their own for the whole set.
+    The `metrics` that may be named are of a `table`; None is that of ours. The third value names those that have a rule
+    of their own for the whole set.
 
     They are added to `DEFAULT_DROPS`; ``mrr=off`` takes a rule away.
 
     Raises:
-        UsageError: a text has another form, names no known metric, or a number out of range.
+        UsageError: a text has another form, names no known metric or one that only informs, or a number out of range.
     """
+    by_metric, names = (table or MetricTable()).by_metric, set(metrics)
     overall, domains, explicit = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
-    names = set(metrics)
     for text in texts:
         match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
         if match is None:
@@ -109,16 +112,18 @@ def parse_drops(
         domain, name, amount, percent = match.groups()
         if name not in names:
             raise UsageError(f"`max_drop={text}`: no metric `{name}`; known: {', '.join(sorted(names))}")
+        if not by_metric[name].gates:
+            raise UsageError(f"`max_drop={text}`: `{name}` is declared with gates=False: it only informs")
         rules = domains.setdefault(domain, {}) if domain else overall
         if amount == "off":
             rules.pop(name, None)
         else:
-            rules[name] = _threshold(text, name, amount, relative=bool(percent))
+            rules[name] = _threshold(text, by_metric[name], amount, relative=bool(percent))
             explicit |= set() if domain else {name}
     return overall, domains, frozenset(explicit & overall.keys())
 
 
-def _threshold(text: str, name: str, amount: str, *, relative: bool) -> Threshold:
+def _threshold(text: str, score: Score, amount: str, *, relative: bool) -> Threshold:
     """The threshold in a rule.
 
     Raises:
@@ -130,9 +135,11 @@ def _threshold(text: str, name: str, amount: str, *, relative: bool) -> Threshol
         value = -1.0
     if not 0 <= value < float("inf"):
         raise UsageError(f"`max_drop={text}`: `{amount}` is not a number from 0")
-    score = BY_METRIC[name]
-    most = (1.0 if score.higher_is_better else None) if relative else score.span
+    may_fall_below_0 = score.own and score.span is None
+    most = (1.0 if score.higher_is_better and not may_fall_below_0 else None) if relative else score.span
     if most is not None and value > most:
-        cure = "write a share up to 100%" if relative else f"write {name}={amount}%, or an amount up to {most:g}"
+        cure = (
+            "write a share up to 100%" if relative else f"write {score.metric}={amount}%, or an amount up to {most:g}"
+        )
         raise UsageError(f"`max_drop={text}`: no drop can exceed it; {cure}")
     return Threshold(value, relative)

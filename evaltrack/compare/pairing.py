@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.comparison import RunInfo
 from evaltrack.errors import InconclusiveError
+from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.scoring.metrics import HEADLINES, SCORES
 
 if TYPE_CHECKING:
@@ -56,12 +58,14 @@ class Paired:
     """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`.
 
     `judged` holds the edited ones too of which only the expected sources were edited, for what judges alone say. What
-    one side lacks because it was asked a selection of its golden set is `not_selected`, else added or removed.
+    one side lacks because it was asked a selection of its golden set is `not_selected`, else added or removed. `table`
+    holds the metrics of both sides.
     """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
-        light = (*LIGHT_COLUMNS, *PARTS, NUM_EXPECTED)
+        self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
+        light = (*LIGHT_COLUMNS, *self.table.own_names, *PARTS, NUM_EXPECTED)
         both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
         old, new = baseline.columns[both_have], candidate.columns[both_have]
         merged = old.merge(new, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Protocol
 
-from evaltrack.compare.comparison import Repeat, RepeatKind
+from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.stats.significance import mcnemar_exact, worse_than_record
 
 MOST = 30

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Asking, GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.comparison import GroupDelta, MetricDelta, Verdict
 from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
+from evaltrack.compare.repeats import Asking
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 

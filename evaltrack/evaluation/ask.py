@@ -15,9 +15,11 @@ from evaltrack.records import (
     Failure,
     FailureKind,
     Judge,
+    OwnValues,
     Question,
     Response,
     Row,
+    Scorer,
     Target,
     Tokens,
     Usage,
@@ -30,7 +32,7 @@ from evaltrack.targets.failures import described, usage_of
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
 
-Outcome = TypeVar("Outcome", Response, Verdict)
+Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
 
@@ -43,6 +45,9 @@ MESSAGE_LIMIT = 2000
 
 LONG_RESPONSE = 200_000
 """Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
+
+REASON_LIMIT = 500
+"""Characters kept of why a score was not measured."""
 
 CHAIN_LIMIT = 100
 """Errors looked at for what was being waited for."""
@@ -61,9 +66,9 @@ class _Broken:
 class Evaluator:
     """Asks, judges and scores one question at a time.
 
-    The target has `timeout` seconds for each question, all judges together `judge_timeout`. `count` counts the tokens
-    of a response whose target reports none. `redactor` takes secrets out of what comes back before a judge or anybody
-    else sees it; scores measure what came back.
+    The target has `timeout` seconds for each question, judges and `scorers`, who are called at once, `judge_timeout`.
+    `count` counts the tokens of a response whose target reports none. `redactor` takes secrets out of what comes back
+    before a judge or anybody else sees it; scores measure what came back.
     """
 
     target: Target
@@ -73,6 +78,7 @@ class Evaluator:
     timeout: float = TIMEOUT
     judge_timeout: float = JUDGE_TIMEOUT
     redactor: Redactor | None = None
+    scorers: Sequence[Scorer] = ()
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials, which says in which wording."""
@@ -98,8 +104,12 @@ class Evaluator:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
         own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
-        judged = await _together([self._judge(judge, question, shown) for judge in own])
+        calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
+        calls = [self._judge(judge, question, shown) for judge in own]
+        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in self.scorers]
+        judged = await _together(calls)
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
+        own_values = [each for each in judged if isinstance(each, OwnValues)]
         failure = _first_of([each for each in judged if isinstance(each, Failure)])
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(response, _tokens, texts, response, self.rules.k, self.count)
@@ -108,8 +118,8 @@ class Evaluator:
         return {
             "verdicts": verdicts,
             "failure": failure,
-            "scores": measured.scores,
-            "unmeasured": measured.unmeasured,
+            "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
+            "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
             "duplicates": measured.duplicates,
             "finds": measured.finds,
             "passed": measured.passed,
@@ -125,6 +135,15 @@ class Evaluator:
             several = len(self.judges) > 1
             return failure(outcome.kind, f"{judge.name}: {outcome.message}", outcome.usage) if several else outcome
         return self.redactor.verdict(outcome) if self.redactor else outcome
+
+    async def _scored(self, scorer: Scorer, question: Question, response: Response) -> OwnValues:
+        """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
+        outcome = await self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
+        if isinstance(outcome, Failure):
+            return OwnValues(reasons={score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared})
+        texts = {name: self.redactor.text(why) if self.redactor else why for name, why in outcome.reasons.items()}
+        reasons = {name: failure("judge_error", why).message[:REASON_LIMIT] for name, why in texts.items()}
+        return outcome.model_copy(update={"reasons": reasons})
 
     async def _within(
         self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
@@ -143,7 +162,7 @@ def _first_of(failures: Sequence[Failure]) -> Failure | None:
     return failures[0].model_copy(update={"usage": usage}) if failures else None
 
 
-async def _together(asking: Sequence[Coroutine[Any, Any, Verdict | Failure]]) -> list[Verdict | Failure]:
+async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """What all of them give; where one raises, none is left behind."""
     tasks = [asyncio.ensure_future(each) for each in asking]
     try:

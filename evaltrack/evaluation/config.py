@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, TypedDict
 
@@ -71,6 +71,13 @@ class EvaluationConfig(Config):
         ("auto",),
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
+    )
+    scores: Texts = setting(
+        (),
+        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
+        " json_schema:FILE; NAME=SCORE names it; repeatable.",
+        logged="chosen",
+        flag="--score",
     )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
@@ -241,6 +248,7 @@ class EvaluationOptions(TypedDict, total=False):
     sample: int
     sample_seed: int
     judge: str | Sequence[str]
+    scores: str | Sequence[str | Callable[..., Any]]
     rubric: RubricName
     rubric_weights: str
     alpha: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.evaluation.result import RunResult
 from evaltrack.scoring.aggregate import domain_of
 from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 
@@ -67,8 +67,9 @@ def left_out_words(result: RunResult, limit: int = LIMIT, *, held: Collection[st
 def _means(result: RunResult) -> dict[str, float]:
     """Means and their counts, the first ones first."""
     ordered = sorted(result.metrics, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
-    means = {logged_name(name): result.metrics[name] for name in ordered}
-    return means | {f"n/{name}": result.counts[name] for name in ordered if name in METRICS}
+    own = result.table.own_names
+    means = {name if name in own else logged_name(name): result.metrics[name] for name in ordered}
+    return means | {f"n/{name}": result.counts[name] for name in ordered if name in result.table.metrics}
 
 
 def _groups(result: RunResult) -> Iterator[Mapping[str, float]]:

@@ -19,15 +19,28 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
-from evaltrack.evaluation.result import METRICS
+from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
-from evaltrack.records import METRICS_VERSION, Judge, Question, Row, Signature, Target, Tokens
+from evaltrack.records import (
+    METRICS_VERSION,
+    Closable,
+    Judge,
+    OwnScore,
+    Question,
+    Row,
+    Scorer,
+    Signature,
+    Target,
+    Tokens,
+)
+from evaltrack.scorers.opening import Functions, open_scorers
 from evaltrack.scoring.criteria import Criterion, parse_criteria
+from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
 
 
@@ -39,6 +52,7 @@ class Plan:
     golden: GoldenSet
     target: Target
     judges: tuple[Judge, ...]
+    scorers: tuple[Scorer, ...]
     criteria: tuple[Criterion, ...]
     signature: Signature
     cache: VerdictCache | None
@@ -54,9 +68,13 @@ class Plan:
         """Whether any question is asked more than once, as it is again and again or in several wordings."""
         return self.settings.trials > 1 or self.golden.stats.with_variants > 0
 
+    @property
+    def _opened(self) -> tuple[Closable, ...]:
+        return (self.target, *self.judges, *self.scorers)
+
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
-        notes = [note for each in (self.target, *self.judges) for note in each.notes]
+        notes = [note for each in self._opened for note in each.notes]
         if drafts := self.golden.stats.drafts:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
@@ -110,7 +128,7 @@ class Plan:
                 concurrency=settings.concurrency,
             )
 
-        take_all(rows, take, (self.target, *self.judges), runner)
+        take_all(rows, take, self._opened, runner)
 
     def _evaluator(self) -> Evaluator:
         settings = self.settings
@@ -122,11 +140,12 @@ class Plan:
             timeout=settings.timeout,
             judge_timeout=settings.judge_timeout,
             redactor=self.redactor,
+            scorers=self.scorers,
         )
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close what was asked with this runner."""
-        run_to_end(lambda: close_all((self.target, *self.judges)), runner)
+        run_to_end(lambda: close_all(self._opened), runner)
 
 
 @contextmanager
@@ -137,20 +156,26 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
+    functions: Functions | None = None,
 ) -> Iterator[Plan]:
-    """Check everything, and open target and judges; what only `repeats` questions writes no file.
+    """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole.
+    The golden set is that of a `selection`, or whole. `functions` are scores that were given as objects, by the names
+    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
-    criteria = parse_criteria(settings.require, METRICS | {"combined_score_best"})
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
-    golden = open_golden(golden_path, selection)
-    if settings.evaluation_json and not repeats:
-        check_writable(Path(settings.evaluation_json))
     with ExitStack() as opened:
+        scorers = open_scorers(() if repeats else settings.scores, functions, in_process=settings.in_process)
+        for scorer in scorers:
+            opened.callback(scorer.close)
+        declared = tuple(score for scorer in scorers for score in scorer.declared)
+        criteria = () if repeats else _criteria(settings, declared)
+        golden = open_golden(golden_path, selection)
+        if settings.evaluation_json and not repeats:
+            check_writable(Path(settings.evaluation_json))
         opened_target, target_name = _named_target(target, golden, settings)
         opened.callback(opened_target.close)  # also where it is never asked
         names = _judges_of(settings, target_name)
@@ -163,10 +188,16 @@ def planned(
             opened.callback(judge.close)
         check_names(judges)
         check_variants(golden, (opened_target, *judges))
-        signature = _signature(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
+        signature = signature_of(golden, target_name, _model(opened_target, target_name, settings), judges, settings)
+        signature = with_scores(signature, declared)
         redactor = Redactor.with_environment(settings.redact, opened_target.secrets)
         command = Command(golden_path, target_name, settings, str(Path.cwd()))
-        yield Plan(command, golden, opened_target, judges, criteria, signature, cache, redactor)
+        yield Plan(command, golden, opened_target, judges, scorers, criteria, signature, cache, redactor)
+
+
+def _criteria(settings: EvaluationConfig, declared: tuple[OwnScore, ...]) -> tuple[Criterion, ...]:
+    """What the run must reach, in metrics of ours and its own scores."""
+    return parse_criteria(settings.require, metric_table(declared).metrics | {"combined_score_best"})
 
 
 def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
@@ -237,24 +268,6 @@ def _named_target(
 def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
     return settings.model or target.model or ("bm25" if name.startswith("bm25:") else "")
-
-
-def _signature(
-    golden: GoldenSet, target: str, model: str, judges: Sequence[Judge], settings: EvaluationConfig
-) -> Signature:
-    return Signature(
-        golden=golden.name,
-        golden_digest=golden.digest,
-        k=settings.k,
-        target=shown_text(target),
-        judge="+".join(judge.name for judge in judges) or "none",
-        judge_prompt="+".join(judge.digest for judge in judges),
-        weights=settings.weights_text,
-        pass_threshold=settings.pass_threshold,
-        rubric=settings.rubric,
-        model=model,
-        selection=golden.part,
-    )
 
 
 def _counter(model: str | None) -> Counter:

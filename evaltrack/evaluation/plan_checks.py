@@ -16,7 +16,7 @@ def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequ
     if settings.rubric == "reasoning" and not judges:
         cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
         raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
-    if golden.stats.judged_only == len(golden) and not judges:
+    if golden.stats.judged_only == len(golden) and not (judges or settings.scores):
         missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
         raise UsageError(
             f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`"

@@ -11,10 +11,11 @@ from typing import Any, Literal
 from evaltrack.records import Row, Signature
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metric_table import MetricTable, metric_table
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.scoring.reasoning_aims import MeasuredAim, measured_aims
 
-METRICS = frozenset(score.metric for score in SCORES)
+METRICS = frozenset(BY_METRIC)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,16 @@ class RunResult:
     def success(self) -> bool:
         """Whether the run ended FINISHED."""
         return self.status == "FINISHED"
+
+    @property
+    def table(self) -> MetricTable:
+        """The metrics that it may have: ours, and those of one's own."""
+        return metric_table(self.signature.scores)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The metrics that stand for themselves, without the most that others can reach."""
+        return {name: value for name, value in self.metrics.items() if not name.endswith(".max")}
 
     @property
     def data(self) -> dict[str, float]:

@@ -9,9 +9,8 @@ the answer to which of them was judged: 0 is `question` and the default, 1 its f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -19,10 +18,9 @@ from pydantic_core import from_json
 from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
 from evaltrack.records import Judge, Observed, Question, Response, Verdict
-from evaltrack.records.question import MAX_VARIANTS
+from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 from evaltrack.scoring.measure import lacking
 
-WORDINGS = "0 is `question`, 1 its first variant"
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""
 
@@ -35,7 +33,7 @@ class _BadLineError(ValueError):
     """A line is no verdict on a question."""
 
 
-class RecordedJudge(Judge):
+class RecordedJudge(OneWording, Judge):
     """Verdicts from a file, held in memory.
 
     Raises:
@@ -43,7 +41,7 @@ class RecordedJudge(Judge):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._wording, self._verdicts = path, 0, dict[tuple[str, int], Verdict]()
+        self._path, self._verdicts = path, dict[tuple[str, int], Verdict]()
         problems: list[str] = []
         try:
             lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -73,7 +71,9 @@ class RecordedJudge(Judge):
             problems.append(f"{self._path}:{number}: {error}")
             return
         if (key, wording) in self._verdicts:
-            problems.append(f"{self._path}:{number}: id `{key}`{_on(wording)} is judged twice; keep one of them")
+            problems.append(
+                f"{self._path}:{number}: id `{key}`{named_variant('on', wording)} is judged twice; keep one of them"
+            )
         self._verdicts[key, wording] = verdict
 
     @property
@@ -89,44 +89,31 @@ class RecordedJudge(Judge):
         cure = f"add a line for each with `wording`: {WORDINGS}"
         return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
 
-    def on_wording(self, wording: int) -> Self:
-        """The verdicts on answers to one wording."""
-        other = copy(self)
-        other._wording = wording  # noqa: SLF001 - its own copy
-        return other
-
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.
 
         Raises:
             NotJudgedError: there is none, or it lacks what the question needs.
         """
-        verdict = self._verdicts.get((question.id, self._wording))
+        verdict = self._verdicts.get((question.id, self.wording))
         if verdict is None:
-            raise NotJudgedError(f"no verdict with id `{question.id}`{_on(self._wording)} in {self._path}")
+            raise NotJudgedError(
+                f"no verdict with id `{question.id}`{named_variant('on', self.wording)} in {self._path}"
+            )
         if name := lacking(question, verdict):
             raise NotJudgedError(f"the verdict with id `{question.id}` in {self._path} has no `{name}`")
         return verdict
-
-
-def _on(wording: int) -> str:
-    return f" on variant {wording}" if wording else ""
 
 
 def _judged(value: object) -> tuple[str, int, Verdict]:
     """Question id, wording and verdict of one line."""
     if not isinstance(value, dict):
         raise _BadLineError("is not a JSON object")
-    key = value.pop("id", None)
-    if isinstance(key, bool) or not isinstance(key, str | int):
-        raise _BadLineError("`id` is missing; name the question that was judged")
+    key, wording = take_place(value, "judged")
     for name in NOT_IN_FILES:
         if name in value:
             raise _BadLineError(f"{name}: stands in no file, as a verdict that is read costs nothing; take it out")
-    wording = value.pop("wording", 0)
-    if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
-        raise _BadLineError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}: {WORDINGS}")
-    return str(key), wording, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
+    return key, wording, read_verdict({"judge": "recorded", "reasoning": "", **folded(value)})
 
 
 def folded(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,11 @@ unknown fields, and hold no NaN and no infinity: a score without a value is a re
 """
 
 from evaltrack.records.base import Count, ForeignText, FreeObject, Key, Record, Text
+from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.passage import Passage
 from evaltrack.records.question import Difficulty, Question
 from evaltrack.records.response import Response, Source, ToolCall, Usage, together
-from evaltrack.records.roles import Closable, Judge, PlainTarget, Target
+from evaltrack.records.roles import Closable, Judge, PlainTarget, Scorer, Target
 from evaltrack.records.row import Failure, FailureKind, Reasoned, Row, Tally, Tokens
 from evaltrack.records.signature import METRICS_VERSION, Signature, Weights
 from evaltrack.records.turn import Role, Turn
@@ -29,6 +30,8 @@ __all__ = [
     "Key",
     "Mode",
     "Observed",
+    "OwnScore",
+    "OwnValues",
     "Passage",
     "PlainTarget",
     "Question",
@@ -37,6 +40,7 @@ __all__ = [
     "Response",
     "Role",
     "Row",
+    "Scorer",
     "Signature",
     "Source",
     "Tally",

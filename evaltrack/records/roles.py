@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol, Self
 
+from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.question import Question
 from evaltrack.records.response import Response
 from evaltrack.records.verdict import Verdict
@@ -84,6 +85,21 @@ class Judge(Closable, Protocol):
     def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for judges that remember
         """The judge of one trial, from 1; another one where a verdict on an earlier trial must not be used again."""
         return self
+
+
+class Scorer(Closable, Protocol):
+    """Scores of one's own: an async callable from a question and its response to `OwnValues`.
+
+    `declared` are the scores that it gives. Whatever it raises is the reason why none of them was measured. With
+    `measures_raw` it gets what the target returned; others see it without secrets, as judges do.
+    """
+
+    declared: tuple[OwnScore, ...]
+    measures_raw: bool = False
+
+    def __call__(self, question: Question, response: Response, /) -> Awaitable[OwnValues]:
+        """Score the response."""
+        ...
 
 
 class PlainTarget(Target):

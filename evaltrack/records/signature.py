@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from evaltrack.records.base import Count, Record, Text
+from evaltrack.records.own_score import MOST_SCORES, OwnScore
 
 METRICS_VERSION = 1
 """Raised by one whenever the definition of a score changes; two runs compare only within one version."""
@@ -37,6 +38,7 @@ class Signature(Record):
     """What must agree before two runs may be compared (target and model may differ: they are compared).
 
     `golden_digest` is of the questions that were asked; where these are not the whole set `selection` says which.
+    `scores` declares the scores of one's own; one that is declared otherwise in two runs is not compared.
     """
 
     golden: str
@@ -51,14 +53,21 @@ class Signature(Record):
     rubric: str = "answer"
     model: str = ""
     selection: SelectedPart | None = None
+    scores: tuple[OwnScore, ...] = Field(default=(), max_length=MOST_SCORES)
 
     @model_serializer(mode="wrap")
-    def _whole_sets_say_nothing(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run of a whole set has no `selection` in JSON."""
+    def _without_empty_parts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run of a whole set has no `selection` in JSON, one without scores of its own no `scores`."""
         dumped: dict[str, Any] = dump(self)
         if self.selection is None:
             dumped.pop("selection", None)
-        return dumped
+        scores = dumped.pop("scores", ())
+        return dumped | ({"scores": list(scores)} if scores else {})
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The names of the scores of one's own."""
+        return tuple(score.name for score in self.scores)
 
     def unjudged(self) -> Signature:
         """The same where there was nothing to judge: any judge would have said as much."""

@@ -19,6 +19,9 @@ METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_sco
 ROUNDING = 1e-12
 """Below this a difference of means comes from their rounding."""
 
+OWN_IN_GROUPS = 2
+"""Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
+
 MANY_DECLINED = 0.5
 """Share of answerable questions from which declining them is what to look at first."""
 
@@ -48,8 +51,9 @@ def metric_title(name: str, k: int) -> str:
 
 
 def group_metrics(result: RunResult) -> list[str]:
-    """The metrics that any group of the run has."""
-    return [score.metric for score in HEADLINES if any(score.metric in means for means in result.groups.values())]
+    """The metrics that any group of the run has: the first of ours, then the first of one's own."""
+    names = (*(score.metric for score in HEADLINES), *result.table.own_names[:OWN_IN_GROUPS])
+    return [name for name in names if any(name in means for means in result.groups.values())]
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -11,22 +11,13 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from evaltrack.records import Reasoned, Role, Row, Source, Usage
+from evaltrack.records import OwnScore, Reasoned, Role, Row, Signature, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.scoring.relevance import expected_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-ROWS_VERSION = 1
-"""Raised by one when a column changes its meaning or goes; one more column is no other version."""
-
-VERSION_KEY = "evaltrack.rows"
-"""Key of the version in a file's metadata; files of before have none."""
 
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
@@ -245,9 +236,30 @@ COLUMNS = (
 )
 
 
-def flatten(row: Row, k: int) -> dict[str, Any]:
+BEHIND_SCORES = "unmeasured"
+"""The column before which scores of one's own stand."""
+
+
+def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
+    """The scores of its own that a signature declares, each name once and none that is a column of ours.
+
+    A signature may come from a store that others write to.
+    """
+    ours = {column.name for column in COLUMNS}
+    return tuple({score.name: score for score in signature.scores if score.name not in ours}.values())
+
+
+@cache
+def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    """The columns of a run with these scores of one's own, in the order in which people read them."""
+    place = next(number for number, column in enumerate(COLUMNS) if column.name == BEHIND_SCORES)
+    own_columns = (Column(name, "number", _score(name), bounds=(-MOST, MOST), since_first=False) for name in own)
+    return (*COLUMNS[:place], *own_columns, *COLUMNS[place:])
+
+
+def flatten(row: Row, k: int, own: tuple[str, ...] = ()) -> dict[str, Any]:
     """The row as columns, in the order in which people read them."""
-    return {column.name: column.value(row, k) for column in COLUMNS}
+    return {column.name: column.value(row, k) for column in columns_with(own)}
 
 
 REASONED_COLUMNS = tuple(Reasoned.model_fields)
@@ -259,20 +271,3 @@ def every_column() -> Iterator[tuple[str, Column]]:
     for column in COLUMNS:
         yield column.name, column
         yield from ((f"{column.name}.{each.name}", each) for each in column.fields)
-
-
-@cache
-def schema() -> pa.Schema:
-    """The Arrow schema of the columns."""
-    import pyarrow as pa
-
-    return pa.schema({column.name: _arrow_type(column) for column in COLUMNS})
-
-
-def _arrow_type(column: Column) -> pa.DataType:
-    import pyarrow as pa
-
-    if column.type == "objects":
-        return pa.list_(pa.struct({each.name: _arrow_type(each) for each in column.fields}))
-    types = {"text": pa.string(), "number": pa.float64(), "integer": pa.int64(), "flag": pa.bool_()}
-    return pa.list_(pa.string()) if column.type == "texts" else types[column.type]

@@ -11,13 +11,21 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import every_column, schema
+from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
+from evaltrack.rows.plain_arrays import plain_column, stored_size
 from evaltrack.rows.rows_error import RowsError, damaged
-from evaltrack.rows.schema_checks import check_columns, check_types, check_version, paths_of, text_paths
+from evaltrack.rows.schema_checks import (
+    check_columns,
+    check_types,
+    check_version,
+    own_scores_in,
+    paths_of,
+    text_paths,
+)
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import GROUP_BYTES
-from evaltrack.rows.values import LARGEST, check_ids, check_values
+from evaltrack.rows.values import check_ids, check_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,14 +41,8 @@ GROUP_VALUES = 5_000_000
 LIMIT = 8 * GROUP_BYTES
 """Bytes of one row group, as its pages claim them and as they then are."""
 
-TEXT_LIMIT = 200_000
-"""Characters kept of any one text."""
-
 AT_ONCE = 200
 """Rows that become Python together."""
-
-UNBOUNDED = frozenset(path for path, column in every_column() if column.unbounded)
-"""Numbers that may lie above `LARGEST` in a sound row, and are read as null there."""
 
 
 def count_rows(path: Path) -> int:
@@ -77,7 +79,8 @@ def stored_rows(
     path: Path, columns: Sequence[str] | None = None, ids: Collection[str] | None = None
 ) -> Iterator[StoredRow]:
     """The rows of a Parquet file with their types, read as `read_table` does; `columns` must hold `id`."""
-    return map(StoredRow.of, read_table(path, columns, ids))
+    with _Table(path) as table:
+        yield from (StoredRow.of(row, table.own) for row in _rows(table, columns, ids))
 
 
 def read_table(
@@ -91,23 +94,27 @@ def read_table(
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
+    with _Table(path) as table:
+        yield from _rows(table, columns, ids)
+
+
+def _rows(table: _Table, columns: Sequence[str] | None, ids: Collection[str] | None) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     wanted_ids = None if ids is None else pa.array(list(ids), pa.string())
-    missing = dict.fromkeys(schema().names) if columns is None else {}
-    with _Table(path) as table:
-        for number in range(len(table.groups)):
-            mask = None
-            if wanted_ids is not None:
-                mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
-                if not pc.any(mask).as_py():
-                    continue
-            group = table.group(number, columns)
-            group = group if mask is None else group.filter(mask)
-            for start in range(0, group.num_rows, AT_ONCE):
-                for row in group.slice(start, AT_ONCE).to_pylist():
-                    yield missing | row
+    missing = dict.fromkeys(schema(table.own).names) if columns is None else {}
+    for number in range(len(table.groups)):
+        mask = None
+        if wanted_ids is not None:
+            mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
+            if not pc.any(mask).as_py():
+                continue
+        group = table.group(number, columns)
+        group = group if mask is None else group.filter(mask)
+        for start in range(0, group.num_rows, AT_ONCE):
+            for row in group.slice(start, AT_ONCE).to_pylist():
+                yield missing | row
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:
@@ -125,7 +132,10 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
         if missing := sorted(set(always) - table.names):
             raise _damaged(path, f"it has no column `{missing[0]}`")
         groups = [table.group(number, names) for number in range(len(table.groups))]
-        return pa.concat_tables(groups) if groups else pa.schema(map(schema().field, columns)).empty_table()
+        if groups:
+            return pa.concat_tables(groups)
+        fields = schema(table.own)
+        return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -147,7 +157,7 @@ def _bounded_groups(path: Path) -> tuple[RowGroup, ...]:
 
 
 class _Table:
-    """An open file, each part of which is looked at before it is read.
+    """An open file, each part of which is looked at before it is read; `own` names its scores of one's own.
 
     Raises:
         TrackingError: it is damaged, or of other types than `schema`.
@@ -188,7 +198,8 @@ class _Table:
         there = self._file.schema_arrow
         check_version(self._path.name, there.metadata)
         try:
-            check_types(there)
+            self.own = own_scores_in(there)
+            check_types(there, self.own)
         except DamagedError as error:
             raise _damaged(self._path, str(error)) from None
         if self._file.num_row_groups != len(self.groups):
@@ -209,14 +220,14 @@ class _Table:
         import pyarrow as pa
 
         there = self._file.schema_arrow.names
-        names = [name for name in columns or schema().names if name.partition(".")[0] in there]
+        names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in there]
         self._check_pages(number, names)
         try:
             table = self._file.read_row_group(number, columns=names, use_threads=False)
-            size = sum(_size(chunk) for column in table.columns for chunk in column.chunks)
+            size = sum(stored_size(chunk) for column in table.columns for chunk in column.chunks)
             if size > LIMIT:
                 raise _damaged(self._path, f"{table.num_rows:,} of its rows hold {size:,} bytes")
-            sound = pa.table({name: _sound(name, table[name]) for name in table.column_names})
+            sound = pa.table({name: plain_column(name, table[name]) for name in table.column_names})
             sound.validate(full=True)  # texts that are no UTF-8
             check_values(sound)
         except DamagedError as error:
@@ -240,52 +251,6 @@ class _Table:
                 raise _damaged(self._path, f"column `{chunk.path[:80]}` claims {claim.values:,} values")
         if (size := sum(claim.size for claim in claims)) > LIMIT:
             raise _damaged(self._path, f"{group.rows:,} of its rows claim {size:,} bytes")
-
-
-def _size(array: pa.Array) -> int:
-    """Bytes of an array once each text stands in it, cut."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        lengths = pc.min_element_wise(pc.binary_length(array.dictionary), 4 * TEXT_LIMIT)
-        texts = pc.sum(pc.cast(lengths.take(array.indices), pa.int64())).as_py() or 0
-        return int(texts) + int(array.indices.nbytes)
-    if pa.types.is_list(array.type):
-        return _size(array.flatten()) + int(array.offsets.nbytes)
-    if pa.types.is_struct(array.type):
-        return sum(_size(child) for child in array.flatten())
-    return int(array.nbytes)
-
-
-def _sound(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    chunks = [_plain(name, chunk) for chunk in column.chunks]
-    return pa.chunked_array(chunks, type=chunks[0].type if chunks else column.type)
-
-
-def _plain(name: str, array: pa.Array) -> Any:
-    """The array with plain texts of at most `TEXT_LIMIT` characters, and null for numbers that tell nothing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(array.type):
-        texts = array.dictionary
-        if (pc.max(pc.binary_length(texts)).as_py() or 0) > TEXT_LIMIT:
-            texts.validate(full=True)
-            texts = pc.utf8_slice_codeunits(texts, 0, TEXT_LIMIT)
-        return texts.take(array.indices)
-    if pa.types.is_list(array.type):
-        return pa.ListArray.from_arrays(array.offsets, _plain(name, array.values), mask=array.is_null())
-    if pa.types.is_struct(array.type):
-        names = [array.type.field(index).name for index in range(array.type.num_fields)]
-        fields = [_plain(f"{name}.{each}", array.field(index)) for index, each in enumerate(names)]
-        return pa.StructArray.from_arrays(fields, names, mask=array.is_null())
-    if name in UNBOUNDED:
-        large = pc.and_(pc.greater(pc.abs(array), LARGEST), pc.is_finite(array))
-        return pc.if_else(large, None, array)
-    return array
 
 
 def _damaged(path: Path, what: str) -> RowsError:

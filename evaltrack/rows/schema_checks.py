@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from evaltrack.rows.columns import ROWS_VERSION, VERSION_KEY, every_column, schema
+from evaltrack.records.own_score import MOST_SCORES, NAME_PATTERN
+from evaltrack.rows.arrow_schema import OWN_KEY, ROWS_VERSION, VERSION_KEY, schema
+from evaltrack.rows.columns import every_column
 from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.rows_error import damaged, newer
 
@@ -29,7 +33,29 @@ def check_version(name: str, metadata: dict[bytes, bytes] | None) -> None:
         raise newer(name, int(text))
 
 
-def check_types(actual: pa.Schema) -> None:
+def own_scores_in(actual: pa.Schema) -> tuple[str, ...]:
+    """The names of the scores of one's own that a file says it holds; one that is a column of ours is left out.
+
+    Raises:
+        DamagedError: its metadata hold no such names, or it has no column of a name.
+    """
+    text = (actual.metadata or {}).get(OWN_KEY.encode())
+    if text is None:
+        return ()
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        names = None
+    sound = isinstance(names, list) and len(names) <= MOST_SCORES and len(text) < 100 * MOST_SCORES
+    if not sound or not all(isinstance(name, str) and re.match(NAME_PATTERN, name) for name in names):
+        raise DamagedError(f"its metadata `{OWN_KEY}` hold no names of scores")
+    for name in names:
+        if name not in actual.names:
+            raise DamagedError(f"it has no column `{name}`")
+    return tuple(name for name in dict.fromkeys(names) if name not in schema().names)
+
+
+def check_types(actual: pa.Schema, own: tuple[str, ...] = ()) -> None:
     """Refuse columns of other types than evaltrack writes; columns that it does not know are left alone.
 
     Raises:
@@ -39,9 +65,10 @@ def check_types(actual: pa.Schema) -> None:
         raise DamagedError("two of its columns have one name")
     if "id" not in actual.names:
         raise DamagedError("it has no column `id`")
+    expected = schema(own)
     for field in actual:
-        if field.name in schema().names:
-            _check_type(field.name, field.type, schema().field(field.name).type)
+        if field.name in expected.names:
+            _check_type(field.name, field.type, expected.field(field.name).type)
 
 
 def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:

@@ -9,7 +9,15 @@ from typing import Any, Literal
 from evaltrack.records import Mode, Role, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
-from evaltrack.rows.columns import COLUMNS, SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS, flatten
+from evaltrack.rows.columns import (
+    COLUMNS,
+    SOURCE_COLUMNS,
+    TURN_COLUMNS,
+    VERDICT_COLUMNS,
+    WORDING_COLUMNS,
+    columns_with,
+    flatten,
+)
 from evaltrack.scoring.metrics import SCORES
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
@@ -78,11 +86,12 @@ class StoredTurn:
 class StoredRow:
     """One question of a run, or one trial of it.
 
-    `scores` holds what was measured, by the names of `SCORES`. A column that was not read has its default. `expected`
-    is None where nothing is said of sources and empty where the target should decline; it names passages where
-    `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured trials that the row merges,
-    `passes` those that passed. `wordings` holds the same for each wording of a question with variants, and `wording`
-    is the place of the one whose answer the row shows; `history` holds the turns before the question.
+    `scores` holds what was measured, by the names of `SCORES` and of `own`, the scores of one's own. A column that was
+    not read has its default. `expected` is None where nothing is said of sources and empty where the target should
+    decline; it names passages where `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured
+    trials that the row merges, `passes` those that passed. `wordings` holds the same for each wording of a question
+    with variants, and `wording` is the place of the one whose answer the row shows; `history` holds the turns before
+    the question.
     """
 
     id: str
@@ -129,16 +138,18 @@ class StoredRow:
     wording: int | None = None
     wordings: tuple[StoredWording, ...] = ()
     history: tuple[StoredTurn, ...] = ()
+    own: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, columns: Mapping[str, Any]) -> StoredRow:
+    def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
         """The row of these columns; those that are not there have their defaults, and so has null where a list is."""
         values = {name: columns[name] for name in _PLAIN if name in columns}
-        scores = {name: value for name in _SCORES if (value := columns.get(name)) is not None}
+        scores = {name: value for name in (*_SCORES, *own) if (value := columns.get(name)) is not None}
         sources, verdicts = columns.get("sources"), columns.get("verdicts")
         wordings, history = columns.get("wordings") or (), columns.get("history") or ()
         return cls(
             **values,
+            own=own,
             scores=scores,
             expected=_tuple(columns.get("expected")),
             sources=None if sources is None else tuple(map(_source, sources)),
@@ -151,10 +162,10 @@ class StoredRow:
 
     def columns(self) -> dict[str, Any]:
         """The row as columns again, in their order; lists are lists, objects dictionaries."""
-        return {column.name: self._column(column.name) for column in COLUMNS}
+        return {column.name: self._column(column.name) for column in columns_with(self.own)}
 
     def _column(self, name: str) -> Any:
-        if name in _SCORES:
+        if name in _SCORES or name in self.own:
             return self.scores.get(name)
         value = getattr(self, name)
         if name in ("sources", "verdicts"):

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.records import Row
-from evaltrack.rows.columns import ROWS_VERSION, VERSION_KEY, flatten, schema
+from evaltrack.rows.arrow_schema import metadata, schema
+from evaltrack.rows.columns import flatten
 
 BATCH = 2000
 """Rows written to Parquet at a time, and fewer where their texts are long."""
@@ -32,18 +33,19 @@ _Place = tuple[int, int]
 class TableWriter:
     """Streams rows into a Parquet file, in the order of the golden set.
 
-    There is one row for each question; with `trials` one for each trial of it, so many of each of its wordings.
+    There is one row for each question; with `trials` one for each trial of it, so many of each of its wordings. `own`
+    names the scores of one's own.
 
     A row that finished before its predecessors waits for them, up to `WINDOW` rows and `WINDOW_BYTES`; past that the
     order is given up rather than memory, and `position` still tells it.
     """
 
-    def __init__(self, path: Path, k: int, trials: int = 0) -> None:
+    def __init__(self, path: Path, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
         import pyarrow.parquet as pq
 
-        own = schema().with_metadata({VERSION_KEY: str(ROWS_VERSION)})
-        self._writer = pq.ParquetWriter(path, own, compression="zstd")
-        self._k, self._trials = k, trials
+        self._schema = schema(own).with_metadata(metadata(own))
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._k, self._trials, self._own = k, trials, own
         self._next: _Place = (0, 1)
         self._added = 0
         self._waiting: list[tuple[_Place, int, int, bool, dict[str, Any]]] = []
@@ -57,7 +59,7 @@ class TableWriter:
         self._added += 1
         trial = row.trial or 1
         is_last = trial >= self._trials * len(row.question.wordings)
-        columns = flatten(row, self._k)
+        columns = flatten(row, self._k, self._own)
         size = _characters(columns)
         place = (row.position, trial if self._trials else 1)
         heapq.heappush(self._waiting, (place, self._added, size, is_last, columns))
@@ -89,7 +91,7 @@ class TableWriter:
         import pyarrow as pa
 
         if self._batch:
-            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=schema()))
+            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=self._schema))
             self.rows += len(self._batch)
             self._batch, self._characters = [], 0
 

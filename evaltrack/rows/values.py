@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import MOST, Column, every_column
+from evaltrack.rows.columns import Column, every_column
 from evaltrack.rows.parquet_claims import DamagedError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _check_array(name: str, array: Any, table: pa.Table) -> None:
         for index, child in enumerate(array.flatten()):
             _check_array(f"{name}.{array.type.field(index).name}", child, table)
     elif pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
-        low, high = BY_PATH[name].bounds if name in BY_PATH else (0, MOST)
+        low, high = BY_PATH[name].bounds if name in BY_PATH else (-LARGEST, LARGEST)  # a score of one's own
         if pa.types.is_floating(array.type):
             low, high = low - ROUNDING, high + ROUNDING
         _check_all(name, array, pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high)), table)

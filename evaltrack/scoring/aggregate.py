@@ -10,7 +10,7 @@ from math import ceil, fsum
 from typing import Literal
 
 from evaltrack.records import Question, Row, Usage
-from evaltrack.scoring.metrics import BY_NAME, SCORES
+from evaltrack.scoring.metric_table import MetricTable
 from evaltrack.scoring.relevance import num_expected
 
 SHOWN_ROWS = 20
@@ -124,8 +124,8 @@ class Ledger:
 class Summary:
     """The metrics of a run, from one row for each question as they come by; its space does not grow with them."""
 
-    def __init__(self, k: int) -> None:
-        self._k = k
+    def __init__(self, k: int, table: MetricTable | None = None) -> None:
+        self._k, self._table = k, table or MetricTable()
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
         self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
@@ -142,7 +142,7 @@ class Summary:
         self.duplicates += row.duplicates
         groups = [self._groups[group] for group in _groups(row.question)]
         for name, value in row.scores.items():
-            score = BY_NAME[name]
+            score = self._table.by_name[name]
             self._overall[score.metric].add(value)
             if score.by_group:
                 for group in groups:
@@ -163,6 +163,11 @@ class Summary:
                 self._judges[verdict.judge].add(verdict.overall_score)
 
     @property
+    def measures_anything(self) -> bool:
+        """Whether any question could pass or fail, or has a score of one's own."""
+        return self.num_measured > 0 or any(name in self._overall for name in self._table.own_names)
+
+    @property
     def by_judge(self) -> dict[str, tuple[float, int]]:
         """Mean overall score and count of each judge of a panel, by name; empty where there is one judge or none."""
         if len(self._judges) < 2:
@@ -171,8 +176,8 @@ class Summary:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Means by metric name, in the order of `SCORES`; only what was measured."""
-        names = [name for score in SCORES for name in (score.metric, f"{score.metric}.max")]
+        """Means by metric name, in the order of their table; only what was measured."""
+        names = [name for score in self._table.scores for name in (score.metric, f"{score.metric}.max")]
         means = {name: self._overall[name].mean for name in names if name in self._overall}
         return means if self._best is None else {**means, "combined_score_best": self._best}
 
@@ -200,7 +205,7 @@ class Summary:
         """Mean and count by metric for each domain, the largest first, then each difficulty."""
         sized = sorted(self._groups.items(), key=lambda item: (_level(item[0]), -_size(item[1]), item[0]))
         return {
-            group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in SCORES if s.metric in m}
+            group: {s.metric: (m[s.metric].mean, m[s.metric].count) for s in self._table.scores if s.metric in m}
             for group, m in sized
         }
 

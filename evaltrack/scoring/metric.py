@@ -62,6 +62,8 @@ class Score:
         tolerance: The gate's rule for it, if it has one.
         hint: What to look at where it is low.
         aim: Of the reasoning rubric.
+        own: Whether it is the user's own.
+        gates: Whether rules of the gate may name it.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Score:
     tolerance: Tolerance | None = None
     hint: Hint | None = None
     aim: Aim | None = None
+    own: bool = False
+    gates: bool = True
 
     @property
     def judged_alone(self) -> bool:
@@ -90,7 +94,7 @@ class Score:
     @property
     def by_group(self) -> bool:
         """Whether each domain and difficulty has a mean of it."""
-        return self.headline > 0
+        return self.headline > 0 or self.own
 
     def shown(self, value: float) -> str:
         """A value or a mean for people: three decimals, of points of 100 one."""

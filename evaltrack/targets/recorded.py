@@ -16,19 +16,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, isnan, nan
 from pathlib import Path
-from typing import Self
 
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
-from evaltrack.records.question import MAX_VARIANTS
+from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
@@ -39,7 +37,6 @@ from evaltrack.targets.results.own_rows import without_row_fields
 from evaltrack.targets.results.paired import VARIANTS, Choice, NotRecordedError, PairedResults
 
 SETTINGS = ("format", "corpus", "question", "pair", *VARIANTS)
-WORDINGS = "0 is `question`, 1 its first variant"
 
 
 class _BadLineError(ValueError):
@@ -96,14 +93,14 @@ def _given(choice: Choice, name: str) -> str:
     return choice.variant.get(name, "") if name in VARIANTS else getattr(choice, name)
 
 
-class _RecordedLines(Target):
+class _RecordedLines(OneWording, Target):
     """Responses in JSON Lines, read again from their offsets when asked; those of one wording at a time."""
 
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._wording = path, 0
+        self._path = path
         self._offsets: defaultdict[int, dict[str, int]] = defaultdict(dict)
         problems: list[str] = []
         for number, offset, raw in _lines(path):
@@ -113,7 +110,9 @@ class _RecordedLines(Target):
                 problems.append(f"{path}:{number}: {error}")
                 continue
             if key in self._offsets[wording]:
-                problems.append(f"{path}:{number}: id `{key}`{_to(wording)} is recorded twice; keep one of them")
+                problems.append(
+                    f"{path}:{number}: id `{key}`{named_variant('to', wording)} is recorded twice; keep one of them"
+                )
             self._offsets[wording][key] = offset
         _refuse(problems)
 
@@ -125,16 +124,12 @@ class _RecordedLines(Target):
         cure = f"record a line for each with `wording`: {WORDINGS}"
         return f"recorded target {self._path} holds no response to a variant; {cure}"
 
-    def on_wording(self, wording: int) -> Self:
-        """The responses to one wording."""
-        other = copy(self)
-        other._wording = wording  # noqa: SLF001 - its own copy
-        return other
-
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        offset = self._offsets.get(self._wording, {}).get(question.id)
+        offset = self._offsets.get(self.wording, {}).get(question.id)
         if offset is None:
-            raise NotRecordedError(f"no response with id `{question.id}`{_to(self._wording)} in {self._path}")
+            raise NotRecordedError(
+                f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
+            )
         with self._path.open("rb") as file:
             file.seek(offset)
             raw = file.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
@@ -142,13 +137,9 @@ class _RecordedLines(Target):
             key, wording, response = _recorded_response(raw)
         except ValueError:
             key, wording = "", -1
-        if (key, wording) != (question.id, self._wording):
+        if (key, wording) != (question.id, self.wording):
             raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
         return response
-
-
-def _to(wording: int) -> str:
-    return f" to variant {wording}" if wording else ""
 
 
 def _recorded_response(raw: bytes) -> tuple[str, int, Response]:
@@ -156,15 +147,10 @@ def _recorded_response(raw: bytes) -> tuple[str, int, Response]:
     value = from_json(raw, allow_inf_nan=False)
     if not isinstance(value, dict):
         raise InvalidResponseError("is not a JSON object")
-    key = value.pop("id", None)
+    key, wording = take_place(value, "answered")
     if isinstance(value.get("sources"), list):
         value["sources"] = [without_row_fields(each) for each in value["sources"]]
-    if isinstance(key, bool) or not isinstance(key, str | int):
-        raise InvalidResponseError("`id` is missing; name the question that was answered")
-    wording = value.pop("wording", 0)
-    if type(wording) is not int or not 0 <= wording <= MAX_VARIANTS:
-        raise InvalidResponseError(f"`wording` is no whole number from 0 to {MAX_VARIANTS}: {WORDINGS}")
-    return str(key), wording, as_response(bounded(value))
+    return key, wording, as_response(bounded(value))
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,12 @@ OnProgress = Callable[[str, int, int], object]
 class RunWriter:
     """Takes rows as they finish and logs them at the end. Use as a context manager: it owns a temporary folder.
 
-    `trials` is how often each wording of a question is asked; 0 where there is one trial of every question.
+    `trials` is how often each wording of a question is asked; 0 where there is one trial of every question. `own` names
+    the scores of one's own.
     """
 
-    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0) -> None:
+    def __init__(self, store: Store, run: OpenRun, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
+        self._own = own
         self._store, self._run = store, run
         self._run_id, self._experiment_id = run.run_id, run.experiment_id
         self._artifacts = Artifacts(store, run.run_id)
@@ -69,7 +71,7 @@ class RunWriter:
 
     def _new_table(self, name: str, k: int, trials: int = 0) -> TableWriter:
         with self._folder.errors():
-            table = TableWriter(self._folder.path / name, k, trials)
+            table = TableWriter(self._folder.path / name, k, trials, self._own)
             self._folder.hold(name)
         return table
 

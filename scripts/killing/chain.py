@@ -65,10 +65,15 @@ class Chain:
     problems: list[str] = field(default_factory=list)
     metrics: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def experiment(self) -> str:
+        """Its own, also on a server that other loops use."""
+        return f"{self.folder.parent.name}-{self.folder.name}"
+
     def start(self, base_url: str) -> subprocess.Popen[bytes] | warm.WarmProcess:
         """Start the evaluation, or go on with it."""
         options = ["--resume", "auto", "--judge", "openai:gpt-4o-mini", "--concurrency", str(CONCURRENCY)]
-        options += ["--experiment", self.folder.name]
+        options += ["--experiment", self.experiment]
         command = ["-m", "evaltrack", "run", "golden.jsonl", "-t", "python:target:ask", *options]
         command += [] if self.cached else ["--no-cache"]
         own = {
@@ -126,12 +131,12 @@ class Chain:
         left = (self.folder / "state").glob("*.sqlite")
         if not (self.folder / "log").exists() or any(map(read_command, left)):  # one without a command is of no run yet
             return False
-        return any(run.info.status == "FINISHED" for run in _runs(self._store(), self.folder.name))
+        return any(run.info.status == "FINISHED" for run in _runs(self._store(), self.experiment))
 
     def check(self, questions: int, reference: dict[str, float]) -> None:
         """Hold what MLflow now has against an evaluation that nobody killed."""
         store = self._store()
-        runs = _runs(store, self.folder.name)
+        runs = _runs(store, self.experiment)
         if [run.info.status for run in runs] != ["FINISHED"]:
             said = [
                 line for line in (self.folder / "log").read_text(errors="replace").splitlines() if "resumed" in line

@@ -15,7 +15,7 @@ from evaltrack import export_golden, import_golden, open_golden, run_eval
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import new_files
-from tests.golden.exchange.imports import put
+from tests.files import put
 from tests.scoring.test_collections import DATA, text_of
 
 with_data = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from typing import Any
 import mlflow
 import pytest
 
-from evaltrack import SetResults, run_eval, run_sets
+from evaltrack import Question, Response, SetResults, run_eval, run_sets
 from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, TrackingError, UsageError
 from evaltrack.report.run.json_form import run_json
@@ -52,6 +52,11 @@ def run_of(run_id: str) -> mlflow.entities.Run:
 def runs() -> list[mlflow.entities.Run]:
     """All runs of the store."""
     return list(mlflow.MlflowClient().search_runs(["0"], max_results=50))
+
+
+def names_itself(question: Question, response: Response) -> bool:
+    """Whether the one chunk that came back is that of the question."""
+    return [source.chunk_id for source in response.sources or ()] == [question.question.replace(" ", "")]
 
 
 # What it leaves in MLflow
@@ -309,3 +314,11 @@ def test_the_parent_is_told_from_an_evaluation(
     assert _run(["baseline", "set", sets.run_id]) == 2
     children = ", ".join(result.run_id for result in sets.results)
     assert f"is the parent of several evaluations; name one of them: {children}" in capsys.readouterr().err
+
+
+def test_scores_given_as_functions_are_of_every_set(store_uri: str, paths: list[Path]) -> None:
+    """Each set has their means, as a run of one set has; one without a name is refused before anything is asked."""
+    sets = run_sets(paths, target=target, judge="none", traces="off", scores=[names_itself, "twos=regex:two"])
+    assert [each.metrics["names_itself"] for each in sets.results] == [1, pytest.approx(2 / 3), 1]
+    with pytest.raises(UsageError, match="lambda"):
+        run_sets(paths, target=target, judge="none", scores=[lambda question, response: 1])

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaltrack.records import Question, Response, Row, Source
-from evaltrack.rows.columns import flatten, schema
+from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import flatten
 
 MEGABYTE = 1_000_000
 

@@ -12,7 +12,8 @@ import pytest
 from evaltrack.api.review_golden import GoldenReview
 from evaltrack.golden.reader import open_golden
 from evaltrack.server.review import open_server
-from tests.conftest import few_questions
+from tests.conftest import few_drafts
+from tests.files import put
 
 from .conftest import Open
 from .pages import LOOKS, audit, picture, sideways, until, watch
@@ -23,14 +24,9 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
     """Five questions of the travel set, the first three of them drafts."""
-    path = few_questions(tmp_path, 5, quoted=False)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines[:3]:
-        line["draft"] = True
-        del line["expected_chunks"]
+    path, lines = few_drafts(tmp_path, 5, drafts=3)
     lines[2] |= {"question": f"{HOSTILE} {lines[2]['question']}", "notes": HOSTILE}
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(path, lines)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from evaltrack.cli import _run
 from tests.conftest import REPO
-from tests.golden.exchange.imports import put
+from tests.files import put
 
 TRAVEL = str(REPO / "golden/travel.jsonl")
 

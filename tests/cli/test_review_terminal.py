@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from evaltrack import run_eval
 from evaltrack.cli import cli
 from evaltrack.errors import UsageError
 from evaltrack.golden.reader import open_golden
-from tests.conftest import few_questions
+from tests.conftest import few_drafts
+from tests.files import put
 
 DOWN, UP, ENTER = "\x1b[B", "\x1b[A", "\r"
 
@@ -29,14 +29,9 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def golden(tmp_path: Path) -> Path:
     """Four questions of the travel set; the first two are drafts that expect nothing yet."""
-    path = few_questions(tmp_path, 4, quoted=False)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines[:2]:
-        line["draft"] = True
-        del line["expected_chunks"]
+    path, lines = few_drafts(tmp_path, 4, drafts=2)
     lines[0]["question"] += "\x1b[2J"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return put(path, lines)
 
 
 def typed(golden: Path, monkeypatch: pytest.MonkeyPatch, keys: list[str], prompts: str = "", *more: str) -> Result:

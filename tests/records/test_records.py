@@ -13,6 +13,8 @@ from evaltrack.records import (
     Dimensions,
     Failure,
     Observed,
+    OwnScore,
+    OwnValues,
     Passage,
     Question,
     Reasoned,
@@ -63,6 +65,8 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     Passage: {"quote": "some words"},
     Signature: {"golden": "travel", "golden_digest": "0f", "k": 5, "target": "bm25:docs"},
     Turn: {"role": "user", "content": "Why?"},
+    OwnScore: {"name": "politeness", "computed_by": "m:politeness", "digest": "0f"},
+    OwnValues: {},
     SelectedPart: {"questions": 50, "total": 1000, "by": "sample 50, seed 0", "whole_digest": "0f"},
 }
 

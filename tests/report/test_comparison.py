@@ -20,6 +20,7 @@ from evaltrack.report.comparison import words
 from evaltrack.report.comparison.counts import flips_words
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison.github_annotations import annotations
+from evaltrack.report.comparison.group_words import shown_groups
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -284,13 +285,13 @@ def test_sources_are_ranked_as_they_were_scored() -> None:
 def test_a_single_group_is_shown_only_where_it_regressed() -> None:
     """One domain says the same as the whole, unless a rule of its own was broken."""
     regressed, steady = GROUPS[1], GROUPS[0]
-    assert words.shown_groups(comparison(groups=(steady,))) == ([], [])
-    assert words.shown_groups(comparison(groups=(regressed,))) == ([regressed], ["recall_at_k", "mrr"])
+    assert shown_groups(comparison(groups=(steady,))) == ([], [])
+    assert shown_groups(comparison(groups=(regressed,))) == ([regressed], ["recall_at_k", "mrr"])
 
 
 def test_groups_that_regressed_come_first() -> None:
     """Also of many."""
-    groups, _ = words.shown_groups(comparison(groups=(*GROUPS[:1] * 30, GROUPS[1])))
+    groups, _ = shown_groups(comparison(groups=(*GROUPS[:1] * 30, GROUPS[1])))
     assert [group.name for group in groups] == ["travel", *["rail"] * 30]
 
 

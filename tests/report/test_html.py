@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Repeat, Threshold
+from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
+from evaltrack.compare.repeats import Repeat
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
@@ -35,7 +36,7 @@ from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longe
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.rows.columns import schema
+from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.traces import has_trace, trace_id_of
@@ -350,13 +351,13 @@ def test_a_difference_stands_where_its_axis_says() -> None:
     """0 in the middle, the ends of the interval and the limit at theirs; what is beyond the axis stands at its end."""
     svg = axis_plot(AxisMark(-10, -25, 5, -4, "worse", shown=True), 25, "ten <points>")
     middle, line, limit = (attributes_of(svg, name) for name in ("axis", "range", "limit"))
-    assert (middle["x1"], middle["x2"]) == ("120.0", "120.0")
-    assert (line["x1"], line["x2"]) == ("8.0", "142.4")
-    assert (limit["x1"], limit["x2"]) == ("102.1", "102.1")
-    assert str(attributes_of(svg, "dot")["d"]).startswith("M69.2 ")  # a triangle around 75.2
+    assert (middle["x1"], middle["x2"]) == ("104.0", "104.0")
+    assert (line["x1"], line["x2"]) == ("8.0", "123.2")
+    assert (limit["x1"], limit["x2"]) == ("88.6", "88.6")
+    assert str(attributes_of(svg, "dot")["d"]).startswith("M59.6 ")  # a triangle around 65.6
     assert attributes_of(svg, "plot worse")["aria-label"] == "ten <points>"
     beyond = attributes_of(axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, ""), "range")
-    assert (beyond["x1"], beyond["x2"]) == ("8.0", "232.0")
+    assert (beyond["x1"], beyond["x2"]) == ("8.0", "200.0")
     assert "limit" not in axis_plot(AxisMark(0, 0, 0, None, "same", shown=False), 25, "")
     assert [tick["class"] for tick in Page(svg).every("line")].count("tick") == 4
     assert Page(axis_head(25)).words == "−25 0 +25"
@@ -409,8 +410,8 @@ def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
     """Broken to the left, fixed to the right, each as long as its share of the most; none where there is none."""
     both = Page(flip_bars(4, 2, 4))
     left, right = both.every("rect")
-    assert (left["x"], left["width"]) == ("56.0", "64.0")
-    assert (right["x"], right["width"]) == ("120.0", "32.0")
+    assert (left["x"], left["width"]) == ("56.0", "48.0")
+    assert (right["x"], right["width"]) == ("104.0", "24.0")
     assert both.words == "4 broke 2 fixed"
     assert both.every("svg")[0]["aria-label"] == "4 broke, 2 fixed"
     assert [each["class"] for each in Page(flip_bars(0, 1, 1)).every("rect")] == ["fixed"]

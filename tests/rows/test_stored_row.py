@@ -24,7 +24,7 @@ from .test_table import FAILED, FULL
 def test_every_column_is_a_field() -> None:
     """And no field is no column; the scores are together."""
     scores = {score.name for score in SCORES}
-    assert {each.name for each in fields(StoredRow)} - {"scores"} == {column.name for column in COLUMNS} - scores
+    assert {each.name for each in fields(StoredRow)} - {"scores", "own"} == {column.name for column in COLUMNS} - scores
     assert [each.name for each in fields(StoredSource)] == [column.name for column in SOURCE_COLUMNS]
     assert [each.name for each in fields(StoredVerdict)] == [column.name for column in VERDICT_COLUMNS]
 

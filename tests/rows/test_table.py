@@ -32,7 +32,8 @@ from evaltrack.records import (
     Usage,
     Verdict,
 )
-from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten, schema
+from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, WINDOW, TableWriter
 from evaltrack.scoring.metrics import SCORES

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from evaltrack.compare.comparison import REPEAT_KINDS, Change, Comparison
+from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.words import clip, count, p_words
 
 FATES: dict[Fate, str] = {

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Repeat, RunInfo
+from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
+from evaltrack.compare.repeats import Repeat
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
@@ -226,7 +227,7 @@ def _side(row: StoredRow | None) -> dict[str, Any] | None:
     columns = row.columns()
     names = ("chunk_id", "title", "url", "score")
     sources = columns["sources"] and [{name: source[name] for name in names} for source in columns["sources"]]
-    return {name: columns[name] for name in SIDE_COLUMNS} | {"sources": sources}
+    return {name: columns[name] for name in (*SIDE_COLUMNS, *row.own)} | {"sources": sources}
 
 
 def _storable(value: Any) -> Any:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.group_words import group_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import reasons
 from evaltrack.report.comparison.words import (
@@ -14,7 +15,6 @@ from evaltrack.report.comparison.words import (
     change_words,
     clip,
     dropped_words,
-    group_words,
     metric_words,
     verdict_sentence,
 )

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
@@ -19,13 +20,9 @@ from evaltrack.report.comparison.words import (
     delta_words,
     drop_words,
     dropped_words,
-    group_cell,
-    group_flips,
-    group_words,
     interval_words,
     ranked_sources,
     reason_words,
-    shown_groups,
     sides_words,
     threshold_words,
 )

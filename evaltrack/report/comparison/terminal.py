@@ -14,6 +14,7 @@ from rich.text import Text
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.report.comparison.group_words import group_cell, group_flips, group_regressed, group_words, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.words import (
     answers,
@@ -24,14 +25,9 @@ from evaltrack.report.comparison.words import (
     criteria_words,
     delta_words,
     dropped_words,
-    group_cell,
-    group_flips,
-    group_regressed,
-    group_words,
     interval_words,
     piece_words,
     reason_words,
-    shown_groups,
     threshold_words,
     verdict_sentence,
 )

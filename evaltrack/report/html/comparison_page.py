@@ -8,6 +8,7 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.report.comparison.counts import counts_words
+from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.comparison.verdict_words import verdict_words
@@ -15,9 +16,7 @@ from evaltrack.report.comparison.words import (
     clip,
     count,
     criteria_words,
-    group_flips,
     run_words,
-    shown_groups,
     sides_words,
 )
 from evaltrack.report.html.culprits import culprit_lines
@@ -143,7 +142,8 @@ def _hints(comparison: Comparison) -> Iterator[str]:
 
 def _group_metrics(comparison: Comparison) -> list[str]:
     _, measured = shown_groups(comparison)
-    return [name for name in FIRST if name in measured]
+    own = comparison.candidate.signature.own_names
+    return [name for name in (*FIRST, *own) if name in measured]
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:

@@ -43,7 +43,7 @@ def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
     """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
     if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
         return "same"
-    return "better" if (metric.delta > 0) == BY_METRIC[metric.name].higher_is_better else "worse"
+    return "better" if (metric.delta > 0) == metric.higher_is_better else "worse"
 
 
 def axis_reach(metrics: Iterable[MetricDelta]) -> float:
@@ -64,7 +64,6 @@ def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta], reach: f
 def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow:
     way = way_of(comparison, metric)
     mark = _mark(metric, way) if metric.shows_change else None
-    score = BY_METRIC[metric.name]
     partial = metric.partial or comparison.verdict == "unknown"
     return MetricRow(
         title=metric_title(metric.name, comparison.candidate.signature.k),
@@ -76,7 +75,11 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
         plot=axis_plot(mark, reach, _label(metric)) if mark else "",
         better=f"{metric.wins:,} better" if metric.wins else "",
         worse=f"{metric.losses:,} worse" if metric.losses else "",
-        moved=score.name if metric.name != "pass_rate" else "",
+        moved=""
+        if metric.name == "pass_rate"
+        else BY_METRIC[metric.name].name
+        if metric.name in BY_METRIC
+        else metric.name,
         on=both_words(metric) if partial else f"{metric.n:,}",
         regressed=metric.regressed,
     )
@@ -96,16 +99,16 @@ def _label(metric: MetricDelta) -> str:
 
 
 def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
-    """The difference in points of 100; None for what has no bound, such as tokens, or is no number."""
-    score = BY_METRIC[metric.name]
-    if not score.span:
+    """The difference in points of 100; None for what has no bound, such as tokens or a score of one's own."""
+    span = BY_METRIC[metric.name].span if metric.name in BY_METRIC else None
+    if not span:
         return None
-    scale = 100 / score.span
+    scale = 100 / span
     low, high = metric.interval or (metric.delta, metric.delta)
     if not all(map(isfinite, (metric.delta, low, high))):
         return None
     limit = None
     if metric.threshold is not None:
         amount = metric.threshold.amount * (abs(metric.baseline) if metric.threshold.relative else 1.0)
-        limit = scale * (-amount if score.higher_is_better else amount)
+        limit = scale * (-amount if metric.higher_is_better else amount)
     return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, differs(metric))

@@ -134,13 +134,18 @@ def _change_fields(
 def _moves_words(change: Change, k: int) -> str:
     """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
     moves = change.dropped or change.raised
-    return ", ".join(f"{_title(BY_NAME[name], k)} {number(was)} → {number(now)}" for name, was, now in moves)
+    return ", ".join(f"{_moved_title(name, k)} {number(was)} → {number(now)}" for name, was, now in moves)
+
+
+def _moved_title(name: str, k: int) -> str:
+    """What a score is called; one of the user's own by its name."""
+    return _title(BY_NAME[name], k) if name in BY_NAME else name
 
 
 def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
     """What each score is called that moved in any of these questions."""
     names = {name for change in changes for name, _, _ in (*change.dropped, *change.raised)}
-    return {name: _title(BY_NAME[name], k) for name in sorted(names)}
+    return {name: _moved_title(name, k) for name in sorted(names)}
 
 
 def _note(change: Change) -> str:
@@ -213,7 +218,11 @@ def _side(
 
 def _scores(row: StoredRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
     measured = [score for score in SCORES_SHOWN if score.name in row.scores and score.metric not in left_out]
-    return [[_title(score, k), number(row.scores[score.name])] for score in measured]
+    own = [name for name in row.own if name in row.scores and name not in left_out]
+    return [
+        *([_title(score, k), number(row.scores[score.name])] for score in measured),
+        *([name, number(row.scores[name])] for name in own),
+    ]
 
 
 def _title(score: Score, k: int) -> str:

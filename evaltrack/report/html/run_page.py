@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
@@ -31,7 +31,7 @@ from evaltrack.report.words import (
     selection_words,
 )
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, is_share
+from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             errors=errors_words(result.totals["num_errors"]),
             messages=_messages(questions),
             figures=[_figure(result, name) for name in FIRST if name in result.metrics],
-            others=[_figure(result, name) for name in result.metrics if name in METRICS and name not in FIRST],
+            others=[
+                _figure(result, name) for name in result.metrics if name in result.table.metrics and name not in FIRST
+            ],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
             aims=list(aim_cells(result)),
             aim_titles=AIM_TITLES,
@@ -167,7 +169,7 @@ def run_kind(result: RunResult) -> str:
 def _figure(result: RunResult, name: str) -> dict[str, Any]:
     value, n = result.metrics[name], result.counts[name]
     best = result.metrics.get(f"{name}.max")
-    low, high = share_interval(value, n) if is_share(name) else (None, None)
+    low, high = share_interval(value, n) if result.table.is_share(name) else (None, None)
     return {
         "title": metric_title(name, result.signature.k),
         "value": metric_value(name, value),
@@ -179,15 +181,16 @@ def _figure(result: RunResult, name: str) -> dict[str, Any]:
 
 def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
     names = group_metrics(result)
+    spans = {name: result.table.by_metric[name].span for name in names}
     for group, metrics in list(result.groups.items())[:60]:
         yield {
             "name": clip(group, 60),
-            "cells": [_cell(name, *metrics[name]) if name in metrics else None for name in names],
+            "cells": [_cell(name, spans[name], *metrics[name]) if name in metrics else None for name in names],
         }
 
 
-def _cell(name: str, mean: float, n: int) -> dict[str, Any]:
-    share = mean / (BY_METRIC[name].span or 1)
+def _cell(name: str, span: float | None, mean: float, n: int) -> dict[str, Any]:
+    share = mean / (span or 1)
     return {"value": metric_value(name, mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import clip, count, reason_words
 from evaltrack.report.words import (
@@ -143,9 +143,7 @@ def _metrics(result: RunResult) -> Iterator[str]:
     k = result.signature.k
     yield "| metric | value | questions |"
     yield "| --- | ---: | ---: |"
-    for name, value in result.metrics.items():
-        if name not in METRICS and name != "combined_score_best":
-            continue
+    for name, value in result.means.items():
         best = result.metrics.get(f"{name}.max")
         reach = f" (at most {number(best)})" if best is not None else ""
         yield f"| {metric_title(name, k)} | {number(value)}{reach} | {result.counts[name]} |"

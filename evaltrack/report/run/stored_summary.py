@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,6 +13,7 @@ from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import METRICS
 from evaltrack.records import Signature
 from evaltrack.records.base import Count, Record
+from evaltrack.records.own_score import NAME_PATTERN
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 
 LIMIT = 20_000_000
@@ -36,7 +38,9 @@ def _criterion(text: object) -> Criterion:
     if not isinstance(text, str):
         raise ValueError("is no text")  # noqa: TRY004 - the kind of error that becomes a finding
     try:
-        (criterion,) = parse_criteria(text, METRICS | {"combined_score_best"})
+        name = text.partition(" ")[0]  # a score of one's own may have any name of one
+        own = {name} if re.fullmatch(NAME_PATTERN, name) else set()
+        (criterion,) = parse_criteria(text, METRICS | {"combined_score_best"} | own)
     except UsageError as error:
         raise ValueError(str(error)) from None
     return criterion

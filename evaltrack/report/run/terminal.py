@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.evaluation.result import METRICS, RunResult
+from evaltrack.evaluation.result import RunResult
 from evaltrack.report.words import (
     AIM_TITLES,
     aim_cells,
@@ -79,9 +79,7 @@ def _tables(result: RunResult) -> Iterator[Table]:
 
 def _metrics(result: RunResult) -> Table:
     table = _table("metric", "value", "questions")
-    for name, value in result.metrics.items():
-        if name not in METRICS and name != "combined_score_best":
-            continue
+    for name, value in result.means.items():
         best = result.metrics.get(f"{name}.max")
         reach = f" of {number(best)}" if best is not None else ""
         table.add_row(metric_title(name, result.signature.k), number(value) + reach, str(result.counts[name]))

@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.comparison import Asking, CauseKind, Outcome, RepeatKind, Threshold, Verdict
+from evaltrack.compare.comparison import CauseKind, Outcome, Threshold, Verdict
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
 from evaltrack.compare.reasoning_aims import ComparedAim
+from evaltrack.compare.repeats import Asking, RepeatKind
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
 from evaltrack.report.schemas.run import with_signature

@@ -119,10 +119,14 @@ def evaluation_schema() -> dict[str, Any]:
 
 
 def row_schema() -> dict[str, Any]:
-    """One question of a run, or one of its trials: the columns of the table, with the reasons as an object."""
+    """One question of a run, or one of its trials: the columns of the table, with the reasons as an object.
+
+    Other fields are scores of one's own.
+    """
     fields = {column.name: _field(column) for column in COLUMNS}
     fields["unmeasured"] = {"type": "object", "additionalProperties": {"type": "string"}}
-    return {"type": "object", "properties": fields, "required": list(fields)}
+    own = {"type": ["number", "null"]}
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": own}
 
 
 def _field(column: Column) -> dict[str, Any]:
@@ -142,10 +146,10 @@ def _field(column: Column) -> dict[str, Any]:
 
 
 def with_signature(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with the fields of a signature; a run of a whole set has no `selection` there."""
+    """The schema with the fields of a signature, which leaves out `selection` and `scores` where there are none."""
     signature = plain(Signature.model_json_schema())
     schema["$defs"] |= signature.pop("$defs")
-    signature["required"] = [name for name in signature["properties"] if name != "selection"]
+    signature["required"] = [name for name in signature["properties"] if name not in ("selection", "scores")]
     signature["additionalProperties"] = True
     schema["$defs"]["Signature"] = signature
     return schema

@@ -14,6 +14,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.targets.child.frames import CALL, READY, BrokenFrameError, Frame, FrameReader, frame
@@ -75,7 +76,7 @@ class Process:
             os.close(life)
             os.close(output)
         self.code: int | None = None
-        self.facts: dict[str, bool] = {}
+        self.facts: dict[str, Any] = {}
         self.ended = threading.Event()
         self._lock, self._callbacks = threading.Lock(), list[Callable[[], object]]()
         self._lifeline, self._tail = lifeline, ""

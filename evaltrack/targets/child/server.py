@@ -42,10 +42,10 @@ Answer = Callable[[bytes], Awaitable[bytes]]
 
 @dataclass(frozen=True)
 class Service:
-    """What a child process does for its parent: it answers calls, and tells some `facts` of the function at once."""
+    """What a child process does for its parent: it answers calls, and tells `facts` of the function, as JSON."""
 
     answer: Answer
-    facts: Mapping[str, bool] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 PIECE = 1 << 18

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,6 @@ from evaltrack import GoldenImport, Question, import_golden, open_golden
 from evaltrack.errors import GoldenError
 
 DATA = Path(__file__).parent / "data"
-
-
-def put(path: Path, content: str | bytes | Any) -> Path:
-    """Write text, bytes, a JSON value, or JSON Lines where the name ends so."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    elif isinstance(content, str):
-        path.write_text(content, encoding="utf-8")
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(line) + "\n" for line in content), encoding="utf-8")
-    else:
-        path.write_text(json.dumps(content), encoding="utf-8")
-    return path
 
 
 def imported(folder: Path, *files: Path, form: str = "auto", **options: Any) -> tuple[list[Question], GoldenImport]:

@@ -14,8 +14,9 @@ from evaltrack.golden.exchange.fields import golden_row
 from evaltrack.golden.exchange.formats import FORMATS
 from evaltrack.records import Passage, Turn
 from tests.conftest import REPO
+from tests.files import put
 
-from .imports import DATA, imported, noted, problems, put
+from .imports import DATA, imported, noted, problems
 
 USER = {"role": "user", "content": "q"}
 TRAVEL = REPO / "golden/travel.jsonl"

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from evaltrack import import_golden, open_golden
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.formats import FORMATS
+from tests.files import put
 
-from .imports import problems, put
+from .imports import problems
 
 NAMES = [
     *("id", "qid", "_id", "input", "question", "query", "user_input", "vars", "assert", "tests", "examples", "queries"),

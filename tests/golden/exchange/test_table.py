@@ -22,8 +22,9 @@ from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import columnar, lines
 from evaltrack.golden.exchange.values import identifiers, is_empty, parsed, plain, text_in
 from evaltrack.golden.exchange.yaml_files import read_yaml, write_yaml
+from tests.files import put
 
-from .imports import imported, noted, problems, put
+from .imports import imported, noted, problems
 
 COLUMNS = {"question": "Query", "expected_chunks": "doc ids", "expected_answer": "Truth"}
 

@@ -8,8 +8,9 @@ import pytest
 
 from evaltrack import export_golden, import_golden, open_golden
 from evaltrack.golden.exchange.records import graded
+from tests.files import put
 
-from .imports import imported, noted, problems, put
+from .imports import imported, noted, problems
 
 TOPS = """
 <top>

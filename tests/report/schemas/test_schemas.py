@@ -181,12 +181,15 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) 
 def test_outputs_of_runs_and_comparisons_are_valid(
     store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of retrieval, of several sets, with errors, of reasoning; a regression with its causes."""
+    """Of retrieval, of several sets, with errors, with a score of one's own; a regression with its causes."""
     golden = str(few_questions(tmp_path, 12))
-    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--evaluation-json", "e.json")
+    own = ("--score", "words=regex:\\w+ \\w+")
+    first = printed(capsys, "run", golden, "--require", "recall_at_k>=0.1", "--evaluation-json", "e.json", *own)
+    assert "words" in first["rows"][0]
+    assert first["signature"]["scores"]
     assert problems("run", first) == []
     assert problems("evaluation", json.loads(Path("e.json").read_text())) == []
-    worse = printed(capsys, "run", golden, "-t", f"bm25:{GOLDEN}/corpus/travel?chunk=words:30", "--trials", "2")
+    worse = printed(capsys, "run", golden, "-t", f"bm25:{GOLDEN}/corpus/travel?chunk=words:30", "--trials", "2", *own)
     assert problems("run", worse) == []
     assert printed(capsys, "baseline", "list") == []
     assert _run(["baseline", "set", first["run_id"]]) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,6 @@ DATA = Path(__file__).parents[2] / "golden/exchange/data"
 
 OVERSTAY = "What happens if I overstay my 90 days in the Schengen area?"
 ESIM = "Which eSIM gives the cheapest mobile data in Thailand?"
-
-
-def put(path: Path, content: Any) -> Path:
-    """Write text or bytes as they are, JSON Lines where the name ends so, else JSON."""
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    elif isinstance(content, str):
-        path.write_text(content, encoding="utf-8")
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(line) + "\n" for line in content), encoding="utf-8")
-    else:
-        path.write_text(json.dumps(content), encoding="utf-8")
-    return path
 
 
 def opened(path: Path, settings: str = "") -> Target:

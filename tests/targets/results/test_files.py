@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .recordings import DATA, ask, opened, put, refusal
+from tests.files import put
+
+from .recordings import DATA, ask, opened, refusal
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import pytest
 
 from evaltrack import import_golden, open_golden
 from evaltrack.records import Source, ToolCall, Usage
+from tests.files import put
 
-from .recordings import DATA, ESIM, OVERSTAY, ask, ids, opened, put, refusal, texts, why_not
+from .recordings import DATA, ESIM, OVERSTAY, ask, ids, opened, refusal, texts, why_not
 
 ANSWER = "A visitor may spend at most 90 days in any period of 180 days in the whole area,"
 FILES = [

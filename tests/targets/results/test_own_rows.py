@@ -12,8 +12,9 @@ from evaltrack import run_eval
 from evaltrack.records import Usage
 from evaltrack.report.run.json_form import run_json
 from tests.conftest import REPO
+from tests.files import put
 
-from .recordings import ask, ids, opened, put, texts, why_not
+from .recordings import ask, ids, opened, texts, why_not
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_the_table_of_a_run_is_taken(saved: dict[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from evaltrack.rows.columns import schema
+    from evaltrack.rows.arrow_schema import schema
 
     rows = json.loads(saved["text"])["rows"]
     columns = [{**{name: row.get(name) for name in schema().names}, "unmeasured": None} for row in rows]

@@ -10,8 +10,9 @@ import pytest
 
 from evaltrack import run_eval
 from tests.conftest import REPO
+from tests.files import put
 
-from .recordings import DATA, ESIM, OVERSTAY, ask, ids, opened, put, refusal, why_not
+from .recordings import DATA, ESIM, OVERSTAY, ask, ids, opened, refusal, why_not
 
 
 def samples(*rows: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ function filled(made, attributes, children) {
 }
 const el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) =>
-  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  filled(document.createElementNS($("drawing").namespaceURI, tag), attributes, children);
 const foreign = (text, tag = "span", kind = "") => el(tag, { class: `foreign ${kind}`.trim(), dir: "auto" }, text);
 const link = (url, text) =>
   url && /^https?:\/\//i.test(url) ? el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text) : text;

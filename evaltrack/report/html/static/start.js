@@ -7,9 +7,17 @@ fillColumns();
 const changed = () => { refresh(); remember(); };
 for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", () => { if (control === sort) descending = false; changed(); });
 let typing = 0;
-for (const input of [search, bounds.low, bounds.high]) if (input) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 120); });
+for (const input of [search, bounds.low, bounds.high]) if (input) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 60); });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("reset").addEventListener("click", () => { clearAll(); sort.value = ""; descending = false; changed(); });
+
+/* What is searched is made ready while nothing else happens. */
+let ready = 0;
+function prepare(deadline) {
+  while (ready < data.questions.length && deadline.timeRemaining() > 1) haystack(data.questions[ready++]);
+  if (ready < data.questions.length) requestIdleCallback(prepare);
+}
+if (window.requestIdleCallback) requestIdleCallback(prepare);
 
 const later = () => { if (!frame) frame = requestAnimationFrame(draw); };
 list.addEventListener("scroll", later);

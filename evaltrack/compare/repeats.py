@@ -1,0 +1,40 @@
+"""What asking questions again that flipped showed of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+RepeatKind = Literal["real", "scatter", "unsettled", "not measured"]
+REPEAT_KINDS: tuple[RepeatKind, ...] = get_args(RepeatKind)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What came of asking a question that flipped again: so often it passed and failed, the rest was not measured.
+
+    `record_failed` of `record_times` is how often it failed before. `kind`: ``real``, it broke; ``scatter``, it fails
+    no more often than before; ``unsettled``, it fails every time and has no record to tell which.
+    """
+
+    times: int
+    passed: int
+    failed: int
+    kind: RepeatKind
+    record_failed: int = 0
+    record_times: int = 0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Whether what changed was asked again: `possible` at all, in so many `calls`, and whether the answers `scatter`.
+
+    `scatter` is None where it is not known. `lucky` questions failed in the baseline, passed in the candidate and
+    failed every time again. `why_not` says why nothing could be asked.
+    """
+
+    possible: bool = False
+    calls: int = 0
+    scatter: bool | None = None
+    lucky: int = 0
+    why_not: str | None = None

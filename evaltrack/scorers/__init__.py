@@ -1,0 +1,44 @@
+"""Scores of one's own, which stand in every table, report and comparison as those of evaltrack do.
+
+| name | what is scored |
+| --- | --- |
+| `package.module:function` | your own function, sync or async |
+| `exact_match`, `token_f1` | the answer's words against those of the expected answer, as SQuAD defines them |
+| `contains` | whether the words of the expected answer stand in the answer |
+| `regex:PATTERN` | whether the pattern is found in the answer |
+| `json_schema:FILE` | whether the answer is JSON that holds to a schema |
+
+``NAME=`` before any of these gives it another name.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.scorers.declaration import score
+
+if TYPE_CHECKING:
+    from evaltrack.scorers.genai import MRR as MRR
+    from evaltrack.scorers.genai import Contains as Contains
+    from evaltrack.scorers.genai import ExactMatch as ExactMatch
+    from evaltrack.scorers.genai import HitRate as HitRate
+    from evaltrack.scorers.genai import NDCGAtK as NDCGAtK
+    from evaltrack.scorers.genai import NegativePass as NegativePass
+    from evaltrack.scorers.genai import PrecisionAtK as PrecisionAtK
+    from evaltrack.scorers.genai import RecallAtK as RecallAtK
+    from evaltrack.scorers.genai import TokenF1 as TokenF1
+    from evaltrack.scorers.genai import ToolsCalled as ToolsCalled
+
+FOR_MLFLOW = (
+    *("MRR", "Contains", "ExactMatch", "HitRate", "NDCGAtK", "NegativePass", "PrecisionAtK", "RecallAtK", "TokenF1"),
+    "ToolsCalled",
+)
+"""Scores of evaltrack as scorers of `mlflow.genai.evaluate`, imported when they are first used."""
+
+__all__ = ["score", *FOR_MLFLOW]  # noqa: PLE0604 - the names are strings, the rule cannot see it
+
+
+def __getattr__(name: str) -> Any:
+    if name in FOR_MLFLOW:
+        from evaltrack.scorers import genai
+
+        return getattr(genai, name)
+    raise AttributeError(f"module 'evaltrack.scorers' has no attribute {name!r}")

@@ -1,0 +1,145 @@
+"""Scores that are built in and computed where they are named: of the answer's words, a pattern, or a JSON schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.records import OwnValues, Question, Response
+from evaltrack.records.roles import Scorer
+from evaltrack.scorers.declaration import own_score
+from evaltrack.scoring.answer_match import contains, exact_match, token_f1
+from evaltrack.targets.threads import aside
+
+NO_ANSWER = "the target gave no answer"
+NO_EXPECTED_ANSWER = "the question has no expected_answer"
+
+Measured = float | str
+"""A value, or the reason why there is none."""
+
+WORDS: dict[str, Callable[[str, str], float]] = {
+    "exact_match": exact_match,
+    "token_f1": token_f1,
+    "contains": contains,
+}
+"""The answer's words against those of the expected answer."""
+
+MAX_SCHEMA = 1_000_000
+"""Bytes of a JSON schema."""
+
+
+LONG_ANSWER = 100_000
+"""Characters from which an answer is looked at beside the event loop."""
+
+
+async def _at_once(function: Callable[[Question, str], Measured], question: Question, answer: str) -> Measured:
+    return function(question, answer)
+
+
+class BuiltinScorer(Scorer):
+    """A function of a question and what the target returned, under a name; `said` is what tells it from others.
+
+    One that `may_hang` matches patterns, which may take for ever, and holds up its whole process meanwhile.
+    """
+
+    measures_raw = True
+
+    def __init__(
+        self, name: str, spec: str, said: list[Any], function: Callable[[Question, str], Measured], *, binary: bool
+    ) -> None:
+        self.may_hang = spec not in WORDS
+        self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
+        self._function = function
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """The value, or why there is none."""
+        (score,) = self.declared
+        measured: Measured = NO_ANSWER
+        if response.answer is not None:
+            run = aside if len(response.answer) > LONG_ANSWER else _at_once
+            measured = await run(self._function, question, response.answer)
+        named = {score.name: measured}
+        return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
+
+
+def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
+    """The score that `spec` names, as ``exact_match`` or ``regex:PATTERN``; None where it names none of these.
+
+    Raises:
+        UsageError: the pattern or the schema cannot be read.
+    """
+    kind, colon, rest = spec.partition(":")
+    if kind in WORDS and not colon:
+        return BuiltinScorer(name or kind, spec, [kind], _of_words(WORDS[kind]), binary=kind != "token_f1")
+    if kind == "regex" and colon:
+        return BuiltinScorer(name or kind, spec, [spec], _of_pattern(rest), binary=True)
+    if kind == "json_schema" and colon:
+        text = _schema_text(Path(rest))
+        return BuiltinScorer(name or kind, spec, [kind, text], _of_schema(text, spec), binary=True)
+    return None
+
+
+def _of_words(function: Callable[[str, str], float]) -> Callable[[Question, str], Measured]:
+    def measure(question: Question, answer: str) -> Measured:
+        if question.expected_answer is None:
+            return NO_EXPECTED_ANSWER
+        return function(answer, question.expected_answer)
+
+    return measure
+
+
+def _of_pattern(pattern: str) -> Callable[[Question, str], Measured]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"`scores=`: regex `{pattern}`: {error}; write a regular expression of Python") from None
+    return lambda _, answer: float(compiled.search(answer) is not None)
+
+
+def _schema_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_SCHEMA:
+            raise UsageError(f"`scores=`: {path}: is larger than {MAX_SCHEMA:,} bytes, which no JSON schema is")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"`scores=`: {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"`scores=`: {path}: is not UTF-8; save it as UTF-8") from None
+
+
+def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
+    """Whether an answer is JSON that holds to the schema; a reference to another document is never fetched."""
+    try:
+        import jsonschema
+        from referencing.exceptions import Unresolvable
+    except ImportError:
+        raise UsageError(f"`scores={spec}`: needs jsonschema; install evaltrack[json-schema]") from None
+    try:
+        schema = json.loads(text)
+        kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        kind.check_schema(schema)
+    except (ValueError, RecursionError, TypeError, jsonschema.SchemaError) as error:
+        why = getattr(error, "message", None) or error
+        raise UsageError(f"`scores={spec}`: is no JSON schema: {why!s:.300}") from None
+    validator = kind(schema, registry=_no_registry())
+
+    def measure(_: Question, answer: str) -> Measured:
+        try:
+            return float(validator.is_valid(json.loads(answer)))
+        except (ValueError, RecursionError):
+            return 0.0
+        except Unresolvable as error:
+            return f"the schema refers to what it does not hold: {error!s:.200}"
+
+    return measure
+
+
+def _no_registry() -> Any:
+    """Holds no document, and retrieves none."""
+    from referencing import Registry
+
+    return Registry()

@@ -1,0 +1,41 @@
+"""A score that runs in this process, by its name: built in, or a user's function."""
+
+from __future__ import annotations
+
+import re
+
+from evaltrack.errors import UsageError
+from evaltrack.records.roles import Scorer
+from evaltrack.scorers.builtin import open_builtin
+
+CHOICES = "exact_match, token_f1, contains, regex:PATTERN, json_schema:FILE or package.module:function"
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """The name and the score in ``NAME=SCORE``; the name is empty where there is none."""
+    match = re.fullmatch(r"([A-Za-z_]\w*)=(.+)", spec, re.DOTALL)
+    return (match[1], match[2]) if match else ("", spec)
+
+
+def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
+    """The score that ``[NAME=]SCORE`` names, called in this process.
+
+    Raises:
+        UsageError: there is no such score, or it cannot be opened.
+    """
+    name, place = split_name(spec)
+    builtin = open_builtin(place, name)
+    if builtin is not None:
+        return builtin
+    from evaltrack.scorers.function import FunctionScorer
+    from evaltrack.targets.python import import_function
+
+    check_place(place)
+    return FunctionScorer(import_function(place, "score"), place, name, own_loop=own_loop)
+
+
+def check_place(place: str) -> None:
+    """Refuse what cannot be the place of a function."""
+    module, colon, function = place.partition(":")
+    if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):
+        raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")

@@ -1,0 +1,91 @@
+"""The scores that a run names, opened and checked before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.records.own_score import MOST_SCORES
+from evaltrack.records.roles import Scorer
+from evaltrack.rows.columns import COLUMNS
+from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.local import check_place, open_local, split_name
+from evaltrack.scoring.aggregate import Ledger, Summary
+from evaltrack.scoring.metrics import SCORES
+
+Functions = Mapping[str, Callable[..., Any]]
+"""Functions that were given as objects, by the place that names them."""
+
+
+def named_functions(scores: Any) -> tuple[tuple[str, ...], dict[str, Callable[..., Any]]]:
+    """The scores by name, and those that were given as functions by the names that stand for them."""
+    several = scores if isinstance(scores, list | tuple) else (scores,)
+    functions = {_place(each): each for each in several if callable(each)}
+    return tuple(_place(each) if callable(each) else each for each in several), functions
+
+
+def _place(function: Callable[..., Any]) -> str:
+    own = type(function)
+    return f"{getattr(function, '__module__', own.__module__)}:{getattr(function, '__qualname__', own.__qualname__)}"
+
+
+def open_scorers(specs: Sequence[str], functions: Functions | None = None, *, in_process: bool) -> tuple[Scorer, ...]:
+    """The scores with these names, ready to be called, in their order.
+
+    A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
+
+    Raises:
+        UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
+    """
+    scorers: list[Scorer] = []
+    with ExitStack() as opened:
+        for spec in specs:
+            scorer = _open(spec, functions or {}, in_process=in_process)
+            opened.callback(scorer.close)
+            scorers.append(scorer)
+        check_scores(scorers)
+        opened.pop_all()  # nothing is closed but where one cannot be opened
+    return tuple(scorers)
+
+
+def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:
+    name, place = split_name(spec)
+    if place in functions:
+        from evaltrack.scorers.function import FunctionScorer
+
+        return FunctionScorer(functions[place], place, name)
+    builtin = open_builtin(place, name)
+    if builtin is None:
+        check_place(place)
+    elif in_process or not builtin.may_hang:
+        return builtin
+    if in_process:
+        return open_local(spec)
+    from evaltrack.scorers.process import ProcessScorer
+
+    return ProcessScorer(spec, measures_raw=builtin is not None)
+
+
+def check_scores(scorers: Sequence[Scorer]) -> None:
+    """Scores are told apart by their names, from each other and from all that stands beside them.
+
+    Raises:
+        UsageError: a name is taken; every such name is listed.
+    """
+    names = [score.name for scorer in scorers for score in scorer.declared]
+    if len(names) > MOST_SCORES:
+        raise UsageError(f"`scores=`: {len(names)} scores; give at most {MOST_SCORES}")
+    taken = _taken()
+    problems = [f"`{name}` is a name of evaltrack's own" for name in dict.fromkeys(names) if name in taken]
+    problems += [f"two scores are called `{name}`" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if problems:
+        raise UsageError(f"`scores=`: {'; '.join(problems)}; write NAME=SCORE, or @score(name=...) above the function")
+
+
+def _taken() -> set[str]:
+    """The names of metrics, columns, totals, and what a table shows beside them."""
+    shown = ("result", "retrieved", "reasoning", "status", "run_id", "num_expected", "combined_score_best")
+    totals = {*Summary(1).totals, *Ledger().totals}
+    return {*(s.name for s in SCORES), *(s.metric for s in SCORES), *(c.name for c in COLUMNS), *totals, *shown}

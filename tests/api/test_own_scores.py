@@ -1,0 +1,284 @@
+"""Scores of one's own from a run to the gate, on a real SQLite store: they stand wherever ours do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import Comparison, Question, Response, RunResult, Source, compare_runs, report_html, run_eval, score
+from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.report.run.json_form import run_json
+
+NUMBER = 24
+
+
+@pytest.fixture
+def golden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A set of two domains, every question with an expected answer."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+    path = tmp_path / "own.jsonl"
+    lines = (
+        {"id": str(n), "question": f"q{n}", "expected_chunks": ["a"], "expected_answer": f"answer {n}"}
+        | {"domain": "odd" if n % 2 else "even"}
+        for n in range(NUMBER)
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def good(question: Question, k: int) -> Response:
+    return Response(answer=question.expected_answer, sources=(Source(chunk_id="a"),))
+
+
+def worse(question: Question, k: int) -> Response:
+    """The same sources; the odd half of the answers is longer and says something else."""
+    answer = f"no idea about {question.id}, sorry" if int(question.id) % 2 else question.expected_answer
+    return Response(answer=answer, sources=(Source(chunk_id="a"),))
+
+
+@score(higher_is_better=False)
+def length(question: Question, response: Response) -> int:
+    return len(response.answer or "")
+
+
+@score(gates=False)
+def mood(question: Question, response: Response) -> float:
+    if question.id == "3":
+        raise ValueError("cannot tell")
+    return 0.5
+
+
+SCORES: tuple[Any, ...] = (length, mood, "token_f1", "exact_match")
+
+
+def run(golden: Path, store_uri: str, target: Callable[..., Any] = good, **settings: Any) -> RunResult:
+    shared: dict[str, Any] = {"judge": "none", "traces": "off", "scores": SCORES, "tracking_uri": store_uri}
+    return run_eval(golden, target=target, **shared | settings)
+
+
+@pytest.fixture
+def pair(golden: Path, store_uri: str) -> tuple[RunResult, RunResult]:
+    """A run, and one that is worse by its own scores alone."""
+    return run(golden, store_uri), run(golden, store_uri, worse)
+
+
+def compared(pair: tuple[RunResult, RunResult], store_uri: str, *rules: str, **settings: Any) -> Comparison:
+    return compare_runs(
+        pair[1].run_id, pair[0].run_id, tracking_uri=store_uri, repeat_flips=0, max_drop=rules, log=False, **settings
+    )
+
+
+def test_a_run_holds_them_everywhere(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+    """Metrics with counts, groups, rows, params, MLflow's metrics and table, the note, the page and the JSON."""
+    result = pair[0]
+    assert (result.metrics["token_f1"], result.counts["mood"]) == (1.0, NUMBER - 1)
+    assert result.groups["odd"]["mood"] == (0.5, NUMBER // 2 - 1)
+    assert [n for n in result.notes if "mood" in n] == [
+        f"mood was not measured on 1 of {NUMBER} questions that were answered: ValueError: cannot tell (1x)"
+    ]
+    row = next(each for each in result.rows if each["id"] == "3")
+    assert (row["mood"], row["length"], row["exact_match"]) == (None, 8.0, 1.0)
+    assert json.loads(row["unmeasured"])["mood"] == "ValueError: cannot tell"
+    client = mlflow.MlflowClient(store_uri)
+    stored = client.get_run(result.run_id)
+    metrics = stored.data.metrics
+    assert (metrics["length"], metrics["n/mood"]) == (result.metrics["length"], NUMBER - 1)
+    assert metrics["domain/even/token_f1"] == 1.0
+    assert stored.data.params["scores"].endswith(":length,tests.api.test_own_scores:mood,token_f1,exact_match")
+    assert "| token_f1 | 1.000 | 24 |" in stored.data.tags["mlflow.note.content"]
+    table = json.loads(Path(client.download_artifacts(result.run_id, "per_question.json")).read_text())
+    assert "length" in table["columns"]
+    page = report_html(result.run_id, tracking_uri=store_uri)
+    assert all(page.count(name) > NUMBER for name in ("length", "token_f1"))
+    saved = json.loads("".join(run_json(result)))
+    assert [each["name"] for each in saved["signature"]["scores"]] == ["length", "mood", "token_f1", "exact_match"]
+    assert saved["rows"][0]["length"] == 8.0
+
+
+def test_compare_shows_them_in_their_direction(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+    """Deltas with intervals, in groups too; without a rule they do not gate, and change what became of a question."""
+    comparison = compared(pair, store_uri)
+    deltas = {metric.name: metric for metric in comparison.metrics}
+    assert (deltas["length"].delta > 0, deltas["length"].losses, deltas["length"].drop is not None) == (True, 12, True)
+    assert deltas["length"].drop is not None
+    assert deltas["length"].drop > 0  # longer is worse
+    assert deltas["token_f1"].interval is not None
+    assert comparison.verdict == "ok"
+    odd = next(group for group in comparison.groups if group.name == "odd")
+    assert {metric.name for metric in odd.metrics} >= {"length", "mood", "token_f1"}
+    assert comparison.count("lower score") == 12
+    assert ("token_f1", 1.0, pytest.approx(2 / 7)) in [move for change in comparison.drops for move in change.dropped]
+
+
+@pytest.mark.parametrize(
+    ("rules", "verdict", "reason"),
+    [
+        (["token_f1=5%"], "regression", "token_f1 went from 1.000 to 0."),
+        (["length=20%"], "regression", "length went from 8.583 to"),
+        (["length=1000%", "token_f1=60%"], "ok", "no regression"),
+        (["odd:token_f1=5%"], "regression", "token_f1 in odd went from 1.000"),
+        (["even:token_f1=5%"], "ok", "no regression"),
+    ],
+)
+def test_rules_of_the_gate(
+    pair: tuple[RunResult, RunResult], store_uri: str, rules: list[str], verdict: str, reason: str
+) -> None:
+    """A share, for the whole set or a domain, in the direction that is declared."""
+    comparison = compared(pair, store_uri, *rules)
+    assert comparison.verdict == verdict
+    assert any(reason in each for each in comparison.reasons)
+
+
+def test_rules_that_are_refused(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+    """A score that informs, one that neither run has, and a drop that none can exceed."""
+    with pytest.raises(UsageError, match="`mood` is declared with gates=False: it only informs"):
+        compared(pair, store_uri, "mood=5%")
+    with pytest.raises(UsageError, match="no metric `tone`; known: accuracy"):
+        compared(pair, store_uri, "tone=5%")
+    with pytest.raises(UsageError, match="no drop can exceed it; write token_f1=5%"):
+        compared(pair, store_uri, "token_f1=5")
+    with pytest.raises(UsageError, match="write METRIC=5%"):
+        compare_runs("x", max_drop=["token_f1"], tracking_uri=store_uri)
+
+
+def test_a_score_of_another_function_is_not_compared(golden: Path, store_uri: str) -> None:
+    """It is left out with a note; with a rule the verdict cannot be told. One that only one run has is no metric."""
+
+    @score(name="length")
+    def other(question: Question, response: Response) -> float:
+        return 1.0
+
+    pair = run(golden, store_uri), run(golden, store_uri, scores=[other, "contains"])
+    comparison = compared(pair, store_uri)
+    assert comparison.left_out == ("length",)
+    assert "length: its function or declaration changed between the runs" in " ".join(comparison.notes)
+    assert not {"length", "contains", "token_f1"} & {metric.name for metric in comparison.metrics}
+    assert comparison.verdict == "ok"
+    for name in ("length", "contains"):
+        ruled = compared(pair, store_uri, f"{name}=5%")
+        assert (ruled.verdict, ruled.reasons[0]) == (
+            "unknown",
+            f"{name} has a rule and was not measured on both sides",
+        )
+
+
+def test_a_saved_run_as_the_baseline(pair: tuple[RunResult, RunResult], store_uri: str, tmp_path: Path) -> None:
+    """The same comparison without the user's code and without the run; a declaration of our names is damage."""
+    path = tmp_path / "baseline.json"
+    path.write_text("".join(run_json(pair[0])))
+    shared: dict[str, Any] = {"tracking_uri": store_uri, "repeat_flips": 0, "log": False}
+    comparison = compare_runs(pair[1].run_id, baseline_file=path, max_drop=["token_f1=5%"], **shared)
+    assert [metric.name for metric in comparison.metrics if metric.regressed] == ["token_f1"]
+    saved = json.loads(path.read_text())
+    for name in ("recall_at_k", "token_f1"):
+        saved["signature"]["scores"][0]["name"] = name
+        path.write_text(json.dumps(saved))
+        with pytest.raises(UsageError, match=f"declares a score `{name}`, which is a name of another column"):
+            compare_runs(pair[1].run_id, baseline_file=path, **shared)
+
+
+def test_criteria(golden: Path, store_uri: str) -> None:
+    """`require=` may bound them; a name that the run has not is refused before anything is asked."""
+    result = run(golden, store_uri, require="token_f1>=0.9,length<5", scores=["token_f1", length])
+    assert [checked.met for checked in result.criteria] == [True, False]
+    assert "length &lt; 5" in report_html(result.run_id, tracking_uri=store_uri)  # read back from the store
+    with pytest.raises(UsageError, match="no metric `mood`"):
+        run(golden, store_uri, require="mood>0", scores=["token_f1"])
+
+
+def test_a_run_of_own_scores_alone(golden: Path, store_uri: str, tmp_path: Path) -> None:
+    """Without expected sources and judge it measures something, and is FINISHED."""
+    path = tmp_path / "plain.jsonl"
+    path.write_text('{"id": "1", "question": "?", "expected_answer": "yes"}\n')
+
+    def answer(question: str) -> str:
+        return "Yes."
+
+    result = run(path, store_uri, answer, scores=["exact_match"])
+    assert (result.status, result.metrics["exact_match"]) == ("FINISHED", 1.0)
+    with pytest.raises(UsageError, match="so nothing could be measured"):
+        run(path, store_uri, answer, scores=[])
+
+
+def test_trials_are_their_mean(golden: Path, store_uri: str) -> None:
+    """Of several trials of a question."""
+    calls: list[str] = []
+
+    def sometimes(question: Question, response: Response) -> float | None:
+        calls.append(question.id)
+        return None if question.id == "1" else float(calls.count(question.id))
+
+    result = run(golden, store_uri, scores=[sometimes], trials=2)
+    assert (result.metrics["sometimes"], result.counts["sometimes"]) == (1.5, NUMBER - 1)
+
+
+def test_what_was_scored_is_not_scored_again(golden: Path, store_uri: str) -> None:
+    """A run that was broken off goes on with the values of its journal; with another function it does not."""
+    scored: list[str] = []
+    state = {"down": True}
+
+    def counted(question: Question, response: Response) -> float:
+        scored.append(question.id)
+        return float(question.id)
+
+    def target(question: Question, k: int) -> Response:
+        if question.id == "10" and state["down"]:
+            raise TrackingError("out of reach")
+        return good(question, k)
+
+    settings: dict[str, Any] = {"scores": [counted], "concurrency": 1}
+    with pytest.raises(TrackingError):
+        run(golden, store_uri, target, **settings)
+    state["down"] = False
+    before = list(scored)
+
+    def counted_otherwise(question: Question, response: Response) -> float:
+        return 1.0
+
+    counted_otherwise.__name__, counted_otherwise.__qualname__ = counted.__name__, counted.__qualname__
+    other = run(golden, store_uri, target, scores=[counted_otherwise], concurrency=1, resume="auto")
+    assert not any("resumed" in note for note in other.notes)
+    result = run(golden, store_uri, target, **settings, resume="auto")
+    assert any("resumed: 10 of 10 kept rows used again" in note for note in result.notes)
+    assert sorted(scored, key=int) == [str(number) for number in range(NUMBER)]
+    assert before == [str(number) for number in range(10)]
+    assert result.metrics["counted"] == sum(range(NUMBER)) / NUMBER
+
+
+def test_recorded_responses(golden: Path, store_uri: str, tmp_path: Path) -> None:
+    """They are scored as any others are."""
+    path = tmp_path / "responses.jsonl"
+    path.write_text("".join(json.dumps({"id": str(n), "answer": f"answer {n}"}) + "\n" for n in range(NUMBER)))
+    result = run(golden, store_uri, f"recorded:{path}", scores=["exact_match", "n=regex:^answer 1"])  # type: ignore[arg-type]
+    assert (result.metrics["exact_match"], result.metrics["n"]) == (1.0, 11 / NUMBER)
+
+
+def test_functions_need_a_name(golden: Path, store_uri: str) -> None:
+    """One that is given as an object is told by it; what is neither is refused."""
+    with pytest.raises(UsageError, match="`<lambda>` cannot be the name of a score"):
+        run(golden, store_uri, scores=[lambda question, response: 1])
+    with pytest.raises(UsageError, match="scores is"), suppress(InconclusiveError):
+        run(golden, store_uri, scores=[7])
+
+
+def test_a_store_that_others_write_to(pair: tuple[RunResult, RunResult], store_uri: str) -> None:
+    """A tag that declares names of ours, or one twice, changes no metric of ours and ends in no traceback."""
+    client = mlflow.MlflowClient(store_uri)
+    for result in pair:
+        signature = json.loads(client.get_run(result.run_id).data.tags["evaltrack.signature"])
+        names = ("recall_at_k", "domain", "id", "length", "length")
+        signature["scores"] = [
+            {"name": name, "computed_by": "x:y", "digest": "", "higher_is_better": name == "length"} for name in names
+        ]
+        client.set_tag(result.run_id, "evaltrack.signature", json.dumps(signature))
+    comparison = compared(pair, store_uri)
+    deltas = {metric.name: metric for metric in comparison.metrics}
+    assert deltas["recall_at_k"].higher_is_better
+    assert "length" in deltas
+    assert not {"domain", "id", "token_f1"} & deltas.keys()

@@ -1,0 +1,123 @@
+"""Scores of one's own in a row: values beside ours, failures as reasons, and what they see."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.ask import REASON_LIMIT
+from evaltrack.evaluation.score_gaps import REASONS, ScoreGaps
+from evaltrack.evaluation.signature import with_scores
+from evaltrack.privacy.redaction import Redactor
+from evaltrack.records import OwnScore, OwnValues, Question, Response, Row, Scorer, Signature
+from tests.actors import evaluator, failing, instant, questions, raising
+
+
+class Own(Scorer):
+    """Gives or raises what it was made with, and remembers what it saw."""
+
+    def __init__(self, outcome: Any, *names: str, measures_raw: bool = False) -> None:
+        self.declared = tuple(OwnScore(name=name, computed_by="m:f", digest="") for name in names or ("own",))
+        self.outcome, self.measures_raw = outcome, measures_raw
+        self.answers: list[str | None] = []
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        self.answers.append(response.answer)
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        if self.outcome is None:
+            await asyncio.sleep(60)
+        return OwnValues.model_validate(self.outcome)
+
+
+def row(*scorers: Scorer, target: Any = instant, **settings: Any) -> Row:
+    return asyncio.run(evaluator(target, scorers=scorers, **settings).row(0, questions(1)[0], 1))
+
+
+def test_they_stand_beside_ours() -> None:
+    """Values among the scores, reasons among the unmeasured; whether the question passes is as without them."""
+    one, two = Own({"values": {"a": -3.0}, "reasons": {"b": "None"}}, "a", "b"), Own({"values": {"c": 1.0}}, "c")
+    made, plain = row(one, two), row()
+    assert dict(made.scores) == {**plain.scores, "a": -3.0, "c": 1.0}
+    assert dict(made.unmeasured) == {**plain.unmeasured, "b": "None"}
+    assert (made.passed, made.failure) == (plain.passed, None) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ValueError("no tone"), "ValueError: no tone"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyError("x" * 5000), "KeyError: 'xxx"),
+        (RuntimeError("nul \0 and \ud800"), "RuntimeError: nul \N{REPLACEMENT CHARACTER} and ?"),
+    ],
+)
+def test_what_it_raises_is_a_reason(error: BaseException, why: str) -> None:
+    """For each of its scores, bounded and storable; the question goes on."""
+    made = row(Own(error, "a", "b"), Own({"values": {"c": 1.0}}, "c"))
+    assert made.unmeasured["a"] == made.unmeasured["b"]
+    assert made.unmeasured["a"].startswith(why)
+    assert len(made.unmeasured["a"]) <= REASON_LIMIT
+    assert (made.scores["c"], made.passed, made.failure) == (1.0, True, None)
+
+
+def test_one_that_hangs_is_given_up() -> None:
+    """After the time that judges have."""
+    assert row(Own(None), judge_timeout=0.05).unmeasured["own"] == "no response within 0.05 s"
+
+
+def test_a_judge_that_fails_leaves_them() -> None:
+    """They do not depend on it."""
+    made = row(Own({"values": {"own": 1.0}}), judges=[failing("one", RuntimeError("down"))])
+    assert made.failure is not None
+    assert made.scores["own"] == 1.0
+
+
+def test_where_the_target_failed_nothing_is_scored() -> None:
+    """The row says so in its error."""
+    own = Own({"values": {"own": 1.0}})
+    made = row(own, target=raising(RuntimeError("down")))
+    assert made.failure is not None
+    assert (own.answers, dict(made.scores), dict(made.unmeasured)) == ([], {}, {})
+
+
+def test_they_see_no_secret() -> None:
+    """As judges do; those that are built in measure what came back. Reasons are cleaned, too."""
+    own, raw = Own(ValueError("Paris. is no tone")), Own({"reasons": {"raw": "Paris."}}, "raw", measures_raw=True)
+    made = row(own, raw, redactor=Redactor(("Paris",)))
+    assert raw.answers == ["Paris."]
+    assert "Paris" not in str(own.answers)
+    assert "Paris" not in str(made.unmeasured)
+
+
+def gap(why: str | None) -> Row:
+    question = Question(id="1", question="?", domain="d")
+    unmeasured = {} if why is None else {"tone": why, "recall_at_k": "ours"}
+    return Row(position=0, question=question, response=Response(), unmeasured=unmeasured, started_at=0, seconds=0)
+
+
+def test_a_note_says_what_was_not_measured() -> None:
+    """How often, and the most frequent reason; of very many different ones only how often."""
+    gaps = ScoreGaps(["tone", "other"])
+    for why in ("rare", "often", "often", None):
+        gaps.add(gap(why))
+    assert list(gaps.notes) == ["tone was not measured on 3 of 4 questions that were answered: often (2x)"]
+    many = ScoreGaps(["tone"])
+    for number in range(2 * REASONS):
+        many.add(gap(f"reason {number}"))
+    assert list(many.notes) == ["tone was not measured on 200 of 200 questions that were answered: reason 0 (1x)"]
+    assert not list(ScoreGaps(["tone"]).notes)
+
+
+def test_declarations_fit_into_a_tag() -> None:
+    """MLflow holds 8,000 characters of one; more is refused before anything is asked."""
+    signature = Signature(golden="g", golden_digest="0", k=5, target="t")
+    assert with_scores(signature, ()) == signature
+    assert with_scores(signature, Own({}, "a", "b").declared).own_names == ("a", "b")
+    long = Own({})
+    long.declared = tuple(OwnScore(name=f"n{n}", computed_by="x" * 200, digest="0" * 16) for n in range(40))
+    with pytest.raises(UsageError, match="the declarations of 40 scores are too long"):
+        with_scores(signature, long.declared)

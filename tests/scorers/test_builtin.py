@@ -1,0 +1,107 @@
+"""Scores that are built in: words, patterns and JSON schemas."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.scorers.builtin import LONG_ANSWER, MAX_SCHEMA, NO_ANSWER, NO_EXPECTED_ANSWER, open_builtin
+
+QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
+
+
+def measured(spec: str, answer: str | None, question: Question = QUESTION) -> float | str:
+    """The value, or the reason."""
+    scorer = open_builtin(spec)
+    assert scorer is not None
+    found = asyncio.run(scorer(question, Response(answer=answer)))
+    (name,) = {*found.values, *found.reasons}
+    return found.values.get(name, found.reasons.get(name, ""))
+
+
+def test_words() -> None:
+    """Against the expected answer; without one, or without an answer, there is no value."""
+    assert [measured(name, "the Paris") for name in ("exact_match", "token_f1", "contains")] == [1, 1, 1]
+    assert measured("token_f1", "Paris, France") == pytest.approx(2 / 3)
+    assert measured("contains", None) == NO_ANSWER
+    without = QUESTION.model_copy(update={"expected_answer": None})
+    assert measured("exact_match", "Paris", without) == NO_EXPECTED_ANSWER
+    assert measured("contains", "Paris " * LONG_ANSWER) == 1.0
+
+
+def test_patterns() -> None:
+    """Found anywhere in the answer, with Python's syntax."""
+    assert measured(r"regex:\[\d+\]", "see [12]") == 1.0
+    assert measured(r"regex:^(?i:no)$", "No, thanks") == 0.0
+    assert measured("regex:a:b=c", "xa:b=cx") == 1.0
+
+
+def test_schemas(tmp_path: Path) -> None:
+    """JSON that holds to the schema is 1; other JSON, and what is no JSON, is 0."""
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}))
+    spec = f"json_schema:{path}"
+    assert [measured(spec, text) for text in ('{"a": 1}', '{"a": "1"}', "[]", "no", "[" * 100_000)] == [1, 0, 0, 0, 0]
+
+
+def test_a_schema_never_reaches_for_another_document(tmp_path: Path) -> None:
+    """What it refers to and does not hold is a reason; no address is opened."""
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"$ref": "http://127.0.0.1:9/s.json"}))
+    assert "refers to what it does not hold" in str(measured(f"json_schema:{path}", "{}"))
+
+
+def test_the_digest_tells_patterns_and_schemas_apart(tmp_path: Path) -> None:
+    """The content of a schema counts, not where it lies."""
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_text("{}")
+    other.write_text("{}")
+
+    def digest(spec: str) -> str:
+        scorer = open_builtin(spec)
+        assert scorer is not None
+        return scorer.declared[0].digest
+
+    assert digest("regex:a") != digest("regex:b")
+    before = digest(f"json_schema:{one}")
+    assert before == digest(f"json_schema:{other}")
+    one.write_text('{"type": "object"}')
+    assert digest(f"json_schema:{one}") != before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is no JSON schema"),
+        (b'{"type": 7}', "is no JSON schema"),
+        (b"[1]", "is no JSON schema"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b" " * (MAX_SCHEMA + 1), "is larger than"),
+        (b"[" * 200_000, "is no JSON schema"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_schemas_that_cannot_be_used(tmp_path: Path, content: bytes | None, message: str) -> None:
+    """They are refused before anything is asked."""
+    path = tmp_path / "s.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        open_builtin(f"json_schema:{path}")
+
+
+def test_patterns_that_cannot_be_read() -> None:
+    """The message shows the pattern."""
+    with pytest.raises(UsageError, match=r"regex `\(`: missing \)"):
+        open_builtin("regex:(")
+
+
+@pytest.mark.parametrize("spec", ["exact_match:x", "regex", "package.module:function", "words", ""])
+def test_what_is_not_built_in(spec: str) -> None:
+    """It is left to others."""
+    assert open_builtin(spec) is None

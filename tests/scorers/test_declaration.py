@@ -1,0 +1,123 @@
+"""What `@score` declares, and what a run stores of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import score
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.scorers.declaration import declared_scores
+
+
+def polite(question: Question, response: Response) -> float:
+    """Whether it is polite."""
+    return 1.0
+
+
+def short(question: Question, response: Response) -> bool:
+    return True
+
+
+@score(name="answer_length", higher_is_better=False, gates=False)
+def length(question: Question, response: Response) -> int:
+    return 1
+
+
+@score(values={"tone": True, "hedging": False})
+def style(question: Question, response: Response) -> dict[str, float]:
+    return {}
+
+
+@score(values=("one", "two"), higher_is_better=False)
+def pair(question: Question, response: Response) -> dict[str, float]:
+    return {}
+
+
+class Callable:
+    def __call__(self, question: Question, response: Response) -> float:
+        return 1.0
+
+
+def facts(function: Any, name: str = "") -> list[tuple[str, bool, bool, bool]]:
+    return [(s.name, s.higher_is_better, s.gates, s.binary) for s in declared_scores(function, "m:f", name)]
+
+
+def test_the_decorator_gives_the_function_back() -> None:
+    """It sets an attribute and registers nothing."""
+    assert length.__name__ == "length"
+    assert length(Question(id="1", question="?", domain="d"), Response()) == 1
+
+
+def test_what_is_declared() -> None:
+    """Name, direction and whether it gates; without a declaration the function's name, higher is better, it gates."""
+    assert facts(polite) == [("polite", True, True, False)]
+    assert facts(short) == [("short", True, True, True)]  # annotated bool
+    assert facts(length) == [("answer_length", False, False, False)]
+    assert facts(style) == [("tone", True, True, False), ("hedging", False, True, False)]
+    assert facts(pair) == [("one", False, True, False), ("two", False, True, False)]
+    assert facts(length, "other") == [("other", False, False, False)]
+
+
+@pytest.mark.parametrize("name", ["Upper", "1st", "a-b", "a b", "x" * 61, "ä", "a\n"])
+def test_names_that_no_metric_can_have(name: str) -> None:
+    """They are refused with the rule and the cure."""
+    with pytest.raises(UsageError, match="cannot be the name of a score: write lower-case letters"):
+        declared_scores(polite, "m:polite", name)
+
+
+def test_objects_and_lambdas_need_a_name() -> None:
+    """The name of a class or a lambda is none of a metric."""
+    for each in (Callable(), lambda question, response: 1):
+        with pytest.raises(UsageError, match="name it with NAME=m:f or @score"):
+            declared_scores(each, "m:f")
+        assert facts(each, "mine")[0][0] == "mine"
+
+
+def test_several_values_keep_their_names() -> None:
+    """One name for all of them would be a mistake."""
+    with pytest.raises(UsageError, match="declares its own names; leave `mine=` out"):
+        declared_scores(style, "m:f", "mine")
+
+
+def digest_of(folder: Path, code: str) -> str:
+    """Of a function in a module that is imported anew."""
+    (folder / "edited_scores.py").write_text(code)
+    sys.modules.pop("edited_scores", None)
+    import importlib
+    import linecache
+
+    importlib.invalidate_caches()
+    linecache.clearcache()
+    spec = importlib.util.spec_from_file_location("edited_scores", folder / "edited_scores.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(code, str(folder / "edited_scores.py"), "exec"), module.__dict__)
+    sys.modules["edited_scores"] = module
+    try:
+        return declared_scores(module.f, "edited_scores:f")[0].digest
+    finally:
+        del sys.modules["edited_scores"]
+
+
+def test_the_digest_is_of_the_code_and_not_of_its_layout(tmp_path: Path) -> None:
+    """Comments, docstring and layout are nothing; another constant or another direction is another score."""
+    plain = digest_of(tmp_path, "def f(question, response):\n    return 1\n")
+    shaped = 'def f(question,\n      response):\n    """Says."""\n    # why\n    return 1\n'
+    assert digest_of(tmp_path, shaped) == plain
+    assert digest_of(tmp_path, "def f(question, response):\n    return 2\n") != plain
+    down = "from evaltrack import score\n@score(higher_is_better=False)\ndef f(question, response):\n    return 1\n"
+    assert digest_of(tmp_path, down) != plain
+
+
+def test_code_that_cannot_be_read() -> None:
+    """The declaration alone tells it then."""
+    scope: dict[str, Any] = {}
+    exec("def g(question, response):\n    return 1", scope)
+    assert declared_scores(scope["g"], "m:g") == declared_scores(scope["g"], "m:g")
+    assert declared_scores(scope["g"], "m:g") != declared_scores(scope["g"], "n:g")

@@ -1,0 +1,149 @@
+"""The scores of evaltrack as scorers of MLflow: for each question the values of `evaltrack run`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+import evaltrack.scorers as own
+from evaltrack import open_golden, run_eval
+from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.targets import open_target
+from tests.conftest import REPO, few_questions
+
+NAMES = {
+    "recall_at_5": "recall_at_k",
+    "precision_at_5": "precision_at_k",
+    "mrr_at_5": "reciprocal_rank",
+    "hit_rate_at_5": "hit",
+    "ndcg_at_5": "ndcg_at_k",
+    "negative_pass": "negative_pass",
+    "exact_match": "exact_match",
+    "token_f1": "token_f1",
+    "contains": "contains",
+}
+"""What each is called there, and in a row."""
+
+MAKERS: tuple[Callable[[], Any], ...] = (
+    *(own.RecallAtK, own.PrecisionAtK, own.MRR, own.HitRate, own.NDCGAtK, own.NegativePass),
+    *(own.ExactMatch, own.TokenF1, own.Contains),
+)
+
+
+def records(golden: Path, corpus: Path) -> list[dict[str, Any]]:
+    """The questions of a set as MLflow's data, with what BM25 gives for each."""
+    target = open_target(f"bm25:{corpus}", {})
+    data = []
+    for question in open_golden(golden):
+        record, response = record_of(question), asyncio.run(target(question, 5))
+        outputs = response.model_dump(exclude_defaults=True)
+        data.append({"inputs": dict(record.inputs), "outputs": outputs, "expectations": dict(record.expectations)})
+    return data
+
+
+def test_values_of_travel_are_those_of_a_run(store_uri: str) -> None:
+    """Of every question, to 1e-12; what a run did not measure is no value here."""
+    golden = REPO / "golden/travel.jsonl"
+    words = ["exact_match", "token_f1", "contains"]
+    result = run_eval(golden, judge="none", traces="off", scores=words, tracking_uri=store_uri)
+    rows = {row["question"]: row for row in result.rows}
+    scorers = [make() for make in MAKERS]
+    compared = 0
+    for each in records(golden, REPO / "golden/corpus/travel"):
+        row = rows[each["inputs"]["question"]]
+        for scorer in scorers:
+            value, expected = scorer(**each).value, row[NAMES[scorer.name]]
+            assert value == (None if expected is None else pytest.approx(expected, abs=1e-12)), (row["id"], scorer.name)
+            compared += expected is not None
+    assert compared == 60 * 8 + 3
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow warns of itself and of pandas
+def test_mlflow_evaluates_with_them(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`mlflow.genai.evaluate` takes them, and its means are those of a run."""
+    monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
+    golden = few_questions(tmp_path, 4)
+    result = run_eval(golden, judge="none", traces="off", tracking_uri=store_uri)
+    mlflow.set_tracking_uri(store_uri)
+    try:
+        scorers = [own.RecallAtK(5), own.MRR(5)]
+        evaluated = mlflow.genai.evaluate(data=records(golden, tmp_path / "corpus/travel"), scorers=scorers)
+    finally:
+        mlflow.set_tracking_uri(None)
+    assert evaluated.metrics["recall_at_5/mean"] == pytest.approx(result.metrics["recall_at_k"], abs=1e-12)
+    assert evaluated.metrics["mrr_at_5/mean"] == pytest.approx(result.metrics["mrr"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "value"),
+    [
+        (["x", "a"], 1.0),
+        ([{"chunk_id": "x"}], 0.0),
+        ({"answer": "A", "sources": [{"id": "a"}]}, 1.0),
+        ([], 0.0),
+        ("an answer", "the target reports no sources"),
+        ({"sources": 7}, "the outputs: "),
+        (None, "the outputs: "),
+    ],
+)
+def test_outputs_are_what_a_target_returns(outputs: object, value: float | str) -> None:
+    """What is no response is an error of the feedback, and no number."""
+    made = own.HitRate(2)(inputs={"q": "what?"}, outputs=outputs, expectations={"expected_chunks": ["a"]})
+    assert made.name == "hit_rate_at_2"
+    if isinstance(value, str):
+        assert made.value is None
+        assert value in made.error.error_message
+    else:
+        assert made.value == value
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expectations", "why"),
+    [
+        ({"a": "x", "b": "y"}, {"expected_chunks": ["a"]}, "the question: its inputs hold no `question`"),
+        ({"question": "?"}, {"expected_chunks": 7}, "the question: "),
+        ({"question": "?"}, {}, "the question has no retrieval expectation"),
+        (None, None, "the question: its inputs"),
+    ],
+)
+def test_questions_that_cannot_be_scored(inputs: Any, expectations: Any, why: str) -> None:
+    """The error says why."""
+    made = own.RecallAtK()(inputs=inputs, outputs=["a"], expectations=expectations)
+    assert why in made.error.error_message
+
+
+def test_tools() -> None:
+    """Expected calls of MLflow's form, against those that the target reports."""
+    scorer = own.ToolsCalled()
+    expectations = {"expected_tool_calls": [{"name": "search"}]}
+    calls = {"answer": "A", "tool_calls": [{"name": "search"}]}
+    assert scorer(inputs={"question": "?"}, outputs=calls, expectations=expectations).value == 1.0
+    assert scorer(inputs={"question": "?"}, outputs={"answer": "A"}, expectations=expectations).value == 0.0
+    none = scorer(inputs={"question": "?"}, outputs={"answer": "A"}, expectations={})
+    assert none.error.error_message == "the question has no such score"
+
+
+def test_words_without_answers() -> None:
+    """They have no value."""
+    scorer = own.TokenF1()
+    assert "no answer" in scorer(inputs={"q": "?"}, outputs=["a"], expectations={}).error.error_message
+    assert "no expected_answer" in scorer(inputs={"q": "?"}, outputs="A", expectations={}).error.error_message
+
+
+@pytest.mark.parametrize("k", [0, 1001, True, "5"])
+def test_k(k: Any) -> None:
+    """Within the bounds of a run."""
+    with pytest.raises(UsageError, match="write a whole number from 1 to 1,000"):
+        own.RecallAtK(k)
+
+
+def test_other_names() -> None:
+    """Are none of the package."""
+    with pytest.raises(AttributeError, match="no attribute 'Rouge'"):
+        _ = own.Rouge

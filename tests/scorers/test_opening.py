@@ -1,0 +1,120 @@
+"""The scores that a run names: in which process they run, and names that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.records import OwnValues, Question, Response
+from evaltrack.records.own_score import MOST_SCORES
+from evaltrack.scorers.builtin import BuiltinScorer
+from evaltrack.scorers.function import FunctionScorer
+from evaltrack.scorers.local import open_local
+from evaltrack.scorers.opening import open_scorers
+from evaltrack.scorers.process import ProcessScorer, answering
+from evaltrack.targets.failures import RaisedElsewhereError
+
+QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
+ANSWER = Response(answer="in Paris")
+CODE = """
+import os
+from evaltrack import score
+
+def length(question, response):
+    return len(response.answer)
+
+@score(values=["one", "two"], gates=False)
+async def several(question, response):
+    return {"one": 1, "two": None}
+
+def fails(question, response):
+    raise ValueError("no such word")
+
+def pid(question, response):
+    return os.getpid()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module with scores, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"scores_of_{abs(hash(tmp_path))}"
+    (tmp_path / f"{name}.py").write_text(CODE)
+    return name
+
+
+def test_in_this_process(module: str) -> None:
+    """`in_process` calls functions here; the built-in ones of words always are, and what is given as an object."""
+    opened = open_scorers(["exact_match", "f1=token_f1", "regex:x", f"{module}:length"], in_process=True)
+    assert [type(each) for each in opened] == [BuiltinScorer, BuiltinScorer, BuiltinScorer, FunctionScorer]
+    assert [score.name for each in opened for score in each.declared] == ["exact_match", "f1", "regex", "length"]
+    assert [each.measures_raw for each in opened] == [True, True, True, False]
+
+    def given(question: Question, response: Response) -> int:
+        return 7
+
+    (own,) = open_scorers(["mine=m:given"], {"m:given": given}, in_process=False)
+    assert asyncio.run(own(QUESTION, ANSWER)).values == {"mine": 7.0}
+
+
+def test_in_processes_of_their_own(module: str) -> None:
+    """Functions, and patterns, which may take for ever; what is raised there is raised here."""
+    specs = [f"{module}:length", f"{module}:several", f"{module}:fails", "x=regex:^in", "contains"]
+    opened = open_scorers(specs, in_process=False)
+    assert [type(each) for each in opened] == [ProcessScorer] * 4 + [BuiltinScorer]
+    assert [each.measures_raw for each in opened] == [False, False, False, True, True]
+
+    async def work() -> list[OwnValues]:
+        length, several, fails, pattern, _ = opened
+        with pytest.raises(RaisedElsewhereError, match="ValueError: no such word"):
+            await fails(QUESTION, ANSWER)
+        found = [await each(QUESTION, ANSWER) for each in (length, several, pattern)]
+        for each in opened:
+            await each.aclose()
+        return found
+
+    assert asyncio.run(work()) == [
+        OwnValues(values={"length": 8.0}),
+        OwnValues(values={"one": 1.0}, reasons={"two": "the function returned None"}),
+        OwnValues(values={"x": 1.0}),
+    ]
+    several = opened[1]
+    assert several.declared == open_local(f"{module}:several").declared  # the same whatever process reads it
+
+
+def test_the_service_of_a_process(module: str) -> None:
+    """It tells the declarations at once, and answers in JSON."""
+    service = answering(f"n={module}:length")
+    assert [each["name"] for each in service.facts["scores"]] == ["n"]
+    call = b'{"question": {"id": "1", "question": "?", "domain": "d"}, "response": {"answer": "abc"}}'
+    assert OwnValues.model_validate_json(asyncio.run(service.answer(call))).values == {"n": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("specs", "message"),
+    [
+        (["words"], "unknown score `words`; write exact_match"),
+        (["http://x"], "unknown score"),
+        (["a-b:c"], "unknown score"),
+        (["no_such_module_at_all:f"], "cannot be imported: ModuleNotFoundError"),
+        (["contains", "contains"], "two scores are called `contains`"),
+        (
+            ["recall_at_k=contains", "mrr=contains", "question=contains"],
+            "`recall_at_k` is a name of evaltrack's own; `mrr`",
+        ),
+        (["num_errors=contains"], "`num_errors` is a name of evaltrack's own"),
+        (["judge_tokens=contains"], "`judge_tokens` is a name"),
+        ([f"n{number}=contains" for number in range(MOST_SCORES + 1)], "41 scores; give at most 40"),
+    ],
+)
+def test_names_that_are_refused(specs: list[str], message: str) -> None:
+    """Before anything is asked, all taken names in one error."""
+    with pytest.raises(UsageError, match=message):
+        open_scorers(specs, in_process=True)
+    with pytest.raises(UsageError, match=message):
+        open_scorers(specs, in_process=False)
