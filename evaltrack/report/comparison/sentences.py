@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.gate_rules import GateRule, RuleState
 from evaltrack.report.comparison.words import clip, count, p_words
@@ -110,7 +108,7 @@ def _drop_cell(metric: MetricDelta) -> str:
         return "no change"
     verb = "fell" if metric.delta < 0 else "rose"
     if not metric.shows_change:
-        return "not shown, as questions were lost"
+        return f"{'over' if metric.over else 'within'} the limit where both measured"
     if metric.drop is None or (metric.threshold and not metric.threshold.relative):
         return f"{verb} {_apart(abs(metric.delta), metric, 1)}"
     return f"{verb} {_apart(100 * abs(metric.drop), metric, 100)} %"
@@ -121,12 +119,3 @@ def _apart(size: float, metric: MetricDelta, scale: int) -> str:
     limit = scale * metric.threshold.amount if metric.threshold else 0.0
     texts = (f"{size:.{digits}g}" for digits in range(2, 8))
     return next((text for text in texts if not metric.over or text != f"{limit:.4g}"), f"{size:.8g}")
-
-
-def unseen_words(comparison: Comparison) -> Iterator[str]:
-    """What can go unseen with so many questions: ``With 210 questions a drop of Recall@5 below 1.9 points can …``."""
-    for metric in comparison.metrics:
-        if metric.threshold and metric.detectable is not None:
-            title = metric_title(metric.name, comparison.candidate.signature.k)
-            points = 100 * metric.detectable
-            yield f"With {count(metric.n, 'question')} a drop of {title} below {points:.1f} points can go unseen."

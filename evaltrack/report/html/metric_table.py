@@ -23,7 +23,9 @@ SMALLEST = 2.0
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric in words, with its plot; `moved` is the name by which its better and worse questions are filtered."""
+    """One metric in words, with its plot; `moved` is the name by which its better and worse questions
+    are filtered, `on` says where the means are not over all questions.
+    """
 
     title: str
     was: str
@@ -36,6 +38,7 @@ class MetricRow:
     worse: str
     moved: str
     on: str
+    n: str
     regressed: bool
 
 
@@ -80,7 +83,8 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
         else BY_METRIC[metric.name].name
         if metric.name in BY_METRIC
         else metric.name,
-        on=both_words(metric) if partial else f"{metric.n:,}",
+        on=both_words(metric) if partial else "",
+        n=f"{metric.n:,}",
         regressed=metric.regressed,
     )
 
