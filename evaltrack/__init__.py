@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evaltrack.api.import_golden import GoldenImport as GoldenImport
     from evaltrack.api.import_golden import export_golden as export_golden
     from evaltrack.api.import_golden import import_golden as import_golden
+    from evaltrack.api.import_traces import import_traces as import_traces
     from evaltrack.api.init_project import init_project as init_project
     from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
@@ -44,13 +45,18 @@ if TYPE_CHECKING:
     from evaltrack.api.run_eval import resume_run as resume_run
     from evaltrack.api.run_eval import run_eval as run_eval
     from evaltrack.api.run_sets import run_sets as run_sets
+    from evaltrack.api.run_sweep import check_sweep as check_sweep
+    from evaltrack.api.run_sweep import run_sweep as run_sweep
     from evaltrack.api.sync_golden import GoldenSync as GoldenSync
     from evaltrack.api.sync_golden import pull_golden as pull_golden
     from evaltrack.api.sync_golden import push_golden as push_golden
     from evaltrack.compare.comparison import Comparison as Comparison
+    from evaltrack.compare.leaderboard import Leaderboard as Leaderboard
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
     from evaltrack.evaluation.result import RunResult as RunResult
     from evaltrack.evaluation.set_results import SetResults as SetResults
+    from evaltrack.evaluation.sweep_plan import SweepPlan as SweepPlan
+    from evaltrack.evaluation.sweep_result import SweepResult as SweepResult
     from evaltrack.golden.corpus import read_corpus as read_corpus
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
@@ -71,6 +77,7 @@ _HOMES = {
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "GoldenSync": "evaltrack.api.sync_golden",
+    "Leaderboard": "evaltrack.compare.leaderboard",
     "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -81,6 +88,8 @@ _HOMES = {
     "Usage": "evaltrack.records",
     "SetComparisons": "evaltrack.compare.set_comparisons",
     "SetResults": "evaltrack.evaluation.set_results",
+    "SweepPlan": "evaltrack.evaluation.sweep_plan",
+    "SweepResult": "evaltrack.evaluation.sweep_result",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "add_question": "evaltrack.api.add_question",
@@ -97,6 +106,7 @@ _HOMES = {
     "export_golden": "evaltrack.api.import_golden",
     "get_baseline": "evaltrack.api.baselines",
     "import_golden": "evaltrack.api.import_golden",
+    "import_traces": "evaltrack.api.import_traces",
     "init_project": "evaltrack.api.init_project",
     "json_schema": "evaltrack.api.json_schemas",
     "judges_agreement": "evaltrack.api.judge_agreement",
@@ -115,6 +125,8 @@ _HOMES = {
     "run_demo": "evaltrack.api.run_demo",
     "run_eval": "evaltrack.api.run_eval",
     "run_sets": "evaltrack.api.run_sets",
+    "run_sweep": "evaltrack.api.run_sweep",
+    "check_sweep": "evaltrack.api.run_sweep",
     "score": "evaltrack.scorers",
     "set_baseline": "evaltrack.api.baselines",
 }

@@ -25,6 +25,10 @@ Every message says what is wrong, where, and what to do about it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+
+SITE = "https://evaltrack.readthedocs.io/"
+"""Where the documents are; `Documentation` in pyproject.toml and `site_url` in mkdocs.yml say the same."""
 
 EXIT_MISSED = 1
 EXIT_USAGE = 2
@@ -35,16 +39,47 @@ PROBLEMS_SHOWN = 20
 """Problems of a file that are listed; of the others it is said how many there are."""
 
 
+class Guide(StrEnum):
+    """The section of the site that teaches about a kind of mistake, as an address below `SITE`."""
+
+    GOLDEN_FILE = "how-to/golden-sets/#the-file"
+    GOLDEN_LINES = "reference/formats/#golden-sets"
+    REVIEW = "how-to/golden-sets/#review"
+    LINT = "lint/#the-codes"
+    IDS = "how-to/targets/#ids"
+    RECALL = "definitions/#retrieval"
+    TARGETS = "how-to/targets/#connect-your-app"
+    FUNCTION = "how-to/targets/#a-python-function"
+    PROGRAM = "how-to/targets/#a-program"
+    RECORDED = "how-to/targets/#recorded-responses"
+    PAGES = "how-to/targets/#a-folder-of-pages"
+    ALL_FAILED = "how-to/targets/#when-every-question-fails"
+    MODEL = "how-to/judges/#a-model"
+    JUDGES = "how-to/judges/#judge-answers"
+    JUDGE_FUNCTION = "how-to/judges/#a-function-of-your-own"
+    BASELINE = "how-to/ci/#the-baseline"
+    COMPARABLE = "concepts/gate/#what-is-compared"
+    STORE = "how-to/mlflow-server/#for-a-team"
+    PAGE_SERVER = "how-to/mlflow-server/#on-this-machine"
+
+    @property
+    def reference(self) -> str:
+        """The sentence that names it, to stand after a message."""
+        return f"See {SITE}{self.value}"
+
+
 class EvaltrackError(Exception):
     """Base of all errors that evaltrack raises on purpose.
 
-    `message` is without what only a command line understands, which `option` adds.
+    `message` is without what only a command line understands, which `option` adds. `guide` is the section of the site
+    that says more, where there is one; it is not part of the message.
     """
 
     exit_code = EXIT_INCONCLUSIVE
 
-    def __init__(self, message: object = "", option: str = "") -> None:
+    def __init__(self, message: object = "", option: str = "", *, guide: Guide | None = None) -> None:
         self.message = str(message)
+        self.guide = guide
         super().__init__(f"{message}{option}")
 
 
@@ -61,11 +96,11 @@ class GoldenError(UsageError):
     where the problems are those of lines.
     """
 
-    def __init__(self, problems: Sequence[str], lines: Sequence[int] = ()) -> None:
+    def __init__(self, problems: Sequence[str], lines: Sequence[int] = (), *, guide: Guide | None = None) -> None:
         self.problems = tuple(map(printable, problems))
         self.lines = tuple(lines)
         self.total = len(self.problems)
-        super().__init__(listed(self.problems))
+        super().__init__(listed(self.problems), guide=guide)
 
 
 class InconclusiveError(EvaltrackError):

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from evaltrack.cli import cli
+from evaltrack.errors import SITE, Guide
 from scripts.references.commands import all_commands
 from scripts.write_reference import PAGES
 
@@ -131,7 +132,21 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert len(built) > 25
     for path, page in built.items():
         loaded = re.findall(r"<(?:link|script|img|iframe)\b[^>]*?(?:src|href)=[\"']?(https?://[^\"' >]+)", page)
-        assert loaded == [], path
+        assert [address for address in loaded if not address.startswith(SITE)] == [], path  # its own is a mere name
+    for guide in Guide:
+        page, _, anchor = guide.partition("#")
+        headings = re.findall(r"<h[1-6] id=[\"']?([\w-]+)", built[tmp_path / "site" / page / "index.html"])
+        assert anchor in headings, guide
+
+
+def test_the_site_has_one_address() -> None:
+    """Messages, the package's description and the site's own settings name the same."""
+    project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = (REPO / "mkdocs.yml").read_text(encoding="utf-8")
+    assert project["urls"]["Documentation"] == SITE
+    assert re.findall(r"^site_url: (\S+)", settings, re.MULTILINE) == [SITE]
+    assert SITE.startswith("https://")
+    assert SITE.endswith("/")
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Change, Comparison, GroupDelta, RunInfo
+from evaltrack.compare.comparison import Change, Comparison, GroupDelta
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
 from evaltrack.report.comparison import github_annotations as github

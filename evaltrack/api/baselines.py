@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.golden.reader import golden_name
 from evaltrack.tracking import baselines
 from evaltrack.tracking.baselines import Baseline
@@ -42,7 +42,7 @@ def set_baseline(
     store, experiment_id = place_of(experiment, tracking_uri)
     run_to_set = named_evaluation(store, run) if run else newest_evaluation(store, experiment_id, None)
     if run_to_set is None:
-        raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN")
+        raise UsageError("no finished run to promote; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE)
     if not force:
         check_rows(store, run_to_set)
     baseline = baselines.set_baseline(store, run_to_set, reason, force=force)

@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
-from evaltrack.errors import InconclusiveError, TrackingError, UsageError
+from evaltrack.compare.run_info import RunInfo
+from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
@@ -63,7 +63,9 @@ def choose_runs(
         _check_newest(store, where, golden, candidate)
     if candidate is None:
         which = f" of golden set `{golden}`" if golden else ""
-        raise UsageError(f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN")
+        raise UsageError(
+            f"no finished run{which} to compare; evaluate first: evaltrack run GOLDEN", guide=Guide.BASELINE
+        )
     baseline = named_baseline if named_baseline or baseline_is_file else _tagged(store, candidate)
     for side in filter(None, (candidate, baseline)):
         if side.status in ("RUNNING", "SCHEDULED"):
@@ -148,7 +150,7 @@ def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         means={name: value for name, value in run.means.items() if name in GROUP_METRICS},
-        facts=run.facts,
+        settings=run.settings,
     )
 
 
@@ -179,6 +181,24 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
         if name := other_mean(frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
     return Side(info, frame, rows, slim, brief)
+
+
+def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFrame:
+    """The light columns of a run alone, without what a comparison of two needs besides.
+
+    Raises:
+        TrackingError: its rows are not there, or they are damaged.
+    """
+    local = folder / run.run_id
+    local.mkdir(exist_ok=True)
+    path, info = fetch_rows(store, run, local), info_of_run(store, run)
+    with rows_of_run(run.run_id):
+        check_rows(path, info.num_questions)
+        own = [score.name for score in own_scores_of(info.signature)]
+        frame = _typed(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS).to_pandas())
+        if name := other_mean(frame, info.means):
+            raise damaged(path.name, f"the mean of its rows is not the run's {name}")
+    return frame
 
 
 SAME_MEAN = 1e-6
@@ -225,7 +245,10 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
-    frame = table.to_pandas().join(prints)
+    return _typed(table.to_pandas().join(prints))
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
         frame[name] = frame[name].astype("str")

@@ -12,7 +12,7 @@ from pathlib import Path
 from evaltrack.api.add_question import add_questions
 from evaltrack.api.proposals.propose import Proposal, Proposer, Wish
 from evaltrack.api.proposals.reply import Line
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.loop import run_to_end
 from evaltrack.golden.corpus import Chunk, parse_chunker, read_corpus
 from evaltrack.golden.drafting import category_of, spread
@@ -88,7 +88,7 @@ def draft_by_model(
     if not name:
         raise UsageError("`model=` names none; write e.g. gpt-4o-mini")
     if not has_server():
-        raise UsageError(f"model `{name}`: set OPENAI_API_KEY or OPENAI_BASE_URL first")
+        raise UsageError(f"model `{name}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     chunks = read_corpus(Path(corpus), parse_chunker(chunk))
     library = Library(str(corpus), tuple(chunks), frozenset({Path(path).stem}))
     drafts, wishes = ModelDrafts(), list[Wish]()

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
+from evaltrack.api.link_evaluated import link_evaluated
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
@@ -27,6 +28,7 @@ from evaltrack.evaluation.plan import Plan, planned
 from evaltrack.evaluation.progress import Progress, Silent
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import Choice, choose_run, kept_of
+from evaltrack.evaluation.run_name import default_run_name
 from evaltrack.evaluation.score_gaps import ScoreGaps
 from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
@@ -41,8 +43,18 @@ from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, Status, close_run, open_run, reopen_run
-from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.runs import (
+    JOURNAL_TAG,
+    Dataset,
+    Description,
+    OpenRun,
+    Place,
+    Status,
+    close_run,
+    open_run,
+    reopen_run,
+)
+from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -54,7 +66,7 @@ def evaluate_golden(
     settings: EvaluationConfig,
     *,
     target: str | Callable[..., Any] | None = None,
-    open_store: Callable[[], Store] = connect,
+    open_store: StoreAddress = USUAL_STORE,
     resume: str | None = None,
     retry_errors: bool = False,
     progress: Progress | None = None,
@@ -74,7 +86,9 @@ def evaluate_golden(
     if settings.only_failed:
         store = open_store()
         settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(os.fspath(golden_path), settings, target, selection, functions=functions) as plan:
+    with planned(
+        os.fspath(golden_path), settings, target, selection, functions=functions, store_uri=open_store.uri
+    ) as plan:
         store = store or open_store()
         return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
 
@@ -86,9 +100,9 @@ def evaluate_plan(
     *,
     retry_errors: bool = False,
     progress: Progress | None = None,
-    parent: OpenRun | None = None,
+    place: Place | None = None,
 ) -> RunResult:
-    """Evaluate what is planned, as one MLflow run, below a `parent` where several golden sets are evaluated.
+    """Evaluate what is planned, as one MLflow run; of several evaluations it has a `place` below that of them all.
 
     Raises:
         UsageError: the run to resume is none that can be resumed; nothing was run.
@@ -101,7 +115,7 @@ def evaluate_plan(
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:
         with stop.handled():
-            run = _open(plan, store, choice, journal, parent)
+            run = _open(plan, store, choice, journal, place)
             return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
     finally:
         journal.close()
@@ -115,15 +129,15 @@ def _registered(plan: Plan, store: Store, run: OpenRun) -> str | None:
     return register_golden(store, run.experiment_id, golden.name, golden.digest, golden, len(golden))
 
 
-def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, parent: OpenRun | None) -> OpenRun:
+def _open(plan: Plan, store: Store, choice: Choice, journal: Journal, place: Place | None) -> OpenRun:
     """The run to fill: that which was broken off, or a new one; without a run there is nothing to keep."""
     golden = plan.golden
     description = Description(
-        name=plan.settings.run_name or f"{golden.name} {plan.signature.target.partition(':')[0]} k={plan.settings.k}",
-        params=plan.params(),
-        tags={**plan.tags(), JOURNAL_TAG: journal.name},
+        name=plan.settings.run_name or default_run_name(plan),
+        params={**plan.params(), **(place.params if place else {})},
+        tags={**plan.settings.own_tags, **plan.tags(), JOURNAL_TAG: journal.name},
         data=Dataset(golden.name, golden.digest, str(golden.path.resolve()), len(golden)),
-        parent=parent,
+        place=place,
     )
     if choice.run_id:
         return reopen_run(store, choice.run_id, description)
@@ -207,12 +221,13 @@ class _Evaluation:
             trials.close()
             stop.log_from_now_on()
             warnings = (*(each.note for each in lookouts), *gaps.notes)
+            self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
             result = self._result(
                 ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
             )
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
-            writer.log_traces(settings.traces, self.progress.note, lambda: stop.is_requested)
+            writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)
             writer.check_artifacts()
         return result, interruption
 
@@ -249,6 +264,7 @@ class _Evaluation:
             link=self.store.run_link(run.experiment_id, run.run_id),
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
+            settings=run.settings,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
@@ -257,7 +273,9 @@ class _Evaluation:
 def _models(ledger: Ledger, plan: Plan) -> str:
     """The models that the responses name; of recorded ones that name none, that they are recorded."""
     names = ", ".join(sorted(ledger.models))
-    return shown_text(names) or ("recorded" if plan.signature.target.startswith("recorded:") else NOT_STATED)
+    return shown_text(names) or (
+        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+    )
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:

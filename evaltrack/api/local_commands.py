@@ -23,6 +23,7 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, check_folder, private_folder
 from evaltrack.records import Signature
+from evaltrack.records.system.files import replace_file
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000
@@ -50,7 +51,7 @@ def save_command(run_id: str, command: Command) -> str | None:
         part = path.with_name(f"{uuid4().hex}.part")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             json.dump(command.as_json(), file)
-        part.replace(path)
+        replace_file(part, path)
     except (OSError, NotPrivateError) as error:
         return f"the command of the run is not kept, and is to be named to ask again (`target=`, `judge=`): {error}"
     return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from evaltrack.api.compare_context import accepted_words
 from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.compare_sides import choose_runs, info_of_run
-from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
@@ -140,6 +140,7 @@ def result_of(
         link=link,
         serve_command=serve_command,
         read_rows=read,
+        settings=stored.settings,
     )
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from evaltrack.api.compare_sides import info_of_run
+from evaltrack.api.leaderboards import Line, standings_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.report.html.leaderboard_page import leaderboard_parts
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.sets_page import SetPage, sets_html
 from evaltrack.report.run.stored_summary import read_summary
@@ -48,8 +53,12 @@ def report_sets(
 ) -> list[Path]:
     """Write one page of several runs, and the page of each into the folder beside it that is called like it.
 
+    Several runs of one golden set are compared: a table of their metrics with paired intervals, and one of the
+    questions that each of them passed.
+
     Args:
-        runs: MLflow run ids, their beginnings, or names; of a parent run, those below it are meant.
+        runs: MLflow run ids, their beginnings, or names; of a parent run, also that of a sweep, those below it are
+            meant.
         output_file: The page of all, such as ``report.html``; the others are in ``report/``.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
@@ -74,8 +83,32 @@ def report_sets(
         raise UsageError("no run was named; name one, or several")
     names = _file_names(evaluations)
     pages = [_write_set(store, each, path, name) for each, name in zip(evaluations, names, strict=True)]
-    write_page(path, sets_html(pages))
+    repeated = _repeated(evaluations)
+    named = [
+        replace(page, name=each.name) if each.signature.golden in repeated else page
+        for page, each in zip(pages, evaluations, strict=True)
+    ]
+    boards = [_board(store, golden, pages, evaluations) for golden in repeated]
+    write_page(path, sets_html(named, boards))
     return [path, *(path.with_suffix("") / f"{name}.html" for name in names)]
+
+
+def _repeated(evaluations: Sequence[EvaluationRun]) -> list[str]:
+    """The golden sets that have several runs."""
+    times = Counter(each.signature.golden for each in evaluations)
+    return [golden for golden, count in times.items() if count > 1]
+
+
+def _board(store: Store, golden: str, pages: Sequence[SetPage], evaluations: Sequence[EvaluationRun]) -> dict[str, Any]:
+    """The leaderboard of the runs of one golden set, and which of them passed which question."""
+    own = [pair for pair in zip(evaluations, pages, strict=True) if pair[0].signature.golden == golden]
+    names = Counter(each.name for each, _ in own)
+    lines = [
+        Line(each.name if names[each.name] == 1 else f"{each.name} {each.run_id[:8]}", [page.result])
+        for each, page in own
+    ]
+    made = standings_of(store, lines)
+    return leaderboard_parts(made.leaderboard, made.matrix, made.runs, f"Runs of {golden}, compared")
 
 
 def write_page(path: Path, text: str) -> None:
@@ -104,7 +137,7 @@ def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
 def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> SetPage:
     """Write the page of one run, which leads back to that of all."""
     folder = overview.with_suffix("")
-    back: Back = (f"../{quote(overview.name)}", "All golden sets")
+    back: Back = (f"../{quote(overview.name)}", "All runs")
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
         rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)

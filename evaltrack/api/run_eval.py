@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Unpack
 
 from evaltrack.api.evaluate import evaluate_golden
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.resume import command_to_resume
 from evaltrack.scorers.opening import named_functions
 from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.store import StoreAddress, connect
 
 
 def run_eval(
@@ -65,7 +65,7 @@ def run_eval(
         target=target,
         resume=resume,
         retry_errors=retry_errors,
-        open_store=partial(connect, tracking_uri, ui_url),
+        open_store=StoreAddress(tracking_uri, ui_url),
         progress=progress,
         functions=functions,
     )
@@ -104,7 +104,7 @@ def resume_run(
         command.golden,
         command.settings,
         target=command.target,
-        open_store=partial(connect, tracking_uri, ui_url),
+        open_store=StoreAddress(tracking_uri, ui_url),
         resume=run_id,
         retry_errors=retry_errors,
         progress=progress,

@@ -12,16 +12,18 @@ from typing import Any, Unpack
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
 from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
-from evaltrack.evaluation.config import EvaluationConfig, EvaluationOptions
+from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
 from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
+from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
 from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
-from evaltrack.tracking.runs import OpenRun, Status
+from evaltrack.tracking.runs import OpenRun, Place, Status
 from evaltrack.tracking.store import Store, connect
 
 OF_ONE_SET = ("evaluation_json", "only_failed")
@@ -67,18 +69,19 @@ def run_sets(
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
     with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
-        plan = opened.enter_context(_planned(paths[0], config, target, functions))
-        parent = open_parent(store, config.experiment, name)
+        plan = opened.enter_context(_planned(paths[0], config, target, functions, tracking_uri))
+        parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
         results: list[RunResult] = []
         try:
             for place, path in enumerate(paths, start=1):
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
-                    plan = opened.enter_context(_planned(path, config, target, functions))
-                results.append(evaluate_plan(plan, store, progress=progress, parent=parent))
+                    plan = opened.enter_context(_planned(path, config, target, functions, tracking_uri))
+                results.append(evaluate_plan(plan, store, progress=progress, place=Place(parent)))
                 opened.close()
             sets = _results(store, parent, results)
-            end_parent(store, parent, sets.status, _children(results), sets_note(sets))
+            note = with_own_note(config.note, sets_note(sets))
+            end_parent(store, parent, sets.status, _children(results), note, "golden sets")
         except BaseException as error:
             _give_up(store, parent, results, error)
             if (placed := _with_place(error, paths[len(results) :])) is not error:
@@ -88,11 +91,16 @@ def run_sets(
 
 
 def _planned(
-    path: str, settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
+    path: str,
+    settings: EvaluationConfig,
+    target: str | Callable[..., Any] | None,
+    functions: Functions,
+    store_uri: str | None,
 ) -> AbstractContextManager[Plan]:
     """The plan of one set, whose run has a name of its own."""
     own = f"{settings.run_name} {Path(path).stem}" if settings.run_name else ""
-    return planned(path, settings.with_(run_name=own), target, settings.selection, functions=functions)
+    named = settings.with_(run_name=own)
+    return planned(path, named, target, settings.selection, functions=functions, store_uri=store_uri)
 
 
 def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Callable[..., Any] | None) -> None:
@@ -103,7 +111,7 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         if getattr(settings, name):
             raise UsageError(f"`{name}={getattr(settings, name)}`: is of one golden set; name that one alone")
     names = Counter(Path(path).stem for path in paths)
-    problems = []
+    problems, guides = [], []
     for name, times in names.items():
         if times > 1:
             same = ", ".join(path for path in paths if Path(path).stem == name)
@@ -112,12 +120,11 @@ def _check(paths: Sequence[str], settings: EvaluationConfig, target: str | Calla
         check_evaluation(path, settings, target)
         try:
             check_set(path, settings, target)
-        except GoldenError as error:
-            problems.extend(error.problems)
         except UsageError as error:
-            problems.append(str(error))
+            problems.extend(error.problems if isinstance(error, GoldenError) else [str(error)])
+            guides.append(error.guide)
     if problems:
-        raise GoldenError(list(dict.fromkeys(problems)))
+        raise GoldenError(list(dict.fromkeys(problems)), guide=next(filter(None, guides), None))
 
 
 def _results(store: Store, parent: OpenRun, results: Sequence[RunResult]) -> SetResults:
@@ -133,7 +140,8 @@ def _give_up(store: Store, parent: OpenRun, results: Sequence[RunResult], error:
     """End the parent, with what was finished before, if the store still answers."""
     status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
     with suppress(EvaltrackError), impatient():
-        end_parent(store, parent, status, _children(results), sets_note(_results(store, parent, results)))
+        note = sets_note(_results(store, parent, results))
+        end_parent(store, parent, status, _children(results), note, "golden sets")
 
 
 def _with_place(error: BaseException, left: Sequence[str]) -> BaseException:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 
 from evaltrack.api.compare_sides import other_mean, side_of_rows
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
-from evaltrack.errors import UsageError
+from evaltrack.compare.run_info import RunInfo
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
@@ -35,6 +35,12 @@ class _Totals(BaseModel):
     num_errors: Count = 0
 
 
+class _Settings(RootModel[dict[str, str]]):
+    """How a saved run was made; one of before does not say."""
+
+    model_config = ConfigDict(strict=True)
+
+
 def side_of_file(path: Path) -> Side:
     """A saved `evaltrack run --output json` as one side.
 
@@ -47,7 +53,8 @@ def side_of_file(path: Path) -> Side:
         return _side(path.name, _saved(path))
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}"
+            f"{path}: cannot be read: {error.strerror}; save one with: evaltrack run GOLDEN > {path.name}",
+            guide=Guide.BASELINE,
         ) from None
     except DamagedError as error:
         raise UsageError(f"{path}: is damaged: {error}; save it again") from None
@@ -73,7 +80,14 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
     side = side_of_rows(
-        RunInfo(None, name, signature, None, num_questions, totals.num_errors),
+        RunInfo(
+            None,
+            name,
+            signature,
+            num_questions=num_questions,
+            num_errors=totals.num_errors,
+            settings=_Settings.model_validate(saved.get("settings", {})).root,
+        ),
         [StoredRow.of(each, own) for each in columns],
         table,
     )
@@ -92,7 +106,8 @@ def _saved(path: Path) -> dict[str, Any]:
     if isinstance(saved, dict) and _is_newer(saved.get("schema")):
         raise UsageError(f"{path}: was saved by a newer version of evaltrack; upgrade evaltrack, or save it again")
     if not isinstance(saved, dict) or saved.get("schema") != RUN_SCHEMA:
-        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); save one with: evaltrack run GOLDEN > baseline.json")
+        cure = "save one with: evaltrack run GOLDEN > baseline.json"
+        raise UsageError(f"{path}: is no saved run ({RUN_SCHEMA}); {cure}", guide=Guide.BASELINE)
     return saved
 
 

@@ -17,6 +17,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.golden.sync import Kind, Side, places
 from evaltrack.golden.update import GoldenUpdate, update_golden
 from evaltrack.records import Question
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.dataset_records import (
     Dataset,
     create_dataset,
@@ -26,7 +27,6 @@ from evaltrack.tracking.dataset_records import (
     write_records,
 )
 from evaltrack.tracking.store import choose_experiment, connect
-from evaltrack.tracking.tags import user_name
 
 VERSIONS = 20
 """Versions of a question that its record names."""

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from evaltrack.errors import UsageError
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import check_file, private_folder
+from evaltrack.records.system.files import replace_file
 
 _VERSIONS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 
@@ -45,7 +46,7 @@ class SyncedVersions:
             private_folder(self._file.parent, STATE_VARIABLE)
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
                 json.dump(versions, file, ensure_ascii=True)
-            part.replace(self._file)
+            replace_file(part, self._file)
         except (OSError, UsageError) as error:
             with suppress(OSError):
                 part.unlink()

@@ -25,6 +25,7 @@ COMMANDS = {
     "init": ("evaltrack.cli.init:init", "Begin a project: settings, a first golden set, a target and a CI's file."),
     "run": ("evaltrack.cli.run:run", "Evaluate a target on a golden set, as one MLflow run."),
     "resume": ("evaltrack.cli.resume:resume", "Go on with an evaluation that was broken off."),
+    "sweep": ("evaltrack.cli.sweep:sweep", "Evaluate targets × settings × k, and rank them in one table."),
     "compare": ("evaltrack.cli.compare:compare", "Compare a run with a baseline, question by question: the gate."),
     "report": ("evaltrack.cli.report:report", "Write the page of a run, or of its comparison with a baseline."),
     "baseline": ("evaltrack.cli.baseline:baseline", "Set, show and clear the runs that others are compared with."),
@@ -167,6 +168,8 @@ def _run(arguments: list[str] | None) -> int:
         from evaltrack.cli.wording import with_options
 
         click.secho(f"Error: {shown_text(with_options(str(error)))}", err=True, fg="red")
+        if error.guide:
+            click.echo(error.guide.reference, err=True)
         return error.exit_code
     except SystemExit as ended:  # click's own end where its output pipe is closed
         return 0 if isinstance(ended.__context__, BrokenPipeError) else EXIT_INCONCLUSIVE

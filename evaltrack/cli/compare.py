@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, settings_of_target, ui_option
+from evaltrack.cli.options import config_options, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
 
@@ -86,7 +86,7 @@ def compare(
     for name in files:
         form_of(name)
     options["experiment"] = options["experiment"] or None
-    options["target_options"] = settings_of_target(options["target_options"])
+    options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
         from evaltrack.cli.compare_sets import compare_several
 

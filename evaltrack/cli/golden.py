@@ -15,7 +15,7 @@ from evaltrack.cli.golden_passages import anchor, migrate
 from evaltrack.cli.golden_review import review
 from evaltrack.cli.golden_sync import pull, push
 from evaltrack.cli.output import output_option, print_json, result_is_in
-from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, printable
+from evaltrack.errors import EXIT_MISSED, EXIT_USAGE, Guide, printable
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def _print_findings(findings: Iterable[Finding]) -> None:
     for (file, code), count in shown.items():
         if count > FINDINGS_SHOWN:
             click.echo(f"{file}: ... and {count - FINDINGS_SHOWN:,} more [{code}]; --output json lists all", err=True)
+    if shown:
+        click.echo(Guide.LINT.reference, err=True)
 
 
 @golden.command()

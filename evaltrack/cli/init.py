@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,15 +108,16 @@ def _print_end(plan: ProjectPlan) -> None:
     """What was written, and what to do next."""
     from evaltrack.cli.wording import with_options
     from evaltrack.privacy.addresses import shown_text
+    from evaltrack.records.system.commands import quoted
 
     for name in plan.files:
         click.echo(shown_text(str(plan.folder / name)))
     golden = next((name for name in plan.files if name.endswith(".jsonl")), "")
     if plan.drafts:
-        review = f"evaltrack golden review {shlex.quote(golden)}"
+        review = f"evaltrack golden review {quoted(golden)}"
         click.echo(f"{plan.drafts} more questions are drafts, which no run asks; make them right: {review}", err=True)
     for note in plan.notes:
         click.echo(with_options(shown_text(note)), err=True)
-    there = "" if plan.folder == Path() else f"cd {shlex.quote(str(plan.folder))} && "
+    there = "" if plan.folder == Path() else f"cd {quoted(str(plan.folder))} && "
     click.echo(f"Next:           {there}evaltrack run && evaltrack baseline set", err=True)
     click.echo("After a change: evaltrack run && evaltrack compare", err=True)

@@ -114,6 +114,8 @@ class BarProgress:
     def note(self, phrase: str, done: int, total: int) -> None:
         """Show a second bar for what is under way besides."""
         if self._other is None or self._other[0] != phrase:
+            if self._other is not None:
+                self._rich.remove_task(self._other[1])
             self._other = phrase, self._rich.add_task(phrase, total=total or None, rate="", errors="")
         self._rich.update(self._other[1], completed=done)
 

@@ -13,7 +13,8 @@ EXAMPLES = """\b
 Examples:
   evaltrack report -o report.html                                newest run
   evaltrack report 4488541a -o report.html                       a certain run
-  evaltrack report 5b0f2c31 -o report.html                       all golden sets of a parent run
+  evaltrack report 5b0f2c31 -o report.html                       all golden sets, or configurations, of a parent run
+  evaltrack report monday tuesday 9d02c7f1 -o report.html        several runs, compared
   evaltrack report --baseline-run 9d02c7f1 -o drift.html         newest run against another
   evaltrack report --baseline baseline.json -o drift.html        against a saved `evaltrack run --output json`
 """
@@ -35,9 +36,11 @@ def report(
 ) -> None:
     """Write the page of RUN (default: the newest), or of its comparison with a baseline, as one HTML file.
 
-    Of several runs, or of the parent run of several golden sets, it is a table of them; the page of each is in a folder
-    beside it. They work offline and make no request. `run` and `compare` log the same pages as artifacts. Exits 0
-    whatever the verdict: `evaltrack compare` is the gate.
+    Of several runs, or of the parent run of several golden sets or a sweep, it is a table of them; the page of each is
+    in a folder beside it. Runs of one golden set are compared in it, question by question.
+
+    The pages work offline and make no request. `run` and `compare` log the same pages as artifacts. Exits 0 whatever
+    the verdict: `evaltrack compare` is the gate.
     """
     from evaltrack.api.report_html import report_html
     from evaltrack.api.report_sets import report_sets, run_ids_of, write_page

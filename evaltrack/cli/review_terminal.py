@@ -9,6 +9,7 @@ import click
 
 from evaltrack.api.review_golden import GoldenReview, ReviewedChunk, ReviewedQuestion
 from evaltrack.errors import UsageError
+from evaltrack.golden.review.session import NoQuestionError
 from evaltrack.report.words import one_line
 
 TEXT, CURRENT_TEXT = 160, 1500
@@ -56,10 +57,15 @@ class _Terminal:
         self._query = self._message = ""
 
     def run(self) -> None:
-        """Show, read a key, do it; an action that cannot be done says why."""
+        """Show, read a key, do it; an action that cannot be done says why. What was removed meanwhile is left out."""
         while self._at < len(self._ids):
             try:
                 viewed = self._review.view(self._ids[self._at], self._query)
+            except NoQuestionError as error:
+                del self._ids[self._at]
+                self._message = f"{error.message}; it is left out"
+                self._go(0)
+                continue
             except UsageError as error:
                 viewed, self._message = None, error.message
             if viewed:
@@ -74,6 +80,8 @@ class _Terminal:
                 self._do(key, viewed)
             except UsageError as error:
                 self._message = error.message
+        if self._message:
+            click.secho(self._message, fg="yellow")
 
     def _do(self, key: str, viewed: ReviewedQuestion | None) -> None:
         """What a key means anywhere, then what it means for the chosen chunk."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
     from evaltrack.cli.progress import make_progress
     from evaltrack.cli.run import end_of, print_result
+    from evaltrack.records.system.commands import quoted
 
     settings = {name: value for name, value in options.items() if name not in OF_OWN_SETS}
     if not judged:
@@ -33,7 +33,7 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
         click.echo(f"Before, {BEFORE}: {_means(runs.before)}; this run is the baseline.")
         click.echo(f"After,  {AFTER}:")
     print_result(runs.after, output)
-    place = f" --experiment {shlex.quote(options['experiment'])}" if options["experiment"] else ""
+    place = f" --experiment {quoted(options['experiment'])}" if options["experiment"] else ""
     click.echo(f"\nWhat the change broke:  evaltrack compare{place}", err=True)
     return end_of(runs.after)
 

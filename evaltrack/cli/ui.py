@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from ipaddress import ip_address
 from types import FrameType
 
@@ -100,7 +99,7 @@ def _database() -> str:
 
 
 def _check_free(host: str, port: int) -> None:
-    from evaltrack.errors import UsageError
+    from evaltrack.errors import Guide, UsageError
 
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -109,13 +108,16 @@ def _check_free(host: str, port: int) -> None:
             probe.bind(address)
     except OSError as error:
         cure = "choose another with --port or --host"
-        raise UsageError(f"nothing can listen on {host}:{port}: {error.strerror or error}; {cure}") from None
+        raise UsageError(
+            f"nothing can listen on {host}:{port}: {error.strerror or error}; {cure}", guide=Guide.PAGE_SERVER
+        ) from None
 
 
 def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], address: tuple[str, int]) -> int:
     """Run the server in a group of its own until it ends or is stopped; no process of it is left."""
     from evaltrack.errors import TrackingError
     from evaltrack.evaluation.signals import stop_signals
+    from evaltrack.records.system.processes import end_group, own_group
 
     stop_times: list[float] = []
 
@@ -123,7 +125,7 @@ def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], a
         stop_times.append(time.monotonic())
 
     before = {number: signal.signal(number, stop) for number in stop_signals()}
-    process = subprocess.Popen(command, env=env, stdout=2, start_new_session=True)  # noqa: S603
+    process = subprocess.Popen(command, env=env, stdout=2, **own_group())  # noqa: S603
     try:
         while not stop_times and process.poll() is None:
             if not _answers(address):
@@ -133,7 +135,7 @@ def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], a
             while not stop_times and process.poll() is None:
                 time.sleep(0.2)
     finally:
-        _end(process)
+        end_group(process, GRACE)
         for number, handler in before.items():
             signal.signal(number, handler)
     if not stop_times:
@@ -147,14 +149,3 @@ def _answers(address: tuple[str, int]) -> bool:
             return True
     except OSError:
         return False
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the server to end, which asks its workers; then see that its whole group is gone."""
-    if process.poll() is None:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

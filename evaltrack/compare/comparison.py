@@ -14,14 +14,13 @@ from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, Repeat
-from evaltrack.records import Signature
+from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
     from evaltrack.records.past_run import PastRun
-    from evaltrack.records.row import Traced
 
 CauseKind = Literal[
     "golden_edited",
@@ -42,26 +41,6 @@ CauseKind = Literal[
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 Verdict = Literal["ok", "regression", "unknown"]
-
-
-@dataclass(frozen=True)
-class RunInfo:
-    """One side of a comparison. `run_id` is None for a saved file.
-
-    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there. `means` are those that
-    the run logged, which its rows must give; `facts` is what else it logged, by name: commit, author, start, params.
-    """
-
-    run_id: str | None
-    name: str
-    signature: Signature
-    link: str | None = None
-    num_questions: int = 0
-    num_errors: int = 0
-    traces: Traced = "off"
-    trace_link: str | None = None
-    means: Mapping[str, float] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -241,6 +220,11 @@ class Comparison:
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
+
+    @property
+    def differences(self) -> tuple[RunDifference, ...]:
+        """What differs in how the two runs were made."""
+        return run_differences(self.baseline, self.candidate)
 
     @property
     def by_fate(self) -> dict[Fate, tuple[Change, ...]]:

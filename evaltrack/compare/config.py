@@ -31,6 +31,9 @@ class ComparisonConfig(Config):
     """
 
     max_drop: Drops = setting((), "Tolerated drop: METRIC=5%, METRIC=0.05, METRIC=off, DOMAIN:METRIC=5%.")
+    max_rise: Drops = setting(
+        (), "The same of metrics of which lower is better: latency_p50, latency_p95 (seconds), cost, num_tokens."
+    )
     allow_flips: int = setting(0, "Questions that may go from pass to fail.", strict=True, ge=0)
     repeat_flips: RepeatFlips = setting(
         "auto",
@@ -74,9 +77,15 @@ class ComparisonConfig(Config):
         Raises:
             UsageError: a tolerated drop cannot be read whatever the runs measured.
         """
-        names = {name for rule in self.max_drop for name in re.findall(r"(\w+)=", rule)}
-        own = sorted(name for name in names if re.fullmatch(NAME_PATTERN, name))
-        return self.rules(metric_table(tuple(OwnScore(name=name, computed_by="", digest="") for name in own)))
+        names = {  # a name under both is refused when the runs are known
+            name: rules is self.max_drop
+            for rules in (self.max_drop, self.max_rise)
+            for rule in rules
+            for name in re.findall(r"(\w+)=", rule)
+            if re.fullmatch(NAME_PATTERN, name)
+        }
+        own = [OwnScore(name=n, computed_by="", digest="", higher_is_better=up) for n, up in sorted(names.items())]
+        return self.rules(metric_table(tuple(own)))
 
     def rules(self, table: MetricTable) -> Gate:
         """What counts as a regression, among the metrics of a table.
@@ -84,7 +93,7 @@ class ComparisonConfig(Config):
         Raises:
             UsageError: a tolerated drop cannot be read.
         """
-        drops, domain_drops, explicit = parse_drops(self.max_drop, table.metrics, table)
+        drops, domain_drops, explicit = parse_drops(self.max_drop, table.metrics, table, self.max_rise)
         return Gate(drops, domain_drops, self.allow_flips, self.min_coverage, self.gate, explicit)
 
 
@@ -92,6 +101,7 @@ class ComparisonOptions(TypedDict, total=False):
     """The settings as keyword arguments; `ComparisonConfig` says what each of them is."""
 
     max_drop: Iterable[str]
+    max_rise: Iterable[str]
     allow_flips: int
     repeat_flips: RepeatFlips
     golden: str | os.PathLike[str] | None

@@ -11,10 +11,12 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
 from evaltrack.rows.fingerprints import NUM_EXPECTED
+from evaltrack.scoring.metric import Score
 from evaltrack.scoring.metric_table import MetricTable
 from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
+from evaltrack.stats.quantiles import quantile, quantile_interval, swap_test
 from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip
 
 if TYPE_CHECKING:
@@ -57,14 +59,15 @@ class Measure:
             if pairs.empty:
                 continue
             was, now = (pairs[column].to_numpy(dtype=float) for column in pairs)
+            means = _of_run(was, score), _of_run(now, score)
             better = now > was if score.higher_is_better else now < was
             ties = int((now == was).sum())
             delta = MetricDelta(
                 name=name,
-                baseline=float(was.mean()),
-                candidate=float(now.mean()),
+                baseline=means[0],
+                candidate=means[1],
                 n=len(pairs),
-                drop=_drop(float(was.mean()), float(now.mean()), score.higher_is_better),
+                drop=_drop(*means, score.higher_is_better),
                 wins=int(better.sum()),
                 ties=ties,
                 losses=len(pairs) - int(better.sum()) - ties,
@@ -75,12 +78,14 @@ class Measure:
                 own=score.own,
             )
             if intervals or delta.threshold is not None:
-                delta = self._with_interval(delta, was, now, score.span)
+                delta = self._with_interval(delta, was, now, score)
             yield replace(delta, over=self._gate.exceeded(delta, score.higher_is_better))
 
-    def _with_interval(self, delta: MetricDelta, was: Any, now: Any, span: float | None) -> MetricDelta:
+    def _with_interval(self, delta: MetricDelta, was: Any, now: Any, score: Score) -> MetricDelta:
         """The metric with its interval, and with its test where it has a rule."""
-        interval = paired_interval(was, now, span=span, resamples=self._resamples, seed=self._seed)
+        if score.quantile is not None:
+            return self._of_quantile(delta, was, now, score.quantile)
+        interval = paired_interval(was, now, span=score.span, resamples=self._resamples, seed=self._seed)
         if interval is not None:
             delta = replace(delta, interval=(interval.low, interval.high), method=interval.method)
         if delta.threshold is not None:
@@ -88,11 +93,19 @@ class Measure:
             delta = replace(delta, p_value=test.p, changed=test.changed)
         return replace(delta, detectable=detectable_drop(difference_sd(was, now), delta.n))
 
+    def _of_quantile(self, delta: MetricDelta, was: Any, now: Any, share: float) -> MetricDelta:
+        interval = quantile_interval(was, now, share, resamples=self._resamples, seed=self._seed)
+        delta = replace(delta, interval=interval, method=interval and "percentile")
+        if delta.threshold is None:
+            return delta
+        p_value = swap_test(was, now, share, resamples=self._resamples, seed=self._seed)
+        return replace(delta, p_value=p_value, changed=int((was != now).sum()))
+
     def groups(self, frame: pd.DataFrame) -> Iterator[GroupDelta]:
         """The metrics of each domain, difficulty and category; the p-values corrected within each kind."""
         unknown = set(self._gate.domain_drops) - set(frame["domain_c"])
         if unknown:
-            raise UsageError(f"`max_drop=`: no common question is of domain `{sorted(unknown)[0]}`")
+            raise UsageError(f"`max_drop=` or `max_rise=`: no common question is of domain `{sorted(unknown)[0]}`")
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             groups = []
@@ -112,6 +125,11 @@ def _reachable(frame: pd.DataFrame, k: int) -> float | None:
     if f"{NUM_EXPECTED}_b" not in frame:
         return None
     return float((frame[f"{NUM_EXPECTED}_b"].clip(upper=k) / k).mean())
+
+
+def _of_run(values: Any, score: Score) -> float:
+    """The mean of the values, or their quantile."""
+    return float(values.mean()) if score.quantile is None else quantile(values, score.quantile)
 
 
 def _drop(was: float, now: float, higher_is_better: bool) -> float | None:

@@ -20,9 +20,10 @@ from evaltrack.compare.reasoning_aims import aims_of
 from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.scatter import PROBES, Asker, settle
 from evaltrack.compare.verdict import Decided, decide
-from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.scoring.criteria import Checked, Criterion, check_criteria
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import BY_METRIC, depending_on
 from evaltrack.stats.significance import mcnemar_exact
 
@@ -108,7 +109,8 @@ def compare(
     others = declared_otherwise(baseline.info.signature, candidate.info.signature)
     left_out |= set(others)
     gate = gate.without_domains(paired.unselected_domains)
-    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=paired.table)
+    table = replace(paired.table, latencies=tuple(each for each in LATENCIES if each.metric in gate.metrics))
+    measure = Measure(gate, left_out, candidate.info.signature.k, resamples, table=table)
     deltas = measure.deltas(paired.frame, gate.drops, judged=paired.judged)
     metrics = tuple(replace(metric, noise=judge.noise.get(metric.name)) for metric in deltas)
     changes = Changes(paired, candidate.info.signature, left_out, judge.noise)
@@ -228,7 +230,7 @@ def metrics_left_out(baseline: Signature, candidate: Signature, ignore: Collecti
         words = [f"{part} was {differences[part][0]!r} and is {differences[part][1]!r}" for part in refused]
         cure = "Run the candidate again as the baseline was run, or set a new baseline"
         message = f"the runs are not comparable: {'; '.join(words)}. {cure}"
-        raise NotComparableError(message, "; or `ignore=` what may differ")
+        raise NotComparableError(message, "; or `ignore=` what may differ", guide=Guide.COMPARABLE)
     left_out = set[str]().union(*(AFFECTED[part] for part in differences))
     if "weights" in differences and candidate.rubric == "reasoning":
         left_out.add("pass_rate")  # there the weights decide who passes

@@ -9,6 +9,7 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metric import Score
 from evaltrack.scoring.metric_table import MetricTable
 from evaltrack.scoring.metrics import SCORES
@@ -71,6 +72,11 @@ class Gate:
         return replace(self, domain_drops=kept)
 
     @property
+    def metrics(self) -> frozenset[str]:
+        """The metrics that have a rule, of the whole set or of a domain."""
+        return frozenset(self.drops).union(*self.domain_drops.values())
+
+    @property
     def wants_evidence(self) -> bool:
         """Whether a loss must be shown whatever the target is."""
         return self.kind in ("evidence", "significant")
@@ -91,12 +97,12 @@ def exceeds(metric: MetricDelta, threshold: Threshold, higher_is_better: bool, f
 
 
 def parse_drops(
-    texts: Iterable[str], metrics: Iterable[str], table: MetricTable | None = None
+    texts: Iterable[str], metrics: Iterable[str], table: MetricTable | None = None, rises: Iterable[str] = ()
 ) -> tuple[dict[str, Threshold], dict[str, dict[str, Threshold]], frozenset[str]]:
     """Thresholds for the whole set and by domain, from ``mrr=10%``, ``judge_score=0.05``, ``travel:recall_at_k=2%``.
 
-    The `metrics` that may be named are of a `table`; None is that of ours. The third value names those that have a rule
-    of their own for the whole set.
+    The `metrics` that may be named are of a `table`; None is that of ours. `rises` are the same of metrics of which
+    lower is better, ``latency_p95=20%``. The third value names those that have a rule of their own for the whole set.
 
     They are added to `DEFAULT_DROPS`; ``mrr=off`` takes a rule away.
 
@@ -104,26 +110,35 @@ def parse_drops(
         UsageError: a text has another form, names no known metric or one that only informs, or a number out of range.
     """
     by_metric, names = (table or MetricTable()).by_metric, set(metrics)
+    by_metric = by_metric | {score.metric: score for score in LATENCIES}
+    rising = names & {name for name, score in by_metric.items() if not score.higher_is_better}
+    rising |= {score.metric for score in LATENCIES}
     overall, domains, explicit = dict(DEFAULT_DROPS), dict[str, dict[str, Threshold]](), set[str]()
-    for text in texts:
+    rules = [("max_drop", text) for text in texts] + [("max_rise", text) for text in rises]
+    for setting, text in rules:
+        rule = f"`{setting}={text}`"
         match = re.fullmatch(r"(?:(.+):)?(\w+)=(off|[0-9.eE+-]+)(%?)", text.strip())
         if match is None:
-            raise UsageError(f"`max_drop={text}`: write METRIC=5%, METRIC=0.05, METRIC=off or DOMAIN:METRIC=5%")
+            raise UsageError(f"{rule}: write METRIC=5%, METRIC=0.05, METRIC=off or DOMAIN:METRIC=5%")
         domain, name, amount, percent = match.groups()
-        if name not in names:
-            raise UsageError(f"`max_drop={text}`: no metric `{name}`; known: {', '.join(sorted(names))}")
+        known, other = (names, rising) if setting == "max_drop" else (rising, names)
+        if name not in known and name in other:
+            way, cure = ("lower", "max_rise") if setting == "max_drop" else ("higher", "max_drop")
+            raise UsageError(f"{rule}: of `{name}` {way} is better; write `{cure}={text}`")
+        if name not in known:
+            raise UsageError(f"{rule}: no metric `{name}`; known: {', '.join(sorted(known))}")
         if not by_metric[name].gates:
-            raise UsageError(f"`max_drop={text}`: `{name}` is declared with gates=False: it only informs")
-        rules = domains.setdefault(domain, {}) if domain else overall
+            raise UsageError(f"{rule}: `{name}` is declared with gates=False: it only informs")
+        place = domains.setdefault(domain, {}) if domain else overall
         if amount == "off":
-            rules.pop(name, None)
+            place.pop(name, None)
         else:
-            rules[name] = _threshold(text, by_metric[name], amount, relative=bool(percent))
+            place[name] = _threshold(rule, by_metric[name], amount, relative=bool(percent))
             explicit |= set() if domain else {name}
     return overall, domains, frozenset(explicit & overall.keys())
 
 
-def _threshold(text: str, score: Score, amount: str, *, relative: bool) -> Threshold:
+def _threshold(rule: str, score: Score, amount: str, *, relative: bool) -> Threshold:
     """The threshold in a rule.
 
     Raises:
@@ -134,12 +149,12 @@ def _threshold(text: str, score: Score, amount: str, *, relative: bool) -> Thres
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise UsageError(f"`max_drop={text}`: `{amount}` is not a number from 0")
+        raise UsageError(f"{rule}: `{amount}` is not a number from 0")
     may_fall_below_0 = score.own and score.span is None
     most = (1.0 if score.higher_is_better and not may_fall_below_0 else None) if relative else score.span
     if most is not None and value > most:
         cure = (
             "write a share up to 100%" if relative else f"write {score.metric}={amount}%, or an amount up to {most:g}"
         )
-        raise UsageError(f"`max_drop={text}`: no drop can exceed it; {cure}")
+        raise UsageError(f"{rule}: no drop can exceed it; {cure}")
     return Threshold(value, relative)

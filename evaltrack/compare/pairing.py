@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.comparison import RunInfo
-from evaltrack.errors import InconclusiveError
+from evaltrack.compare.run_info import RunInfo
+from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
@@ -24,7 +24,12 @@ ALWAYS = (
 JUDGED_DIGEST = "judged_digest"
 """Column of what a judge goes by; runs of before have none."""
 
-LIGHT_COLUMNS = list(dict.fromkeys((*ALWAYS, JUDGED_DIGEST, *(score.name for score in SCORES if score.compared))))
+SECONDS = "seconds"
+"""Column of the target's time."""
+
+LIGHT_COLUMNS = list(
+    dict.fromkeys((*ALWAYS, JUDGED_DIGEST, SECONDS, *(score.name for score in SCORES if score.compared)))
+)
 """What is read of every question; the rest only of those that changed. Scores that were not measured are left out."""
 
 MAIN_SCORES = tuple(score.name for score in HEADLINES if score.tells_result)
@@ -74,7 +79,9 @@ class Paired:
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())
-        both = merged[merged["_merge"] == "both"]
+        both = merged[merged["_merge"] == "both"].copy()
+        for end, side in (("b", baseline), ("c", candidate)):
+            _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
         same = both["digest_b"] == both["digest_c"]
         self.edited = tuple(both.loc[~same, "id"])
         self.frame = both[same].sort_values("position_c", kind="stable")
@@ -83,7 +90,8 @@ class Paired:
             alike = same | (both[f"{JUDGED_DIGEST}_b"] == both[f"{JUDGED_DIGEST}_c"]).fillna(False)
             self.judged = both[alike].sort_values("position_c", kind="stable")
         if self.judged.empty:
-            raise NotComparableError("the runs have no question in common; compare runs of the same golden set")
+            why = "the runs have no question in common; compare runs of the same golden set"
+            raise NotComparableError(why, guide=Guide.COMPARABLE)
 
     @property
     def unselected_domains(self) -> frozenset[str]:
@@ -92,6 +100,13 @@ class Paired:
             return frozenset()
         sides = self.baseline.columns["domain"], self.candidate.columns["domain"]
         return frozenset(sides[0]).union(sides[1]) - frozenset(self.frame["domain_c"])
+
+
+def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
+    """The time of a target that failed is none of an answer, nor is that of reading what was recorded."""
+    column = f"{SECONDS}_{end}"
+    if column in frame:
+        frame[column] = float("nan") if recorded else frame[column].where(frame[f"error_{end}"].isna())
 
 
 def flipped(frame: pd.DataFrame, *, was: bool) -> Any:

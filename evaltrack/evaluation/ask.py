@@ -87,13 +87,16 @@ class Evaluator:
         await target.ready()
         started_at, start = seconds_now(), time.perf_counter()
         outcome = await self._within(self.timeout, lambda: target(variant, self.rules.k), "target")
+        seconds = time.perf_counter() - start
+        if isinstance(outcome, Response) and outcome.seconds is not None:
+            seconds = outcome.seconds
         asked = Row(
             position=position,
             question=question,
             trial=trial,
             wording=wording,
             started_at=started_at,
-            seconds=time.perf_counter() - start,
+            seconds=seconds,
         )
         if isinstance(outcome, Failure):
             return asked.model_copy(update={"failure": outcome})

@@ -7,21 +7,21 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
+from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -74,10 +74,16 @@ class EvaluationConfig(Config):
     )
     scores: Texts = setting(
         (),
-        "A score of your own, beside ours: package.module:function, exact_match, token_f1, contains, regex:PATTERN or"
-        " json_schema:FILE; NAME=SCORE names it; repeatable.",
+        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN,"
+        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
+    )
+    judge_prompt: str = setting(
+        "",
+        "Prompt of MLflow's registry for openai: judges: prompts:/NAME@ALIAS or prompts:/NAME/VERSION.",
+        logged="chosen",
+        shapes=False,
     )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
@@ -91,7 +97,16 @@ class EvaluationConfig(Config):
         "", "MLflow experiment, made where there is none.  [default: MLflow's own]", logged="never", shapes=False
     )
     run_name: OptionalText = setting(
-        "", "Name of the MLflow run.  [default: golden set, target and k]", logged="never", shapes=False
+        "", "Name of the MLflow run.  [default: golden set, target, k and params]", logged="never", shapes=False
+    )
+    param: Labels = setting(
+        {},
+        "A param of your own for the run, such as chunk_size=600; repeatable. `compare` shows what differs.",
+        logged="never",
+    )
+    tag: Labels = setting({}, "A tag for the run: NAME=VALUE; repeatable.", logged="never", shapes=False)
+    note: OptionalText = setting(
+        "", "A note, which begins the run's description in MLflow.", logged="never", shapes=False
     )
     concurrency: int = setting(
         CONCURRENCY, "Questions in flight at once.", shapes=False, strict=True, ge=1, le=MAX_CONCURRENCY
@@ -152,9 +167,10 @@ class EvaluationConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
-        """Weights of a rubric add up, filters can be read, and a price list has both of its prices."""
+        """Weights of a rubric add up, filters and labels can be read, and a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
+        check_labels(self.param, self.tag, self.note)
         for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
             if pair.count(None) == 1:
                 raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
@@ -164,6 +180,11 @@ class EvaluationConfig(Config):
     def selection(self) -> Selection:
         """The questions to ask; the run of `only_failed` is not looked up here."""
         return Selection(parse_filters(self.filter), None, self.sample, self.sample_seed)
+
+    @property
+    def own_tags(self) -> dict[str, str]:
+        """The tags of the user's own, and the note, which a run has from its start."""
+        return {**self.tag, **({"mlflow.note.content": self.note} if self.note else {})}
 
     @property
     def weights(self) -> Weights:
@@ -235,52 +256,14 @@ class EvaluationConfig(Config):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+        params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
-
-    target_options: Mapping[str, str] | None
-    model: str
-    filter: str | Sequence[str]
-    only_failed: str | None
-    sample: int
-    sample_seed: int
-    judge: str | Sequence[str]
-    scores: str | Sequence[str | Callable[..., Any]]
-    rubric: RubricName
-    rubric_weights: str
-    alpha: float
-    beta: float
-    gamma: float
-    pass_threshold: float
-    experiment: str | None
-    run_name: str | None
-    concurrency: int
-    timeout: float
-    workers: int
-    target_memory: str
-    in_process: bool
-    trials: int
-    judge_timeout: float
-    call_timeout: float
-    traces: TraceChoice
-    verdict_cache: bool
-    require: str
-    redact: str | Sequence[str]
-    price_in: float | None
-    price_out: float | None
-    judge_price_in: float | None
-    judge_price_out: float | None
-    evaluation_json: str | os.PathLike[str] | None
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """Settings as version 0.1 stored them, in today's form."""
-    flat = {
-        name: value for name, value in values.items() if name not in ("weights", "prices", "judge_prices", "judges")
-    }
+    former = ("weights", "prices", "judge_prices", "judges")
+    flat = {name: value for name, value in values.items() if name not in former}
     flat |= values["weights"] | {"judge": values.get("judges", ("auto",))}
     flat["rubric_weights"] = ",".join(f"{name}={value:.15g}" for name, value in values["rubric_weights"].items())
     for name, prefix in (("prices", "price"), ("judge_prices", "judge_price")):

@@ -17,12 +17,13 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import judge_names, open_judge
+from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
@@ -42,6 +43,11 @@ from evaltrack.scorers.opening import Functions, open_scorers
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
+from evaltrack.targets.traces import TracedAnswers
+from evaltrack.tracking.writer import TraceChoice
+
+OF_PROCESSES = ("python:", "models:", "runs:")
+"""How the names of targets begin that run in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,12 @@ class Plan:
     def several_trials(self) -> bool:
         """Whether any question is asked more than once, as it is again and again or in several wordings."""
         return self.settings.trials > 1 or self.golden.stats.with_variants > 0
+
+    @property
+    def traces(self) -> TraceChoice:
+        """Which questions get a trace; those whose responses stand in traces already get no second one unasked."""
+        has_traces = isinstance(self.target, TracedAnswers) and self.settings.traces == "auto"
+        return "off" if has_traces else self.settings.traces
 
     @property
     def _opened(self) -> tuple[Closable, ...]:
@@ -157,18 +169,22 @@ def planned(
     *,
     repeats: bool = False,
     functions: Functions | None = None,
+    store_uri: str | None = None,
 ) -> Iterator[Plan]:
     """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
 
     The golden set is that of a `selection`, or whole. `functions` are scores that were given as objects, by the names
-    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of.
+    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of. `store_uri` is
+    the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
-        scorers = open_scorers(() if repeats else settings.scores, functions, in_process=settings.in_process)
+        scorers = open_scorers(
+            () if repeats else settings.scores, functions, in_process=settings.in_process, prices=settings.prices
+        )
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
@@ -176,14 +192,14 @@ def planned(
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
             check_writable(Path(settings.evaluation_json))
-        opened_target, target_name = _named_target(target, golden, settings)
+        opened_target, target_name = _named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
-        names = _judges_of(settings, target_name)
+        names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
             opened.callback(cache.close)
-        judges = open_judges(names, settings, cache)
+        judges = open_judges(names, settings, cache, store_uri)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -211,33 +227,10 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
     if not target:
         opened, name = _named_target(None, golden, settings)
         opened.close()
-    check_measurable(golden, settings, _judges_of(settings, name))
+    check_measurable(golden, settings, judges_of(settings, name))
 
 
-def open_judges(names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
-
-    Raises:
-        UsageError: one cannot be opened.
-    """
-    judges: list[Judge] = []
-    with ExitStack() as opened:
-        for name in names:
-            judge = open_judge(
-                name,
-                rubric=settings.rubric,
-                concurrency=settings.concurrency,
-                call_timeout=settings.call_timeout,
-                cache=cache,
-                in_process=settings.in_process,
-            )
-            opened.callback(judge.close)
-            judges.append(judge)
-        opened.pop_all()  # nothing is closed but where one cannot be opened
-    return tuple(judges)
-
-
-def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
+def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
     """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
     kind, _, place = target.partition(":")
     beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")
@@ -247,13 +240,17 @@ def _judges_of(settings: EvaluationConfig, target: str) -> list[str]:
 
 
 def _named_target(
-    target: str | Callable[..., Any] | None, golden: GoldenSet, settings: EvaluationConfig
+    target: str | Callable[..., Any] | None,
+    golden: GoldenSet,
+    settings: EvaluationConfig,
+    store_uri: str | None = None,
 ) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
-        if (settings.workers != 1 or settings.target_memory) and not name.startswith("python:"):
-            raise UsageError(f"`workers=` and `target_memory=` are for python: targets, not for `{shown_text(name)}`")
-        return open_target(name, settings.options_of_target), name
+        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
+            own = "`workers=` and `target_memory=` are for python: targets and models"
+            raise UsageError(f"{own}, not for `{shown_text(name)}`")
+        return open_target(name, settings.options_of_target, store_uri), name
     from evaltrack.targets.python import function_target
 
     if not callable(target):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.golden.reader import GoldenSet
 from evaltrack.records import Judge, Target
@@ -15,11 +15,12 @@ def check_measurable(golden: GoldenSet, settings: EvaluationConfig, judges: Sequ
     """Refuse an evaluation that could measure nothing."""
     if settings.rubric == "reasoning" and not judges:
         cure = "set OPENAI_API_KEY or OPENAI_BASE_URL, or name one: `judge=recorded:FILE`"
-        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}")
+        raise UsageError(f"`rubric=reasoning`: there is no judge to observe the reasoning; {cure}", guide=Guide.JUDGES)
     if golden.stats.judged_only == len(golden) and not (judges or settings.scores):
         missing = "no question has expected_chunks, expected_sources or expected_passages, and there is no judge"
         raise UsageError(
-            f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`"
+            f"{golden.path}: {missing}, so nothing could be measured; add one, or name a judge with `judge=`",
+            guide=Guide.JUDGES,
         )
 
 

@@ -26,7 +26,7 @@ class RunResult:
     and count by metric for each domain and difficulty; `by_judge` the same for each judge of a panel. `cost_usd` holds
     `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
     rows that failed or did not pass. `link` is the run's page in MLflow's UI; where that address is not known,
-    `serve_command` starts one.
+    `serve_command` starts one. `settings` is how it was made: its params, and the commit of the working directory.
     """
 
     run_id: str
@@ -47,6 +47,7 @@ class RunResult:
     link: str | None
     serve_command: str | None
     read_rows: Callable[[], Iterable[StoredRow]] = field(repr=False, compare=False)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def success(self) -> bool:

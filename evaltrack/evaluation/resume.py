@@ -21,8 +21,8 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
 from evaltrack.privacy.folders import STATE_VARIABLE
 from evaltrack.privacy.own_files import NotPrivateError, check_folder
+from evaltrack.tracking.journaled_runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.store import Store
 
 AUTO = "auto"
@@ -101,6 +101,23 @@ def _resume_named(run_id: str, now: dict[str, Any], store: Store, *, retry_error
     if before.get("finished") and not retry_errors:
         raise UsageError(f"run {run_id} is finished; `retry_errors=True` asks its failed questions again")
     return Choice(path, run_id)
+
+
+def is_resumable(run_id: str, store: Store) -> bool:
+    """Whether this machine holds a journal of a run that is not finished.
+
+    Raises:
+        JournalBusyError: another process is evaluating it.
+    """
+    tagged = journal_named(journal_tag(store, run_id) or "")
+    try:
+        if tagged is not None and tagged.is_file():
+            read_command(tagged)
+        return not _find_journal(run_id, store)[1].get("finished")
+    except JournalBusyError:
+        raise
+    except UsageError:
+        return False
 
 
 def _find_journal(run_id: str, store: Store) -> tuple[Path, dict[str, Any]]:

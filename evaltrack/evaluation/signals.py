@@ -17,7 +17,9 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 ONE_STOP = 1.0
-STOPS = ("SIGINT", "SIGTERM", "SIGHUP")
+STOPS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+"""Those that the system has: SIGBREAK is the Ctrl-Break of Windows."""
+
 OTHERS = ("SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM", "SIGPOLL", "SIGPWR")
 """Signals that end a process by default; a program that handles or ignores one itself keeps doing so."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evaltrack.errors import Guide
 from evaltrack.records import Row
 from evaltrack.scoring.relevance import expected_of
 
@@ -25,4 +26,5 @@ class SmallK:
         if not self._count:
             return None
         questions = "1 question expects" if self._count == 1 else f"{self._count:,} questions expect"
-        return f"{questions} more than k = {self._k} sources, so that recall cannot reach 1; `k={self._most}` would do"
+        what = f"{questions} more than k = {self._k} sources, so that recall cannot reach 1; `k={self._most}` would do"
+        return f"{what}. {Guide.RECALL.reference}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from evaltrack.errors import Guide
 from evaltrack.records import Row
 from evaltrack.scoring.relevance import expected_of, relevant_keys, source_keys
 
 ENOUGH = 10
 """Answerable questions after which it is said that nothing that they expect came back."""
 
-SHOWN = 80
+SHOWN = 60
 """Characters of an id that are shown."""
 
 
@@ -44,4 +45,5 @@ class Returned:
         if self._came_back or self._measured < ENOUGH or not self._example:
             return None
         questions = f"{self._measured:,} questions"
-        return f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"
+        what = f"no expected source of {questions} ever came back: {self._example}; are the ids those of the target?"
+        return f"{what} {Guide.IDS.reference}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, zip_longest
 from typing import TypeVar
 
@@ -33,6 +33,22 @@ FORMS: Mapping[str, str] = {
     "configuration": "How do I configure {}?",
     "api": "What does {} do?",
 }
+_GENERAL = {
+    "What is {} for?": "description overview introduction intro about summary abstract purpose background",
+    "How do I use {}?": "synopsis usage examples example quickstart",
+    "What are the limits of {}?": "limits limitations limitation restrictions caveats caveat",
+}
+GENERAL_HEADINGS: Mapping[str, str] = {word: form for form, words in _GENERAL.items() for word in words.split()}
+"""Headings that say nothing of what their page is about, and the question that they make of its title."""
+
+_UNASKED = (
+    "see also, references, related, related pages, further reading, links, external links, license, licence, "
+    "copyright, author, authors, acknowledgements, acknowledgments, changelog, change log, history, contents, "
+    "table of contents, note, notes, details, footnotes, miscellaneous, other, others, more"
+)
+UNASKED_HEADINGS = frozenset(_UNASKED.split(", "))
+"""Headings of which nothing can be asked."""
+
 _PREPOSITIONS = frozenset(
     ["from", "with", "on", "in", "for", "by", "via", "using", "without", "under", "of", "to", "and"]
 )
@@ -58,6 +74,8 @@ def question_from(heading: str, title: str) -> str:
     heading = " ".join(heading.split())
     if heading.endswith("?"):
         return heading
+    if form := GENERAL_HEADINGS.get(_key(heading)):
+        return form.format(title)
     category = category_of(heading)
     if category == "troubleshooting":
         return f"What do I do about {_inside(heading)} ({title})?"
@@ -85,12 +103,18 @@ def draft_questions(library: Library, number: int, negatives: int) -> Iterator[d
 
 
 def _answered(library: Library) -> Iterator[dict[str, object]]:
-    """Questions on all chunks that have a quotation which stands in no other chunk."""
-    chooser = QuoteChooser(library, tried=QUOTES_TRIED)
-    for chunk in spread(library.chunks, len(library.chunks)):
+    """Questions on all chunks that have a quotation which stands in no other chunk, each once.
+
+    Of each page those come first whose headings stand on few others: a heading of many says less of what is below it.
+    """
+    chooser, pages_with, texts = QuoteChooser(library, tried=QUOTES_TRIED), _pages_with(library), set[str]()
+    for chunk in spread(library.chunks, len(library.chunks), last=lambda each: pages_with[_heading_key(each)]):
         text = question_from(chunk.heading, chunk.title)
+        if text in texts or _heading_key(chunk) in UNASKED_HEADINGS:
+            continue
         choice = chooser.choose(chunk, Question(id="draft", question=text, domain="draft"))
         if choice and choice.unique:
+            texts.add(text)
             yield {
                 "question": text,
                 "expected_chunks": [chunk.id],
@@ -116,18 +140,18 @@ def shortages(lines: Iterable[Mapping[str, object]], number: int, negatives: int
 def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
     """Questions on a heading of one page and the title of another that holds none of the heading's words.
 
-    Headings that repeat on many pages are left out.
+    Headings that repeat on many pages, or name no thing, are left out.
     """
     split = ContentWords()
     pages = by_page(library.chunks)
-    repeats = Counter(key for parts in pages.values() for key in {_heading_key(each) for each in parts})
+    repeats = _pages_with(library)
     words = {page: frozenset().union(*(library.words[each.id] for each in parts)) for page, parts in pages.items()}
     titles = [(page, parts[0].title) for page, parts in _shuffled(pages.items())]
     made = 0
     for place, chunk in enumerate(spread(library.chunks, len(library.chunks))):
         if made == number:
             return
-        if repeats[_heading_key(chunk)] > MOST_PAGES:
+        if repeats[key := _heading_key(chunk)] > MOST_PAGES or key in GENERAL_HEADINGS or key in UNASKED_HEADINGS:
             continue
         stems = set(split(chunk.heading))
         others = titles[place % len(titles) :] + titles[: place % len(titles)]
@@ -139,15 +163,30 @@ def near_misses(library: Library, number: int) -> Iterator[dict[str, object]]:
                 break
 
 
+def _pages_with(library: Library) -> Counter[str]:
+    """How many pages have a heading."""
+    return Counter(key for parts in by_page(library.chunks).values() for key in {_heading_key(each) for each in parts})
+
+
 def _heading_key(chunk: Chunk) -> str:
-    return " ".join(chunk.heading.casefold().split())
+    return _key(chunk.heading)
 
 
-def spread(chunks: Iterable[Chunk], number: int, *, with_heading: bool = True) -> list[Chunk]:
-    """Chunks with words enough, and a heading unless none is needed, one of each page in turn."""
+def _key(heading: str) -> str:
+    return re.sub(r"^(an?|the) ", "", " ".join(heading.casefold().split())).rstrip(":.")
+
+
+def spread(
+    chunks: Iterable[Chunk], number: int, *, with_heading: bool = True, last: Callable[[Chunk], int] = lambda _chunk: 0
+) -> list[Chunk]:
+    """Chunks with words enough, and a heading unless none is needed, one of each page in turn.
+
+    Of a page those come last of which `last` is above `MOST_PAGES`.
+    """
     headed = (chunk for chunk in chunks if chunk.heading.strip() or not with_heading)
     fit = [chunk for chunk in headed if len(chunk.text.split()) >= LEAST_WORDS]
-    rounds = zip_longest(*(_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items())))
+    pages = (_shuffled(enumerate(parts)) for _, parts in _shuffled(by_page(fit).items()))
+    rounds = zip_longest(*(sorted(page, key=lambda entry: last(entry[1]) > MOST_PAGES) for page in pages))
     return [entry[1] for each in rounds for entry in each if entry is not None][:number]
 
 

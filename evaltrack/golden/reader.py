@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from evaltrack.errors import GoldenError
+from evaltrack.errors import GoldenError, Guide
 from evaltrack.golden.entries import array_entries, kind_of, line_entries
 from evaltrack.golden.lines import checked_question
 from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
@@ -142,11 +142,14 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
         problems.extend(_duplicate_ids(path))
     if problems:
         problems.sort()
-        raise GoldenError([f"{path}:{line}: {what}" for line, what in problems], [line for line, _ in problems])
+        places = [f"{path}:{line}: {what}" for line, what in problems]
+        raise GoldenError(places, [line for line, _ in problems], guide=Guide.GOLDEN_LINES)
     if tally.drafts and not tally.questions:
-        raise GoldenError([f"{path}: holds drafts alone ({tally.drafts}); take `draft` from those that are right"])
+        cure = "take `draft` from those that are right"
+        raise GoldenError([f"{path}: holds drafts alone ({tally.drafts}); {cure}"], guide=Guide.REVIEW)
     if not tally.questions:
-        raise GoldenError([f"{path}: holds no questions; write one JSON object a line, with `id` and `question`"])
+        cure = "write one JSON object a line, with `id` and `question`"
+        raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
     whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
@@ -182,16 +185,19 @@ def _check_file(path: Path) -> None:
         with path.open("rb"):
             pass
     except FileNotFoundError:
-        raise GoldenError([f"{path}: no such file{_nearest_file(path)}"]) from None
+        raise _no_such_file(path) from None
     except (OSError, ValueError) as error:
         raise GoldenError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
     if path.suffix not in (".jsonl", ".json"):
-        raise GoldenError([f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"])
+        why = f"{path}: a golden set is a .jsonl file (one object a line) or a .json file (one array)"
+        raise GoldenError([why], guide=Guide.GOLDEN_FILE)
 
 
-def _nearest_file(path: Path) -> str:
-    near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.json*")], n=1)
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
+def _no_such_file(path: Path) -> GoldenError:
+    others, what = {each.stem: each for each in path.parent.glob("*.json*")}, f"{path}: no such file"
+    if near := difflib.get_close_matches(path.stem, others, n=1, cutoff=0.7):
+        return GoldenError([f"{what}; did you mean {others[near[0]]}?"])
+    return GoldenError([f"{what}; name a golden set, or begin one with: evaltrack init"], guide=Guide.GOLDEN_FILE)
 
 
 def _questions(

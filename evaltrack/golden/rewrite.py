@@ -5,30 +5,21 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.fields import Fields, set_fields
+from evaltrack.records.system.files import locked_folder, replace_file
 
 
-@contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Only one of ours writes at a time, where the system has locks: the file itself is replaced, its folder stays."""
-    try:
-        import fcntl
+def only_writer(path: Path) -> AbstractContextManager[None]:
+    """Only one of ours writes at a time, where the system has locks: the file itself is replaced, its folder stays.
 
-        folder = os.open(path.resolve().parent, os.O_RDONLY)
-    except (ImportError, OSError):
-        yield
-        return
-    try:
-        with suppress(OSError):  # some network disks have none; the digest is looked at all the same
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+    Where it has none the digest is looked at all the same.
+    """
+    return locked_folder(path.resolve().parent)
 
 
 def replace_content(path: Path, change: Callable[[str], str]) -> None:
@@ -51,7 +42,7 @@ def replace_content(path: Path, change: Callable[[str], str]) -> None:
             if (now := path.read_bytes()) == content:
                 break
             content = now
-        part.replace(path)
+        replace_file(part, path)
     except (ValueError, RecursionError) as error:
         raise GoldenError([f"{path}: cannot be changed: {error}; correct it by hand"]) from None
     except OSError as error:

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.llm import CALL_SECONDS, has_server
 from evaltrack.records import Judge
+from evaltrack.tracking.prompts import RegisteredPrompt
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
 
@@ -45,24 +46,29 @@ def open_judge(
     call_timeout: float = CALL_SECONDS,
     cache: VerdictCache | None,
     in_process: bool = False,
+    own: RegisteredPrompt | None = None,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
     An LLM is waited for `call_timeout` seconds at each call. A function runs in a process of its own, or `in_process`.
+    The `own` prompt is for an LLM that looks at answers.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
     """
     kind, _, rest = name.partition(":")
+    if own is not None and (kind != "openai" or rubric != "answer"):
+        raise UsageError(f"judge `{name}`: `judge_prompt=` is for openai: judges of answers; leave it out")
     if kind == "openai" and rest:
         if not has_server():
-            raise UsageError(f"judge {name}: set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`")
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
         from evaltrack.llm import LLM
 
-        kind_of_judge = ReasoningJudge if rubric == "reasoning" else AnswerJudge
-        return kind_of_judge(LLM(rest, concurrency=concurrency, call_seconds=call_timeout), name, cache)
+        llm = LLM(rest, concurrency=concurrency, call_seconds=call_timeout)
+        return ReasoningJudge(llm, name, cache) if rubric == "reasoning" else AnswerJudge(llm, name, cache, own=own)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge
 
@@ -72,4 +78,4 @@ def open_judge(
 
         return FunctionJudge(name) if in_process else ProcessJudge(name)
     choices = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
-    raise UsageError(f"unknown judge `{name}`; write {choices}")
+    raise UsageError(f"unknown judge `{name}`; write {choices}", guide=Guide.JUDGES)

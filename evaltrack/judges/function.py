@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.records import Judge, Question, Response, Verdict
@@ -34,11 +34,11 @@ class FunctionJudge(Judge):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        function = import_function(name, "judge")
+        function = import_function(name, "judge", Guide.JUDGE_FUNCTION)
         try:
             inspect.signature(function).bind("question", "response")
         except TypeError:
-            raise UsageError(f"judge `{name}`: must take (question, response)") from None
+            raise UsageError(f"judge `{name}`: must take (question, response)", guide=Guide.JUDGE_FUNCTION) from None
         except ValueError:  # some builtins tell nothing of their arguments
             pass
         self._call = function if is_async(function) else in_thread(function)

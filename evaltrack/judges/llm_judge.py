@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from copy import copy
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, TypeVar
@@ -90,7 +91,9 @@ class LlmJudge(Judge, ABC):
         """The same judge, over the same connections, for another trial."""
         if trial == self._trial:
             return self
-        return type(self)(self._llm, self.name, self._cache, trial=trial, locks=self._locks)
+        other = copy(self)
+        other._trial = trial  # noqa: SLF001 - its own copy
+        return other
 
     @property
     def notes(self) -> list[str]:

@@ -16,6 +16,8 @@ from pathlib import Path
 from shlex import quote
 
 from evaltrack.errors import UsageError
+from evaltrack.records.system.files import replace_file
+from evaltrack.records.system.users import has_owners, own_number
 
 SQLITE_ENDS = ("", "-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite makes of one."""
@@ -55,7 +57,7 @@ def check_folder(folder: Path, variable: str) -> None:
         NotPrivateError: another user owns it or may write to it, or could put another in its place.
         OSError: the way cannot be followed.
     """
-    if not _is_posix():
+    if not has_owners():
         return
     above_home, steps = _above_home(), list[Path]()
     with suppress(FileNotFoundError):
@@ -115,7 +117,7 @@ def private_secret(path: Path, variable: str) -> bytes:
     """
     private_folder(path.parent, variable)
     with suppress(FileNotFoundError):
-        if _is_posix() and path.lstat().st_mode & 0o077:
+        if has_owners() and path.lstat().st_mode & 0o077:
             path.unlink()
     check_file(path, variable)
     if (secret := _content(path)) is not None:
@@ -127,7 +129,7 @@ def private_secret(path: Path, variable: str) -> bytes:
         os.link(part, path)  # whole or not at all; of two processes the first one counts
     except FileExistsError:
         if _content(path) is None:
-            part.replace(path)
+            replace_file(part, path)
     finally:
         part.unlink(missing_ok=True)
     return path.read_bytes()
@@ -168,10 +170,10 @@ def _way(path: Path) -> Iterator[Path]:
 
 def _check(path: Path, status: os.stat_result, variable: str, *, end: bool) -> None:
     """Raise where a file, folder or link is not private; an `end` is what is used, others lead to it."""
-    if not _is_posix():
+    if not has_owners():
         return
     elsewhere = f"set {variable} to another folder"
-    if status.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, own_number()):
         raise NotPrivateError(f"{path}: belongs to another user (uid {status.st_uid}), and is not used; {elsewhere}")
     if stat.S_ISLNK(status.st_mode) or not _others_write(status):
         return
@@ -194,7 +196,7 @@ def _is_own_group(group_id: int) -> bool:
     import pwd
 
     try:
-        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(group_id)
+        user, group = pwd.getpwuid(own_number()), grp.getgrgid(group_id)
     except KeyError:
         return False
     return group_id == user.pw_gid and group.gr_name == user.pw_name and set(group.gr_mem) <= {user.pw_name}
@@ -202,7 +204,7 @@ def _is_own_group(group_id: int) -> bool:
 
 def _close(path: Path, mode: int) -> None:
     """Take from others what they may still do with a file or folder of the user's."""
-    if _is_posix():
+    if has_owners():
         status = path.stat()
         if is_own(status) and status.st_mode & 0o077:
             path.chmod(mode)
@@ -218,9 +220,4 @@ def _above_home() -> set[Path]:
 
 def is_own(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to the user; where there are no owners, each does."""
-    return not _is_posix() or status.st_uid == os.geteuid()
-
-
-def _is_posix() -> bool:
-    """Whether there are users and modes to look at."""
-    return hasattr(os, "geteuid")
+    return not has_owners() or status.st_uid == own_number()

@@ -83,6 +83,7 @@ class Response(Record):
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
     the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
     the model that answered, where the target says so. `unread` names fields of what it returned that were not read.
+    `seconds` is how long a recorded response took when it was given, where that is known.
     """
 
     answer: ForeignText | None = None
@@ -92,6 +93,7 @@ class Response(Record):
     usage: Usage | None = None
     model: ForeignText | None = None
     unread: tuple[ForeignText, ...] = ()
+    seconds: float | None = Field(default=None, ge=0)
 
     @property
     def declined(self) -> bool:

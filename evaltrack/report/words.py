@@ -10,6 +10,7 @@ from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import HEADLINES, SCORES, is_share
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
@@ -18,6 +19,8 @@ METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_sco
 
 ROUNDING = 1e-12
 """Below this a difference of means comes from their rounding."""
+
+LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
 OWN_IN_GROUPS = 2
 """Scores of one's own that stand in the tables of groups; `summary.json` holds them all."""
@@ -47,7 +50,7 @@ def questions_words(result: RunResult) -> str:
 
 def metric_title(name: str, k: int) -> str:
     """The metric's name for people."""
-    return METRIC_TITLES.get(name, name).format(k=k)
+    return (METRIC_TITLES | LATENCY_TITLES).get(name, name).format(k=k)
 
 
 def group_metrics(result: RunResult) -> list[str]:

@@ -5,8 +5,10 @@
 | `package.module:function` | your own function, sync or async |
 | `exact_match`, `token_f1` | the answer's words against those of the expected answer, as SQuAD defines them |
 | `contains` | whether the words of the expected answer stand in the answer |
+| `cost` | US dollars per 1,000 questions, by the tokens that the target reports and their prices |
 | `regex:PATTERN` | whether the pattern is found in the answer |
 | `json_schema:FILE` | whether the answer is JSON that holds to a schema |
+| `mlflow:Correctness`, `mlflow:package.module:scorer` | a scorer of `mlflow.genai`, see `evaltrack.scorers.mlflow` |
 
 ``NAME=`` before any of these gives it another name.
 """

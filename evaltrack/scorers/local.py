@@ -8,7 +8,12 @@ from evaltrack.errors import UsageError
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
 
-CHOICES = "exact_match, token_f1, contains, regex:PATTERN, json_schema:FILE or package.module:function"
+CHOICES = (
+    "exact_match, token_f1, contains, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or package.module:function"
+)
+
+MLFLOW = "mlflow:"
+"""Before the name of a scorer of `mlflow.genai`."""
 
 
 def split_name(spec: str) -> tuple[str, str]:
@@ -27,6 +32,10 @@ def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
     builtin = open_builtin(place, name)
     if builtin is not None:
         return builtin
+    if place.startswith(MLFLOW):
+        from evaltrack.scorers.mlflow import MlflowScorer
+
+        return MlflowScorer(place, name)
     from evaltrack.scorers.function import FunctionScorer
     from evaltrack.targets.python import import_function
 
@@ -35,7 +44,9 @@ def open_local(spec: str, *, own_loop: bool = True) -> Scorer:
 
 
 def check_place(place: str) -> None:
-    """Refuse what cannot be the place of a function."""
+    """Refuse what cannot be the place of a function, or of a scorer of MLflow."""
+    if place.startswith(MLFLOW) and place != MLFLOW:
+        return
     module, colon, function = place.partition(":")
     if not (colon and all(map(str.isidentifier, (*module.split("."), *function.split("."))))):
         raise UsageError(f"`scores=`: unknown score `{place:.100}`; write {CHOICES}")

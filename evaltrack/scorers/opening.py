@@ -11,9 +11,12 @@ from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.records.roles import Scorer
 from evaltrack.rows.columns import COLUMNS
 from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.cost import COST, CostScorer
 from evaltrack.scorers.local import check_place, open_local, split_name
 from evaltrack.scoring.aggregate import Ledger, Summary
+from evaltrack.scoring.latencies import LATENCIES
 from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.tokens import Prices
 
 Functions = Mapping[str, Callable[..., Any]]
 """Functions that were given as objects, by the place that names them."""
@@ -31,10 +34,13 @@ def _place(function: Callable[..., Any]) -> str:
     return f"{getattr(function, '__module__', own.__module__)}:{getattr(function, '__qualname__', own.__qualname__)}"
 
 
-def open_scorers(specs: Sequence[str], functions: Functions | None = None, *, in_process: bool) -> tuple[Scorer, ...]:
+def open_scorers(
+    specs: Sequence[str], functions: Functions | None = None, *, in_process: bool, prices: Prices | None = None
+) -> tuple[Scorer, ...]:
     """The scores with these names, ready to be called, in their order.
 
     A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
+    `prices` are those of the target's tokens.
 
     Raises:
         UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
@@ -42,7 +48,11 @@ def open_scorers(specs: Sequence[str], functions: Functions | None = None, *, in
     scorers: list[Scorer] = []
     with ExitStack() as opened:
         for spec in specs:
-            scorer = _open(spec, functions or {}, in_process=in_process)
+            name, place = split_name(spec)
+            if place == COST:
+                scorer: Scorer = CostScorer(name, prices)
+            else:
+                scorer = _open(spec, functions or {}, in_process=in_process)
             opened.callback(scorer.close)
             scorers.append(scorer)
         check_scores(scorers)
@@ -88,4 +98,5 @@ def _taken() -> set[str]:
     """The names of metrics, columns, totals, and what a table shows beside them."""
     shown = ("result", "retrieved", "reasoning", "status", "run_id", "num_expected", "combined_score_best")
     totals = {*Summary(1).totals, *Ledger().totals}
-    return {*(s.name for s in SCORES), *(s.metric for s in SCORES), *(c.name for c in COLUMNS), *totals, *shown}
+    ours = (*SCORES, *LATENCIES)
+    return {*(s.name for s in ours), *(s.metric for s in ours), *(c.name for c in COLUMNS), *totals, *shown}

@@ -64,6 +64,7 @@ class Score:
         aim: Of the reasoning rubric.
         own: Whether it is the user's own.
         gates: Whether rules of the gate may name it.
+        quantile: Of a quantile instead of a mean, which share of the questions do not exceed it.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Score:
     aim: Aim | None = None
     own: bool = False
     gates: bool = True
+    quantile: float | None = None
 
     @property
     def judged_alone(self) -> bool:

@@ -15,9 +15,13 @@ RUNS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class MetricTable:
-    """All metrics of a run; `own` are those that it declares, whose score and mean have one name."""
+    """All metrics of a run; `own` are those that it declares, whose score and mean have one name.
+
+    `latencies` are those of the target's time by which runs are compared; a run has none.
+    """
 
     own: tuple[Score, ...] = ()
+    latencies: tuple[Score, ...] = ()
 
     @property
     def scores(self) -> tuple[Score, ...]:
@@ -32,7 +36,7 @@ class MetricTable:
     @cached_property
     def by_metric(self) -> dict[str, Score]:
         """By the name of the mean."""
-        return {**BY_METRIC, **{score.metric: score for score in self.own}}
+        return {**BY_METRIC, **{score.metric: score for score in (*self.own, *self.latencies)}}
 
     @property
     def metrics(self) -> frozenset[str]:

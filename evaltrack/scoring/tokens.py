@@ -27,6 +27,7 @@ from uuid import uuid4
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.records import Usage
+from evaltrack.records.system.files import replace_file
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -205,7 +206,7 @@ def _write(path: Path, data: bytes) -> bool:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_bytes(data)
-            part.replace(path)
+            replace_file(part, path)
         finally:
             part.unlink(missing_ok=True)
     except OSError:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.engine import JudgeContext
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around
 

@@ -7,7 +7,6 @@ do something about goes to its error output, as one line of JSON with the name o
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import sys
 
@@ -18,8 +17,10 @@ REPORTED, OUT_OF_MEMORY = 4, 5
 def main() -> int:
     """Make the page of the job in the input."""
     memory, seconds, size = map(int, sys.argv[1:4])
-    _limit(memory, seconds, size)
     from evaltrack.errors import EvaltrackError
+    from evaltrack.records.system.limits import limit_server_page
+
+    limit_server_page(memory, seconds, size)
 
     try:
         job, files = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this # nosec B301
@@ -31,20 +32,6 @@ def main() -> int:
     except MemoryError:
         return OUT_OF_MEMORY
     return 0
-
-
-def _limit(memory: int, seconds: int, size: int) -> None:
-    """Bound this process: bytes of memory, seconds of computing, bytes of a file; and let the server go first."""
-    import resource
-
-    os.nice(10)
-    for what, limit in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, size),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(what, (limit, limit))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from evaltrack.api.review_golden import GoldenReview, ReviewedQuestion
-from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.errors import EvaltrackError, Guide, UsageError
 from evaltrack.golden.review.session import NoQuestionError, Outcome
 from evaltrack.report.html.page import static, templates
 from evaltrack.report.html.text import shown
@@ -213,7 +213,9 @@ def open_server(review: GoldenReview, port: int = 0) -> tuple[BaseWSGIServer, st
     try:
         server = make_server("127.0.0.1", port, review_app(review, token), threaded=True, request_handler=_QuietHandler)
     except (OSError, SystemExit):
-        raise UsageError(f"nothing can listen on 127.0.0.1:{port}; choose another port (`port=`)") from None
+        raise UsageError(
+            f"nothing can listen on 127.0.0.1:{port}; choose another port (`port=`)", guide=Guide.REVIEW
+        ) from None
     return server, f"http://127.0.0.1:{server.server_port}/{token}/"
 
 

@@ -79,23 +79,31 @@ def mcnemar_exact(b: int, c: int) -> float:
     return min(1.0, 2 * tail / whole)
 
 
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+def holm(p_values: Mapping[str, float], among: int | None = None) -> dict[str, float]:
     """p-values adjusted for being several, by Holm's step-down: compare each with the one level, as 0.05.
 
     The smallest of m is multiplied by m, the next by m - 1, and so on; none falls below the one before it, none exceeds
     1. The chance that any true null hypothesis among the m is rejected then stays within the level, whatever the
     dependence between them. Names and their order stay.
 
+    Args:
+        p_values: By the name of the test.
+        among: Of how many tests these are, where the data chose which of them are looked at, as those against the best
+            of several; the p-values of the others count as 1, which keeps the level. None: these are all.
+
     Raises:
-        ValueError: A p-value is NaN or not in [0, 1].
+        ValueError: A p-value is NaN or not in [0, 1], or there are more of them than `among`.
     """
+    tests = len(p_values) if among is None else among
+    if tests < len(p_values):
+        raise ValueError(f"{len(p_values)} p-values are not among {tests} tests")
     for name, p in p_values.items():
         if not 0 <= p <= 1:
             raise ValueError(f"the p-value of `{name}` is {p}; it must be in [0, 1]")
     adjusted = dict.fromkeys(p_values, 0.0)
     reached = 0.0
     for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        reached = max(reached, min(1.0, (len(p_values) - rank) * float(p_values[name])))
+        reached = max(reached, min(1.0, (tests - rank) * float(p_values[name])))
         adjusted[name] = reached
     return adjusted
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Question
 
 MESSAGES = "messages"
@@ -64,7 +64,8 @@ def call_shape(function: Callable[..., Any]) -> CallShape:
         short = getattr(function, "__name__", "ask")
         cure = f"write def {short if short.isidentifier() else 'ask'}(question, k)"
         raise UsageError(
-            f"python target `{_name(function)}`: must take (question, k), (question) or (messages); {cure}"
+            f"python target `{_name(function)}`: must take (question, k), (question) or (messages); {cure}",
+            guide=Guide.FUNCTION,
         )
     first = next(iter(signature.parameters.values()), None)
     return CallShape(names, first is not None and _is_question(first.annotation))

@@ -1,12 +1,12 @@
 """`command:PROGRAM ARGUMENT …`: a program is run for each question and writes a response as JSON to its output.
 
-The line is split into arguments as a POSIX shell splits it, once and before any question is known; there is no shell,
-so pipes, variables and wildcards mean nothing. Then ``{question}``, ``{k}`` and ``{id}`` are replaced inside the
-arguments: whatever a question holds, it stays one argument, or the part of one. ``{messages}`` is the conversation as a
-JSON list, the turns before the question and the question as the last message of the user; ``{history}`` the same
-without the question. A program without either is asked the question alone. A brace is written ``{{`` or ``}}``. A
-question that starts with ``-`` is passed as it is, and most programs read it as an option then: write
-``--question={question}`` or put ``--`` before it.
+The line is split into arguments as a POSIX shell splits it (on Windows a backslash is no quote), once and before any
+question is known; there is no shell, so pipes, variables and wildcards mean nothing. Then ``{question}``, ``{k}`` and
+``{id}`` are replaced inside the arguments: whatever a question holds, it stays one argument, or the part of one.
+``{messages}`` is the conversation as a JSON list, the turns before the question and the question as the last message of
+the user; ``{history}`` the same without the question. A program without either is asked the question alone. A brace is
+written ``{{`` or ``}}``. A question that starts with ``-`` is passed as it is, and most programs read it as an option
+then: write ``--question={question}`` or put ``--`` before it.
 
 The program inherits working directory and environment; its input is empty. Where the fields of the response stand is
 said by the settings of `evaltrack.targets.mapping`. It runs in a process group of its own, which is killed when the
@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shlex
 import shutil
-import signal
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Target
+from evaltrack.records.system.commands import split_command
+from evaltrack.records.system.processes import kill_group, own_group
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
@@ -60,7 +59,7 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
     reader = take_mapping("command", settings)
     no_more_settings("command", settings, ", ".join(FIELDS))
     try:
-        arguments = shlex.split(place)
+        arguments = split_command(place)
     except ValueError as error:
         raise UsageError(f"command target `{shown_text(place)}`: {error}; quote as in a shell") from None
     if not arguments:
@@ -70,10 +69,12 @@ def open_command(place: str, settings: dict[str, str]) -> CommandTarget:
         raise UsageError(f"command target: `{arguments[0]}` is the program, which is the same for all questions")
     if names.isdisjoint({"question", "messages", "id"}):
         raise UsageError(
-            f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same"
+            f"command target `{shown_text(place)}`: holds no {{question}}, so that every question would be the same",
+            guide=Guide.PROGRAM,
         )
     if shutil.which(arguments[0]) is None:
-        raise UsageError(f"command target: there is no program `{arguments[0]}`; install it, or name it with its path")
+        why = f"there is no program `{arguments[0]}`; install it, or name it with its path"
+        raise UsageError(f"command target: {why}", guide=Guide.PROGRAM)
     return CommandTarget(arguments, reader)
 
 
@@ -202,7 +203,7 @@ async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Li
     devnull, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
     try:
         return await asyncio.get_running_loop().subprocess_exec(
-            _Listener, *arguments, stdin=devnull, stdout=pipe, stderr=pipe, start_new_session=True
+            _Listener, *arguments, stdin=devnull, stdout=pipe, stderr=pipe, **own_group()
         )
     except OSError as error:
         raise CommandTargetError(f"cannot be started: {error.strerror}") from None
@@ -210,8 +211,7 @@ async def _start(arguments: list[str]) -> tuple[asyncio.SubprocessTransport, _Li
 
 async def _end(transport: asyncio.SubprocessTransport, listener: _Listener) -> None:
     """Kill what is left of the group, and read what is left of the output."""
-    with suppress(ProcessLookupError, PermissionError):  # all ended by themselves
-        os.killpg(transport.get_pid(), signal.SIGKILL)
+    kill_group(transport.get_pid())
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             await listener.exited.wait()

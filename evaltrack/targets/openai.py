@@ -10,7 +10,7 @@ only beside the call that it answers, which a golden line does not hold: it is s
 
 from __future__ import annotations
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.llm import LLM, has_server
 from evaltrack.llm.client import MAX_CONCURRENCY
 from evaltrack.records import Question, Response, Target
@@ -33,7 +33,7 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
     longest = settings.pop("max_completion_tokens", "")
     no_more_settings("openai", settings, SETTINGS)
     if not has_server():
-        raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first")
+        raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     warmth = _temperature(place, temperature) if temperature else None
     if longest and not (longest.isdecimal() and int(longest) > 0):
         raise UsageError(f"openai target `{place}`: max_completion_tokens is `{longest}`; write a whole number above 0")

@@ -31,7 +31,7 @@ from typing import Any
 
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
 from evaltrack.records import PlainTarget, Question, Response, Target
 from evaltrack.records.base import Record
 from evaltrack.targets import no_more_settings
@@ -55,8 +55,8 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     Raises:
         UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
     """
-    workers = _workers(settings.pop("workers", "1"))
-    memory = _bytes(settings.pop("memory", ""))
+    workers = worker_count(settings.pop("workers", "1"))
+    memory = memory_bytes(settings.pop("memory", ""))
     in_process = settings.pop("in_process", "false")
     no_more_settings("python", settings, "workers, memory, in_process")
     if in_process not in ("true", "false"):
@@ -65,21 +65,33 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         if workers > 1 or memory:
             raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
         return function_target(import_function(place))
+    from evaltrack.records.system.limits import can_limit
     from evaltrack.targets.child.pool import Pool
     from evaltrack.targets.child.process import Order
 
+    if memory and not can_limit():
+        raise UsageError("python target: memory cannot be bounded on this system; leave it out")
     what = f"python target `{place}`"
     return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory), what, workers))
 
 
-def _workers(text: str) -> int:
+def worker_count(text: str) -> int:
+    """A number of processes.
+
+    Raises:
+        UsageError: it is none.
+    """
     if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
         raise UsageError(f"python target: workers is `{text}`; write a whole number from 1 to {MAX_WORKERS}")
     return int(text)
 
 
-def _bytes(text: str) -> int | None:
-    """An amount of memory in bytes; None for none."""
+def memory_bytes(text: str) -> int | None:
+    """An amount of memory in bytes; None for none.
+
+    Raises:
+        UsageError: it is none, or too little to start with.
+    """
     if not text:
         return None
     try:
@@ -142,15 +154,15 @@ def answering(place: str) -> Service:
     return Service(answer, {"takes_history": target.takes_history})
 
 
-def import_function(place: str, what: str = "python target") -> Callable[..., Any]:
-    """The object called `package.module:name`, which must be callable.
+def import_function(place: str, what: str = "python target", guide: Guide = Guide.FUNCTION) -> Callable[..., Any]:
+    """The object called `package.module:name`, which must be callable; errors refer to `guide`.
 
     Raises:
         UsageError: it cannot be imported or called.
     """
     module_name, colon, name = place.partition(":")
     if not colon or not module_name or not name:
-        raise UsageError(f"{what} `{place}`: write package.module:function")
+        raise UsageError(f"{what} `{place}`: write package.module:function, such as app.rag:ask", guide=guide)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     caller = os.environ.get("EVALTRACK_CALLER_FOLDER")  # where `mlflow run` was called
@@ -162,9 +174,10 @@ def import_function(place: str, what: str = "python target") -> Callable[..., An
             value = getattr(value, part)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}; {_import_cure(error, module_name)}"
-        raise UsageError(f"{what} `{place}`: cannot be imported: {reason}") from error
+        raise UsageError(f"{what} `{place}`: cannot be imported: {reason}", guide=guide) from error
     if not callable(value):
-        raise UsageError(f"{what} `{place}`: is not a function but {type(value).__name__}; name a function")
+        why = f"is not a function but {type(value).__name__}; name a function, such as ask"
+        raise UsageError(f"{what} `{place}`: {why}", guide=guide)
     function: Callable[..., Any] = value
     return function
 

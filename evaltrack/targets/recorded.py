@@ -23,7 +23,7 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from evaltrack.errors import UsageError, listed
+from evaltrack.errors import Guide, UsageError, listed
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
@@ -62,7 +62,8 @@ def open_recorded(place: str, settings: dict[str, str]) -> Target:
         start = next((text for _, _, text in _lines(path)), None)
     except OSError as error:
         raise UsageError(
-            f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses"
+            f"recorded target {path}: cannot be read: {error.strerror}; name a file of responses",
+            guide=Guide.RECORDED,
         ) from None
     if start is None:
         raise UsageError(f"recorded target {path}: is empty; write one JSON object a line, or a TREC run")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.base import Record
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, quoted
 from evaltrack.tracking.store import Store, is_missing, tracking_errors
-from evaltrack.tracking.tags import read_tag, user_name
+from evaltrack.tracking.tags import read_tag
 
 PREFIX = "evaltrack.baseline."
 PROMOTED = "evaltrack.promoted"
@@ -71,7 +72,7 @@ def set_baseline(
 
 def no_baseline(golden: str, cure: str = "see `evaltrack baseline list`") -> UsageError:
     """The error for a golden set that has no baseline in the experiment."""
-    return UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}")
+    return UsageError(f"golden set `{golden}` has no baseline in this experiment; {cure}", guide=Guide.BASELINE)
 
 
 def get_baseline(store: Store, experiment_id: str, golden: str) -> Baseline | None:

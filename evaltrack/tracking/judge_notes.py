@@ -10,10 +10,11 @@ from typing import Any
 
 from evaltrack.records.base import Record
 from evaltrack.records.clock import milliseconds_now
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store, find_run, tracking_errors
-from evaltrack.tracking.tags import read_tag, user_name
+from evaltrack.tracking.tags import read_tag
 
 NOISE, AGREEMENT, ACCEPTED = "evaltrack.judge_noise", "evaltrack.judge_agreement", "evaltrack.accepted."
 

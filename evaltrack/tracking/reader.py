@@ -14,7 +14,7 @@ from evaltrack.records.row import Traced
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
 from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG
-from evaltrack.tracking.run_facts import facts_of
+from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS_TAG
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
@@ -48,8 +48,8 @@ class EvaluationRun:
     means: Mapping[str, float] = field(default_factory=dict)
     """The means that it logged, by the names of metrics."""
 
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """Who started it when, from which commit, and its params, by name."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """How it was made: its params by name, and the commit of the working directory."""
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -73,7 +73,7 @@ def named_evaluation(store: Store, name_or_id: str) -> EvaluationRun:
 
 
 def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
-    """The evaluation that a person means, or those below the parent run of several golden sets.
+    """The evaluation that a person means, or those below the parent run of several golden sets or of a sweep.
 
     Raises:
         UsageError: there is none or several runs so called, or the run is not one of evaltrack.
@@ -84,7 +84,7 @@ def named_evaluations(store: Store, name_or_id: str) -> list[EvaluationRun]:
         return [evaluation_of(run)]
     children = RUN_ID.findall(run.data.tags.get(CHILDREN_TAG, ""))
     if not children:
-        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none of its sets was finished")
+        raise UsageError(f"MLflow run {run.info.run_id} is the parent of no evaluation; none was finished")
     return [find_evaluation(store, each) for each in children]
 
 
@@ -134,7 +134,7 @@ def evaluation_of(run: Run) -> EvaluationRun:
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
-        facts=facts_of(run),
+        settings=settings_of(run.data.params, run.data.tags),
     )
 
 

@@ -8,16 +8,17 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.records.system.users import user_name
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
+from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.read_back import Expected, write_until_held
-from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, is_missing, tracking_errors
-from evaltrack.tracking.tags import user_name
+from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class OpenRun:
     """A run that is RUNNING and waits to be filled.
 
     `held` are the metrics that a run which was broken off has logged before. `params` names the params it has,
-    `journal` is the name of the journal that it carries.
+    `journal` is the name of the journal that it carries, `settings` how it is made, with its commit.
     """
 
     run_id: str
@@ -48,6 +49,7 @@ class OpenRun:
     name: str = ""
     params: frozenset[str] = frozenset()
     journal: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,17 +63,26 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where one of several evaluations stands: below the run of them all, with params and tags that say which it is."""
+
+    parent: OpenRun
+    params: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Description:
     """What a run says of its evaluation, whether it is opened or resumed; `tags` hold the name of its journal.
 
-    One of several evaluations stands below the run of them all, its `parent`.
+    `place` is there for one of several evaluations.
     """
 
     name: str
     params: Mapping[str, str]
     tags: Mapping[str, str]
     data: Dataset
-    parent: OpenRun | None = None
+    place: Place | None = None
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
@@ -80,16 +91,26 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
     Raises:
         TrackingError: the store refused.
     """
-    parent = description.parent
-    run = None if parent else given_run(store)
+    place = description.place
+    run = None if place else given_run(store)
+    if run is not None and GIT_COMMIT not in run.data.tags:
+        description = replace(description, tags={**git_tags(caller_folder()), **description.tags})
     if run is None:
-        experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
-        below = {"mlflow.parentRunId": parent.run_id} if parent else {}
+        experiment_id = place.parent.experiment_id if place else choose_experiment(store, experiment).experiment_id
+        below = {**place.tags, "mlflow.parentRunId": place.parent.run_id} if place else {}
         own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
         run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
     journal = description.tags[JOURNAL_TAG]
-    opened = OpenRun(run.info.run_id, run.info.experiment_id, name=description.name, params=params, journal=journal)
+    settings = settings_of({**run.data.params, **description.params}, {**run.data.tags, **description.tags})
+    opened = OpenRun(
+        run.info.run_id,
+        run.info.experiment_id,
+        name=description.name,
+        params=params,
+        journal=journal,
+        settings=settings,
+    )
     try:
         _describe(store, run, description)
         _log_settings(store, run.info.run_id, description)
@@ -133,10 +154,8 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
     """
     try:
         with tracking_errors("creating a run"):
-            from mlflow.tracking.context.registry import resolve_tags
-
             # in a container whose user has no name MLflow says nothing of who ran it
-            own = {"mlflow.user": user_name(), **resolve_tags(), **tags}
+            own = {"mlflow.user": user_name(), **context_tags(caller_folder()), **tags}
             run = store.client.create_run(experiment_id, run_name=name, tags=own)
     except BaseException:
         with suppress(TrackingError), impatient():
@@ -145,43 +164,6 @@ def new_run(store: Store, experiment_id: str, name: str, tags: Mapping[str, str]
     if not run.info.run_id:
         raise TrackingError(f"MLflow store {store.shown}: {SAYS_NOTHING}")
     return run
-
-
-def journal_tag(store: Store, run_id: str) -> str | None:
-    """The name of the journal that a run carries.
-
-    Raises:
-        TrackingError: there is no such run, or it is deleted.
-    """
-    name: str | None = find_run(store, run_id).data.tags.get(JOURNAL_TAG)
-    return name
-
-
-def find_journaled(store: Store, journal: str) -> str | None:
-    """The run that carries the name of a journal; None where there is none yet, or it is deleted.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    with tracking_errors("looking for a run that was broken off"):
-        experiments = [each.experiment_id for each in store.client.search_experiments()]
-        runs = store.client.search_runs(experiments, f"tags.`{JOURNAL_TAG}` = '{journal}'", max_results=1)
-    return runs[0].info.run_id if runs else None
-
-
-def is_there(store: Store, run_id: str) -> bool:
-    """Whether a run exists and is not deleted.
-
-    Raises:
-        TrackingError: the store does not answer.
-    """
-    try:
-        find_run(store, run_id)
-    except TrackingError as error:
-        if not is_missing(error):
-            raise
-        return False
-    return True
 
 
 def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
@@ -208,6 +190,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         name=info.run_name or description.name,
         params=frozenset({*logged.params, *description.params}),
         journal=description.tags[JOURNAL_TAG],
+        settings=settings_of({**description.params, **logged.params}, logged.tags),
     )
 
 

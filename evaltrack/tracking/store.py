@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from evaltrack.errors import TrackingError, UsageError
+from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.privacy.addresses import shown_url
 from evaltrack.tracking.patience import client_of, impatient, is_http
 from evaltrack.tracking.replies import is_web_page, reason
@@ -93,6 +93,22 @@ class Store:
             return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
 
 
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where a store and its UI are, connected to when called; None is as for `connect`."""
+
+    uri: str | None = None
+    ui_url: str | None = None
+
+    def __call__(self) -> Store:
+        """The store; raises as `connect` does."""
+        return connect(self.uri, self.ui_url)
+
+
+USUAL_STORE = StoreAddress()
+"""The store of MLflow's own settings."""
+
+
 @contextmanager
 def own_words() -> Iterator[None]:
     """Turn what a kind of artifact store raises, such as boto3's errors, into MLflow's exception."""
@@ -127,7 +143,7 @@ def connect(uri: str | None = None, ui_url: str | None = None) -> Store:
             client = client_of(uri)
             client.search_experiments(max_results=1)
     except Exception as error:
-        raise TrackingError(_no_answer(uri, error)) from error
+        raise TrackingError(_no_answer(uri, error), guide=Guide.STORE) from error
     return Store(uri, client, ui_url)
 
 

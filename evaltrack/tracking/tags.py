@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from math import isfinite
 from typing import TypeVar
 
@@ -32,14 +30,6 @@ def read_tag(kind: type[T], text: str | None) -> T | None:
         return kind.model_validate_json(text, strict=True)
     except ValueError:
         return None
-
-
-def user_name() -> str:
-    """Who runs this; in a container there may be no name for the number."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
 
 
 def sound_metric(value: float) -> bool:

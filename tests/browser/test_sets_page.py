@@ -41,7 +41,7 @@ def test_everybody_can_read_it(overview: Path, tab: Open, look: str) -> None:
     picture(page, "sets", look)
     page.get_by_role("region", name="Worst questions of two").get_by_role("link", name="2").click()
     page.locator("#detail h2", has_text="two 2").wait_for()
-    page.get_by_role("link", name="All golden sets").click()
+    page.get_by_role("link", name="All runs").click()
     page.get_by_role("link", name="one", exact=True).click()
     page.locator("h1", has_text="1 of 4 questions passed").wait_for()
     assert all(url.startswith("file:") for url in seen.requests)

@@ -18,6 +18,7 @@ import pytest
 
 from evaltrack import __version__
 from evaltrack.cli import COMMANDS, cli, main
+from evaltrack.errors import Guide
 from tests.conftest import REPO, evaltrack, few_questions
 from tests.in_process import called
 from tests.warm import WarmProcess
@@ -99,7 +100,8 @@ def test_bad_usage_of_a_process(store_uri: str, tmp_path: Path) -> None:
     """The same as in this process: the code is the process's, the message is on its stderr."""
     ended = evaltrack("run", "none.jsonl", cwd=tmp_path, env={"MLFLOW_TRACKING_URI": store_uri})
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "Error: none.jsonl: no such file\n"
+    message = "none.jsonl: no such file; name a golden set, or begin one with: evaltrack init"
+    assert ended.stderr.splitlines() == [f"Error: {message}", Guide.GOLDEN_FILE.reference]
 
 
 def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
@@ -116,6 +118,7 @@ def test_all_bad_lines_are_listed_in_one_go(tmp_path: Path) -> None:
         "bad.jsonl:3",
         "bad.jsonl:4",
         "bad.jsonl:5",
+        Guide.LINT.reference,
     ]
     assert "unknown field `answer`; did you mean `expected_answer`?" in ended.stderr
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from evaltrack.cli import _run
+from evaltrack.errors import SITE, Guide, UsageError
+from evaltrack.golden.reader import open_golden
 from tests.conftest import REPO
 
 APP = """
@@ -85,6 +87,8 @@ MISTAKES = [
      "cannot connect to http://127.0.0.1:9: Connection refused; is the server running?"),
     ("run good.jsonl -t recorded:none.jsonl", 2,
      "recorded target none.jsonl: cannot be read: No such file or directory; name a file of responses"),
+    ("run good.jsonl -t command:no-such-program-here", 2,
+     "holds no {{question}}, so that every question would be the same"),
     ("run good.jsonl -t openai:gpt-4o-mini", 2,
      "openai target `gpt-4o-mini`: set OPENAI_API_KEY or OPENAI_BASE_URL first"),
     # judges, settings, and what there is nothing of
@@ -92,6 +96,8 @@ MISTAKES = [
      "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use --judge none"),
     ("run good.jsonl -t python:app:ask --judge gpt-4o", 2,
      "unknown judge `gpt-4o`; write auto, none, openai:MODEL, recorded:FILE or package.module:function"),
+    ("run good.jsonl -t python:app:ask --judge app:nope", 2,
+     "module 'app' has no attribute 'nope'; it has ask, number"),
     ("run judged.jsonl -t python:app:ask", 2, "could be measured; add one, or name a judge with --judge"),
     ("run good.jsonl -k 0", 2, "k is 0; write a whole number from 1 to 1000"),
     ("run good.jsonl --require recal>=1", 2, "--require: no metric `recal`; did you mean"),
@@ -107,6 +113,47 @@ MISTAKES = [
     ("golden review good.jsonl --corpus corpus/form --no-open --port {port}", 2,
      "nothing can listen on 127.0.0.1:{port}; choose another port (--port)"),
 ]  # fmt: skip
+
+GUIDES = {
+    "run nowhere.txt": Guide.GOLDEN_FILE,
+    "run": Guide.GOLDEN_FILE,
+    "run empty.jsonl": Guide.GOLDEN_LINES,
+    "run drafts.jsonl": Guide.REVIEW,
+    "run twice.jsonl": Guide.GOLDEN_LINES,
+    "run field.jsonl": Guide.GOLDEN_LINES,
+    "run torn.jsonl": Guide.GOLDEN_LINES,
+    "run latin.jsonl": Guide.GOLDEN_LINES,
+    "golden lint form.jsonl": Guide.LINT,
+    "golden lint absent.jsonl": Guide.LINT,
+    "run others.jsonl -t python:app:ask": Guide.IDS,
+    "run two.jsonl -k 1 -t bm25:corpus/form": Guide.RECALL,
+    "run good.jsonl": Guide.TARGETS,
+    "run good.jsonl -t bm25:nowhere": Guide.PAGES,
+    "run good.jsonl -t python:nope:ask": Guide.FUNCTION,
+    "run good.jsonl -t python:needs:ask": Guide.FUNCTION,
+    "run good.jsonl -t python:broken:ask": Guide.FUNCTION,
+    "run good.jsonl -t python:app:nope": Guide.FUNCTION,
+    "run good.jsonl -t python:app": Guide.FUNCTION,
+    "run good.jsonl -t python:app:value": Guide.FUNCTION,
+    "run good.jsonl -t python:app:three": Guide.FUNCTION,
+    "run good.jsonl -t python:app:number": Guide.ALL_FAILED,
+    "run good.jsonl -t python:app:field": Guide.ALL_FAILED,
+    "run good.jsonl -t python:app:fails": Guide.ALL_FAILED,
+    "run good.jsonl -t http://127.0.0.1:9/ask": Guide.ALL_FAILED,
+    "run good.jsonl -t recorded:none.jsonl": Guide.RECORDED,
+    "run good.jsonl -t openai:gpt-4o-mini": Guide.MODEL,
+    "run good.jsonl -t command:no-such-program-here": Guide.PROGRAM,
+    "run good.jsonl -t python:app:ask --judge openai:gpt-4o": Guide.MODEL,
+    "run good.jsonl -t python:app:ask --judge gpt-4o": Guide.JUDGES,
+    "run good.jsonl -t python:app:ask --judge app:nope": Guide.JUDGE_FUNCTION,
+    "run judged.jsonl -t python:app:ask": Guide.JUDGES,
+    "compare good.jsonl": Guide.BASELINE,
+    "baseline set": Guide.BASELINE,
+    "compare --baseline base.json": Guide.BASELINE,
+    "compare --baseline good.jsonl": Guide.BASELINE,
+    "golden review good.jsonl --corpus corpus/form --no-open --port {port}": Guide.REVIEW,
+}
+"""The section of the site that each message ends with; of the others, typing errors, the message is the whole cure."""
 
 
 @pytest.fixture
@@ -148,6 +195,49 @@ def test_a_mistake_is_explained(
     assert message.format(port=busy_port) in said
     assert ended == code
     assert "Traceback" not in said
+    _check_guide(GUIDES.get(command), shown.err.splitlines(), said)
+
+
+def _check_guide(guide: Guide | None, lines: list[str], said: str) -> None:
+    """Its address is named once, at the end, and is not longer than the message."""
+    if guide is None:
+        assert SITE not in said
+        return
+    if guide in (Guide.IDS, Guide.RECALL):  # of notes, which stdout holds too
+        assert guide.reference in said
+        return
+    assert said.count(SITE) == 1
+    assert lines[-1] == guide.reference
+    assert len(lines[-1]) <= len(lines[-2])
+
+
+def test_most_mistakes_have_a_page() -> None:
+    """All of them are in the table."""
+    assert len(GUIDES) > 30
+    assert GUIDES.keys() <= {command for command, _, _ in MISTAKES}
+
+
+@pytest.mark.parametrize("command", ["run good.jsonl -t python:app:fails", "golden lint absent.jsonl"])
+def test_what_machines_read_names_no_page(project: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    """JSON on stdout stays JSON; the page is named on stderr, if at all."""
+    _run([*command.split(), "--output", "json"])
+    printed = capfd.readouterr().out
+    json.loads(printed)
+    assert SITE not in printed
+
+
+def test_an_error_holds_its_page_apart_from_its_message(project: Path) -> None:
+    """For who calls the package."""
+    with pytest.raises(UsageError) as caught:
+        open_golden("empty.jsonl")
+    assert caught.value.guide is Guide.GOLDEN_LINES
+    assert SITE not in str(caught.value)
+
+
+def test_errors_of_several_sets_name_a_page(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """That of the first."""
+    assert _run(["run", "good.jsonl", "twice.jsonl", "-t", "python:app:ask"]) == 2
+    assert capsys.readouterr().err.endswith(f"{Guide.GOLDEN_LINES.reference}\n")
 
 
 def test_a_comparison_without_a_baseline_says_how_to_set_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,7 +245,9 @@ def test_a_comparison_without_a_baseline_says_how_to_set_one(project: Path, caps
     assert _run(["run", "good.jsonl", "-t", "bm25:corpus/form"]) == 0
     assert _run(["compare"]) == 2
     cure = "set one (evaltrack baseline set RUN), or name one with --baseline-run or --baseline"
-    assert f"golden set `good` has no baseline in this experiment; {cure}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"golden set `good` has no baseline in this experiment; {cure}" in said
+    assert said.endswith(f"{Guide.BASELINE.reference}\n")
 
 
 def test_a_server_of_mlflow_that_is_down_is_named(
@@ -170,3 +262,4 @@ def test_a_server_of_mlflow_that_is_down_is_named(
     said = capsys.readouterr().err
     assert "MLflow store http://127.0.0.1:9 does not answer" in said
     assert "check MLFLOW_TRACKING_URI, and that the server runs" in said
+    assert said.endswith(f"{Guide.STORE.reference}\n")

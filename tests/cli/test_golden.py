@@ -10,6 +10,7 @@ import pytest
 
 from evaltrack.cli import main
 from evaltrack.cli.golden import FINDINGS_SHOWN, RULE_WORDS
+from evaltrack.errors import Guide
 from tests.conftest import REPO
 
 MANY = {"question": "How long may a guest stay?", "expected_chunks": ["visa"]}
@@ -90,10 +91,8 @@ def test_an_empty_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "mine.jsonl"
     path.write_bytes(b"")
     code, _, err = called(capsys, "lint", path, "--fix")
-    assert (code, err) == (
-        2,
-        f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]\n",
-    )
+    message = f"{path}: holds no questions; write one JSON object a line, with `id` and `question` [bad-line]"
+    assert (code, err.splitlines()) == (2, [message, Guide.LINT.reference])
 
 
 def test_power_for_people_and_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,6 +84,25 @@ def test_a_file_that_an_editor_broke_is_named(golden: Path, monkeypatch: pytest.
     assert "is not JSON" in ended.stdout
 
 
+@pytest.mark.parametrize(("removed", "keys", "last"), [(0, "???x", "1 of 1"), (1, "jjj", "1 of 2")])
+def test_a_question_that_was_removed_meanwhile_is_left_out(
+    golden: Path, monkeypatch: pytest.MonkeyPatch, removed: int, keys: str, last: str
+) -> None:
+    """It is said once, and the review goes on with the next one, or ends where there is none."""
+    lines, left = golden.read_text().splitlines(keepends=True), iter(keys)
+
+    def key() -> str:
+        golden.write_text("".join(line for at, line in enumerate(lines) if at != removed))
+        return next(left)
+
+    monkeypatch.setattr("click.getchar", key)
+    ended = CliRunner().invoke(cli, ["golden", "review", str(golden), "--terminal"], catch_exceptions=False)
+    assert ended.stdout.count("any more; the file was changed; it is left out") == 1
+    assert ended.stdout.count("any more") == 1
+    assert last in ended.stdout
+    assert "".join(left) == ("" if removed == 0 else "jj")
+
+
 def test_without_a_terminal_nothing_is_asked(golden: Path, terminal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wrong use, not an error inside: it says how to review all the same."""
     terminal.unlink()

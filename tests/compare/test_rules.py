@@ -12,7 +12,9 @@ from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, exceeds, parse_drops
 from evaltrack.compare.ranks import by_key
+from evaltrack.errors import UsageError
 from evaltrack.records import Failure, Question, Response, Source, ToolCall
+from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.stats.intervals import share_interval
 from tests.compared import found, question, row, rows_of, side
 
@@ -114,3 +116,29 @@ def test_the_interval_of_a_share_is_the_score_interval_at_95_percent(n: int) -> 
     z = NormalDist().inv_cdf(0.975)
     half = z / (2 * (n + z * z) ** 0.5)
     assert share_interval(0.5, n) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-12)
+
+
+def test_rises_are_rules_of_metrics_of_which_lower_is_better() -> None:
+    """Of the target's time, and of ours; for the whole set and for a domain."""
+    rises = ["latency_p95=20%", "d:latency_p50=0.5", "num_tokens=10%", "false_abstention_rate=off"]
+    drops, domains, named = parse_drops(["mrr=1%"], BY_METRIC, rises=rises)
+    assert drops["latency_p95"] == Threshold(0.2, relative=True)
+    assert domains == {"d": {"latency_p50": Threshold(0.5, relative=False)}}
+    assert named == {"mrr", "latency_p95", "num_tokens"}
+    assert "false_abstention_rate" not in drops
+
+
+@pytest.mark.parametrize(
+    ("drop", "rise", "message"),
+    [
+        ("latency_p95=20%", "", r"of `latency_p95` lower is better; write `max_rise=latency_p95=20%`"),
+        ("", "mrr=5%", r"`max_rise=mrr=5%`: of `mrr` higher is better; write `max_drop=mrr=5%`"),
+        ("", "latency=5%", r"`max_rise=latency=5%`: no metric `latency`; known: .*latency_p50, latency_p95"),
+        ("", "latency_p95", r"`max_rise=latency_p95`: write METRIC=5%"),
+        ("", "latency_p95=-1", r"`max_rise=latency_p95=-1`: `-1` is not a number from 0"),
+    ],
+)
+def test_rises_that_cannot_be_read(drop: str, rise: str, message: str) -> None:
+    """The error names the option that was meant."""
+    with pytest.raises(UsageError, match=message):
+        parse_drops([drop] if drop else [], BY_METRIC, rises=[rise] if rise else [])

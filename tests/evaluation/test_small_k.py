@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaltrack.errors import Guide
 from evaltrack.evaluation.small_k import SmallK
 from evaltrack.records import Question, Row
 
@@ -30,4 +31,4 @@ def test_how_many_and_the_k_that_would_do(rows: list[Row], note: str | None) -> 
     small = SmallK(2)
     for each in rows:
         small.add(each)
-    assert small.note == note
+    assert small.note == (note and f"{note}. {Guide.RECALL.reference}")

@@ -22,6 +22,9 @@ from evaltrack.golden.lint.library import Library
         ("Denied boarding", "usage", 'What does "Larkway" say about "Denied boarding"?'),
         ("How do I  cancel?", "usage", "How do I cancel?"),
         ("API", "api", "What does Larkway do?"),
+        ("Description", "usage", "What is Larkway for?"),
+        ("An Example:", "usage", "How do I use Larkway?"),
+        ("Caveats", "usage", "What are the limits of Larkway?"),
     ],
 )
 def test_a_heading_becomes_a_question_of_its_category(heading: str, category: str, question: str) -> None:
@@ -89,3 +92,45 @@ def test_headings_that_many_pages_have_are_no_near_misses() -> None:
         "0 of 2 questions: no other heading has 20 words below it with a sentence that stands in no other chunk",
         "3 of 9 negatives: no other heading is distinct enough",
     ]
+
+
+def manual(*headings: str) -> Library:
+    """Four pages that have these headings in common, and one heading each of its own."""
+    chunks = []
+    for page in ("stop", "start", "prune", "pack"):
+        for place, heading in enumerate((*headings, f"Speed of {page}")):
+            text = (
+                f"The {page} command knows matter {place} of {page}, in so many words of {heading}. " + "So it is. " * 9
+            )
+            chunks.append(Chunk(f"{page}#{place}", page, heading, f"{page}.md#{place}", text))
+    return Library("corpus", tuple(chunks), frozenset({"set"}))
+
+
+def drafts(pages: Library, number: int) -> list[str]:
+    """The questions that have an answer."""
+    return [str(line["question"]) for line in draft_questions(pages, number, 0)]
+
+
+def test_headings_that_say_nothing_make_questions_of_the_title_or_none() -> None:
+    """Each once: a description and an overview of one page are asked for by the same words."""
+    assert sorted(drafts(manual("Description", "Overview", "See Also", "Details"), 99)) == sorted(
+        question
+        for page in ("stop", "start", "prune", "pack")
+        for question in (f"What is {page} for?", f'What does "{page}" say about "Speed of {page}"?')
+    )
+
+
+def test_headings_of_few_pages_come_first() -> None:
+    """Of each page; those of many are taken where there are no others left."""
+    first = drafts(manual("Return values"), 4)
+    assert sorted(first) == sorted(
+        f'What does "{p}" say about "Speed of {p}"?' for p in ("stop", "start", "prune", "pack")
+    )
+    assert drafts(manual("Return values"), 5)[:4] == first
+    assert "Return values" in drafts(manual("Return values"), 5)[4]
+
+
+def test_headings_that_say_nothing_are_no_near_misses() -> None:
+    """Also where one page alone has them."""
+    pages = library(rail="Caveats", air="An example", sea="See also", road="Tolls")
+    assert {str(line["question"]).split('"')[3] for line in near_misses(pages, 9)} == {"Tolls"}

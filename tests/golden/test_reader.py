@@ -60,8 +60,9 @@ def test_missing_file_names_the_nearest(tmp_path: Path) -> None:
 def test_missing_file_without_a_near_one(tmp_path: Path) -> None:
     """Where no name beside it is near, none is suggested."""
     write(tmp_path, GOOD, "food.jsonl")
-    assert problems(tmp_path / "quarterly.jsonl") == ["no such file"]
-    assert problems(tmp_path / "no-folder" / "food.jsonl") == ["no such file"]
+    message = "no such file; name a golden set, or begin one with: evaltrack init"
+    for path in ("quarterly.jsonl", "nope.jsonl", "no-folder/food.jsonl"):
+        assert problems(tmp_path / path) == [message]
 
 
 @pytest.mark.parametrize(

@@ -272,7 +272,7 @@ def test_in_a_run_its_failure_is_a_row(written: Write) -> None:
             "cannot be imported: AttributeError: module 'json' has no attribute 'judge'; "
             "it has JSONDecoder, JSONDecodeError, JSONEncoder, dump, dumps, detect_encoding, load, loads",
         ),
-        ("json:__name__", "is not a function but str; name a function"),
+        ("json:__name__", "is not a function but str; name a function, such as ask"),
     ],
 )
 def test_a_function_that_is_not_there(name: str, said: str) -> None:

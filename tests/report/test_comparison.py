@@ -70,6 +70,8 @@ def test_a_run_against_itself_says_little() -> None:
     """Nothing changed, and no section for what is not there."""
     assert shown(quiet()).splitlines() == [
         "No regression: bm25 floor 3 against bm25 floor 0, travel, 24 common questions",
+        "What differs: chunk_size (none) to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main);"
+        " target.floor 0 to 3",
         "- no regression",
         "metric   baseline candidate change  95 % interval  n tolerated",
         "Recall@3    0.800     0.800  0.000 0.000 to 0.000 20       5 %",

@@ -16,7 +16,7 @@ from evaltrack.compare.gate_rules import GateRule
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.sentences import chance_sentence, change_sentence, rule_cells, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
-from evaltrack.report.html.first_screen import first_screen
+from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.text import minus
 from evaltrack.stats.significance import mcnemar_exact
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
@@ -133,12 +133,14 @@ def test_the_next_step_comes_from_what_fell() -> None:
 
 
 def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
-    """Commits by their first letters, and a dash where a run does not say."""
+    """In the words of every rendering, and side by side in the table of the runs."""
+    settings = {"commit": "a1f9c2e"}
     made = quiet(
-        baseline=replace(BASELINE, facts={"commit": "a1f9c2e0c6f2b7d3", "author": "ada"}),
-        candidate=replace(CANDIDATE, facts={"commit": "b7d3e9a1f9c2e0c6", "started": "now"}),
+        baseline=replace(BASELINE, settings=settings),
+        candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert first_screen(made).differs == "commit a1f9c2e → b7d3e9a, author ada → –"
+    assert first_screen(made).differs == "commit a1f9c2e to b7d3e9a; prompt (none) to v4"
+    assert difference_lines(made) == [("commit", "a1f9c2e", "b7d3e9a"), ("prompt", "–", "v4")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
 
 

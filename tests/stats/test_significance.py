@@ -6,10 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact, permutation_test
 
 from evaltrack.stats import significance
-from evaltrack.stats.significance import mcnemar_exact, sign_flip, worse_than_record
+from evaltrack.stats.significance import holm, mcnemar_exact, sign_flip, worse_than_record
 
 
 def listed(differences: list[float]) -> float:
@@ -132,3 +134,19 @@ def test_without_a_record_nothing_is_worse_than_it() -> None:
     assert worse_than_record(9, 9, 0, 0) == 1
     with pytest.raises(ValueError, match="5 of 4 and 0 of 1"):
         worse_than_record(5, 4, 0, 1)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 20))
+def test_tests_that_the_data_chose_are_corrected_for_all_of_which_they_are(
+    p_values: dict[str, float], more: int
+) -> None:
+    """As Holm's correction of all of them, where those that were not looked at have p = 1."""
+    others = {f"other {number}": 1.0 for number in range(more)}
+    whole = holm({**p_values, **others})
+    assert holm(p_values, len(p_values) + more) == {name: whole[name] for name in p_values}
+
+
+def test_there_are_no_more_tests_than_there_are() -> None:
+    """Three tests are not among two."""
+    with pytest.raises(ValueError, match="3 p-values are not among 2 tests"):
+        holm({"a": 0.1, "b": 0.2, "c": 0.3}, 2)

@@ -64,7 +64,7 @@ def test_place_is_module_and_function(place: str) -> None:
     """A place that is not `package.module:function` is refused."""
     with pytest.raises(UsageError) as caught:
         open_python(place, {})
-    assert str(caught.value) == f"python target `{place}`: write package.module:function"
+    assert str(caught.value) == f"python target `{place}`: write package.module:function, such as app.rag:ask"
 
 
 def test_settings_are_refused() -> None:
@@ -115,7 +115,7 @@ def test_no_function(module: Module) -> None:
     place = f"{module('ask = 5')}:ask"
     with pytest.raises(UsageError) as caught:
         import_function(place)
-    assert str(caught.value) == f"python target `{place}`: is not a function but int; name a function"
+    assert str(caught.value) == f"python target `{place}`: is not a function but int; name a function, such as ask"
 
 
 def test_inner_names(module: Module) -> None:

@@ -38,7 +38,11 @@ PARAMETERS = {
 }
 """What stands in an option or argument, by its name."""
 
-OF_COMMANDS = {"golden": {"file": "golden", "files": "golden"}, "schema": {"name": "schema"}}
+OF_COMMANDS = {
+    "golden": {"file": "golden", "files": "golden"},
+    "sweep": {"file": "sweep"},
+    "schema": {"name": "schema"},
+}
 """The same for those of one command, or of the commands of one group."""
 
 

@@ -21,7 +21,10 @@ SAFE = re.compile(r"[\w./@+,=~%-][\w./@+,=~%:?&-]*")
 
 MOST = 200
 SOURCE_BYTES = 1 << 20
-TARGETS = ("auto", "bm25:", "python:", "recorded:", "http://", "https://", "command:", "openai:")
+TARGETS = (
+    *("auto", "bm25:", "python:", "recorded:", "traces:", "models:/", "runs:/"),
+    *("http://", "https://", "command:", "openai:"),
+)
 JUDGES = ("auto", "none", "openai:", "recorded:")
 CRITERIA = ("minimum", "target", "good", "functional")
 
@@ -31,6 +34,12 @@ def golden_sets(start: str) -> Iterator[CompletionItem[str]]:
     folder = start.rpartition("/")[0]
     folders = [folder] if folder or start.startswith("/") else ["", "golden"]
     yield from _items((path for each in folders for path in _paths(each, (".jsonl", ".json"))), start)
+    yield from _items(_folders(start), start)
+
+
+def sweeps(start: str) -> Iterator[CompletionItem[str]]:
+    """Files of a sweep in the folder that is typed."""
+    yield from _items(_paths(start.rpartition("/")[0], (".yaml", ".yml", ".toml", ".json")), start)
     yield from _items(_folders(start), start)
 
 
@@ -83,6 +92,7 @@ def schemas(start: str) -> Iterator[CompletionItem[str]]:
 
 KINDS: dict[str, Callable[[str], Iterator[CompletionItem[str]]]] = {
     "golden": golden_sets,
+    "sweep": sweeps,
     "file": files,
     "folder": folders,
     "target": targets,

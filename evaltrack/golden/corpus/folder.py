@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from evaltrack.errors import UsageError, listed, printable
+from evaltrack.errors import Guide, UsageError, listed, printable
 from evaltrack.golden.corpus.chunk import Chunk, Page, PageError
 from evaltrack.golden.corpus.chunkers import Chunker, by_heading
 
@@ -62,7 +62,9 @@ def read_corpus(folder: Path, chunker: Chunker = by_heading, suffixes: Collectio
             a line with what is wrong and what to do.
     """
     if not folder.is_dir():
-        raise UsageError(f"corpus {folder}: no such directory; name a folder of pages ({', '.join(READERS)})")
+        raise UsageError(
+            f"corpus {folder}: no such directory; name a folder of pages ({', '.join(READERS)})", guide=Guide.PAGES
+        )
     chunks, problems = dict[str, Chunk](), list[str]()
     for page_id, paths in _paths_by_id(folder, suffixes, problems).items():
         if len(paths) > 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evaltrack.errors import UsageError
+from evaltrack.records.system.files import replace_file
 
 
 class NewFiles:
@@ -54,7 +55,7 @@ class NewFiles:
         for path, part in self.paths.items():
             try:
                 if self.force:
-                    part.replace(path)
+                    replace_file(part, path)
                 else:
                     _rename_to_new(part, path)
             except FileExistsError:
@@ -90,7 +91,7 @@ def _rename_to_new(part: Path, path: Path) -> None:
     except OSError:
         if os.path.lexists(path):
             raise FileExistsError from None
-        part.rename(path)
+        replace_file(part, path)
 
 
 def _there_already(path: Path) -> UsageError:

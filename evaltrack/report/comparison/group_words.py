@@ -6,7 +6,7 @@ from collections import Counter
 
 from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.report.comparison.words import clip, p_words
-from evaltrack.report.words import METRIC_TITLES, OWN_IN_GROUPS, metric_change, metric_value
+from evaltrack.report.words import LATENCY_TITLES, METRIC_TITLES, OWN_IN_GROUPS, metric_change, metric_value
 
 
 def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
@@ -20,7 +20,7 @@ def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:
     groups = regressed + others
     measured = {metric.name: metric for group in groups for metric in group.metrics}
     own = [name for name, metric in measured.items() if metric.own]
-    return groups, [*(name for name in METRIC_TITLES if name in measured), *own[:OWN_IN_GROUPS]]
+    return groups, [*(name for name in (*METRIC_TITLES, *LATENCY_TITLES) if name in measured), *own[:OWN_IN_GROUPS]]
 
 
 def group_regressed(group: GroupDelta) -> bool:

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo
+from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.repeats import Repeat
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
@@ -61,6 +62,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "gate": _gate(comparison.gate),
         "baseline": _run(comparison.baseline),
         "candidate": _run(comparison.candidate),
+        "differences": [asdict(each) for each in comparison.differences],
         "compare_link": comparison.compare_link,
         "num_common": comparison.num_common,
         "metrics": _metrics(comparison.metrics),

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import verdict_words
@@ -80,6 +81,8 @@ def marker(golden: str) -> str:
 
 def _head(comparison: Comparison) -> Iterator[str]:
     yield f"{inert(sides_words(comparison), 900)}{_links(comparison)}\n"
+    if differences := difference_words(comparison):
+        yield f"What differs: {inert(differences, 1500)}\n"
     for reason in reason_words(comparison):
         yield f"- {inert(reason, 300)}"
     if summary := cause_summary(comparison):

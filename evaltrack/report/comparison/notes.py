@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
-from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number, one_line
+from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number
 from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS
 
 SMALL = 30
@@ -59,9 +59,6 @@ def left_out_words(comparison: Comparison) -> Iterator[str]:
     if titles or comparison.ignored:
         differences = f"allowed to differ: {', '.join(comparison.ignored)}; " if comparison.ignored else ""
         yield f"{differences}not compared: {', '.join(titles) or 'nothing, as it does not'}"
-    models = [side.signature.model for side in (comparison.baseline, comparison.candidate)]
-    if models[0] != models[1] and all(models):
-        yield f"model: {one_line(models[0], 80)} before, {one_line(models[1], 80)} now"
     yield from comparison.notes
     yield from aim_words(comparison)
     apart = {

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_regressed, group_words, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.words import (
@@ -57,6 +58,8 @@ MARKS = {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")}
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Verdict and reasons, metrics, groups, then the questions that changed, those lost and flipped first."""
     _line(console, verdict_sentence(comparison), STYLES[comparison.verdict])
+    if differences := difference_words(comparison):
+        _line(console, f"What differs: {differences}")
     for reason in reason_words(comparison):
         _line(console, f"- {reason}")
     if summary := cause_summary(comparison):

@@ -11,9 +11,9 @@ from evaltrack.compare.comparison import (
     Change,
     Comparison,
     MetricDelta,
-    RunInfo,
 )
 from evaltrack.compare.ranks import in_order
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words, verdict_words
 from evaltrack.report.words import (

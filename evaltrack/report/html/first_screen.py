@@ -6,18 +6,13 @@ from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.gate_rules import GateRule, RuleState, gate_rules
-from evaltrack.compare.run_differences import RunDifference, run_differences
+from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.sentences import MARKS, STATES, chance_sentence, rule_cells
 from evaltrack.report.comparison.words import clip, reason_words
 from evaltrack.report.html.text import minus
 
 CLASSES: dict[RuleState, str] = {"holds": "ok", "broken": "bad", "not shown": "warn", "unclear": "warn"}
-NAMED = 4
-"""Differences between the runs that are named at the head; the table below has all."""
-
-SHORT = ("commit", "author", "model", "judge", "target", "prompt")
-"""What is named at the head where it differs."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +45,18 @@ def first_screen(comparison: Comparison) -> FirstScreen:
         reasons=tuple(reason_words(comparison)),
         chance=chance_sentence(comparison),
         steps=tuple(next_steps(comparison)),
-        differs=_differs(comparison),
+        differs=difference_words(comparison),
     )
 
 
-def difference_lines(comparison: Comparison) -> list[RunDifference]:
-    """What differs between the runs, each side in a few words; a dash where a run does not say."""
+def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """What differs between the runs, with both values in a few words; a dash where a run does not say."""
     return [
-        RunDifference(clip(each.name, 80), *(clip(value, 200) or "–" for value in each[1:]))
-        for each in run_differences(comparison)
+        (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
+        for each in comparison.differences
     ]
 
 
 def _rule(rule: GateRule, comparison: Comparison) -> RuleView:
     what, value, limit = rule_cells(rule, comparison)
     return RuleView(MARKS[rule.state], CLASSES[rule.state], what, minus(value), limit, STATES[rule.state])
-
-
-def _differs(comparison: Comparison) -> str:
-    """``commit a1f9c2e0 → b7d3e9a1, author ada → root``: the first that say most."""
-    named = [each for each in run_differences(comparison) if each.name in SHORT][:NAMED]
-    return ", ".join(f"{each.name} {_short(each, each.was)} → {_short(each, each.now)}" for each in named)
-
-
-def _short(each: RunDifference, value: str | None) -> str:
-    return clip(value, 8 if each.name == "commit" else 40).rstrip("…") if value else "–"

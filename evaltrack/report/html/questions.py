@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from evaltrack.compare.comparison import Change, Comparison, RunInfo
+from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings

@@ -25,32 +25,50 @@ KINDS = ("bad", "warn", "ok", "")
 
 @dataclass(frozen=True)
 class SetPage:
-    """One golden set: its run, the questions that went worst, and the address of its own page beside this one."""
+    """A run of a golden set, the questions that went worst, and the address of its own page beside this one.
+
+    `name` is that of the run, where the set has several.
+    """
 
     result: RunResult
     worst: Sequence[StoredRow]
     address: str
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The golden set, and which run of it."""
+        golden = clip(self.result.signature.golden, 80)
+        return f"{golden}: {clip(self.name, 120)}" if self.name else golden
 
 
-def sets_html(pages: Sequence[SetPage]) -> str:
-    """The page of several golden sets; it works from a file and makes no request but for what is clicked."""
+def sets_html(pages: Sequence[SetPage], boards: Sequence[dict[str, Any]] = ()) -> str:
+    """The page of several runs; it works from a file and makes no request but for what is clicked.
+
+    Args:
+        pages: Each run, of golden sets of any number.
+        boards: The parts of a leaderboard (`leaderboard_parts`) for each golden set that has several runs.
+    """
     names = [name for name in MEANS if any(name in page.result.metrics for page in pages)]
     k = max(page.result.signature.k for page in pages)
     passed, measured = (sum(each) for each in zip(*(_passed(page.result) for page in pages), strict=True))
     headline = f"{passed:,} of {count(measured, 'question')} passed" if measured else "Nothing could be measured"
     kinds = {run_kind(page.result) for page in pages}
+    sets = {page.result.signature.golden for page in pages}
+    whole = count(len(pages), "golden set") if len(sets) == len(pages) else count(len(pages), "run")
     body = (
         templates()
         .get_template("sets.html")
         .render(
-            headline=f"{headline} in {count(len(pages), 'golden set')}",
+            headline=f"{headline} in {whole}",
+            boards=boards,
             kind=next(kind for kind in KINDS if kind in kinds),
             titles=[metric_title(name, k) for name in names],
             sets=[_line(page, names) for page in pages],
             worst=[line for page in pages if (line := _worst(page))["questions"]],
         )
     )
-    return document(f"{headline}: {count(len(pages), 'golden set')}", body)
+    return document(f"{headline}: {whole}", body)
 
 
 def _passed(result: RunResult) -> tuple[int, int]:
@@ -64,7 +82,7 @@ def _line(page: SetPage, names: Sequence[str]) -> dict[str, Any]:
     passed, n = _passed(result)
     about = f"target {clip(result.signature.target, 120)}{clip(model_words(result.signature), 120)}"
     return {
-        "name": clip(result.signature.golden, 80),
+        "name": page.title,
         "about": f"{about}, k = {result.signature.k}",
         "selection": selection_words(result.signature),
         "headline": "" if n else run_headline(result),
@@ -87,7 +105,7 @@ def _cell(result: RunResult, name: str) -> tuple[str, str] | None:
 
 
 def _worst(page: SetPage) -> dict[str, Any]:
-    return {"name": clip(page.result.signature.golden, 80), "questions": list(_questions(page))}
+    return {"name": page.title, "questions": list(_questions(page))}
 
 
 def _questions(page: SetPage) -> Iterator[dict[str, str]]:

@@ -42,17 +42,23 @@ COMPARISON_LIMIT = 900
 """Characters of what a comparison adds."""
 
 
-def run_note(result: RunResult, pictures: Iterable[str] = ()) -> str:
+def run_note(result: RunResult, pictures: Iterable[str] = (), taken: int = 0) -> str:
     """A short report: what was evaluated and how much passed, where to read on, the metrics with their counts, the
     worst domains, the first misses and errors.
 
     Args:
         result: The run.
         pictures: File names of those that the run's folder `pictures` holds.
+        taken: Characters of the description that are another's.
     """
     lines = [*_title(result), *_links(result, pictures), *_head(result), "", *_metrics(result), *_aims(result)]
     lines += _groups(result)
-    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT)
+    return _within([*lines, *_misses(result), *_errors(result)], NOTE_LIMIT - taken)
+
+
+def with_own_note(own: str, note: str) -> str:
+    """A description that begins with a note of the user's own."""
+    return f"{own.rstrip()}\n\n{note}" if own.strip() else note
 
 
 def _within(lines: Iterable[str], limit: int) -> str:
@@ -72,7 +78,7 @@ def plain(text: str, limit: int = 160) -> str:
     return re.sub(r"^(\d+)\.", r"\1\\.", line)
 
 
-def _text(text: str, limit: int = 160) -> str:
+def described(text: str, limit: int = 160) -> str:
     """As `plain`, for MLflow's descriptions, which show a backslash before a colon or an at sign, and make a link of
     what begins with ``www``.
     """
@@ -82,7 +88,7 @@ def _text(text: str, limit: int = 160) -> str:
 
 def _title(result: RunResult) -> Iterator[str]:
     signature = result.signature
-    yield f"### {_text(signature.golden)}: {_passed(result)}, k = {signature.k}"
+    yield f"### {described(signature.golden)}: {_passed(result)}, k = {signature.k}"
     if result.status == "KILLED":
         yield "\n**Stopped before the end: these are the questions that were done.**"
 
@@ -91,18 +97,19 @@ def _head(result: RunResult) -> Iterator[str]:
     """Who was asked, who judged, and what is worth knowing."""
     totals, signature = result.totals, result.signature
     yield ""
-    model = _text(model_words(signature))
-    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {_text(questions_words(result), 500)}."
+    model = described(model_words(signature))
+    questions = described(questions_words(result), 500)
+    yield f"Target `{clip(signature.target.replace('`', ''), 300)}`{model} on {questions}."
     if totals["num_errors"]:
         yield f"**{errors_words(totals['num_errors'])}.**"
     yield ""
-    yield _text(judge_words(result), 400)
+    yield described(judge_words(result), 400)
     if cost := cost_words(result):
         yield f"\nCost: {cost}."
     for note in result.notes:
-        yield f"\n{_text(note, 400)}"
+        yield f"\n{described(note, 400)}"
     for checked in result.criteria:
-        yield f"\n- {_text(criterion_words(checked))}"
+        yield f"\n- {described(criterion_words(checked))}"
 
 
 def _passed(result: RunResult) -> str:
@@ -170,7 +177,7 @@ def _groups(result: RunResult) -> Iterator[str]:
     levels = [(name, means) for name, means in result.groups.items() if name in LEVELS]
     for group, metrics in (*domains[:SHOWN], *levels):
         cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
-        yield f"| {_text(clip(group))} | " + " | ".join(cells) + " |"
+        yield f"| {described(clip(group))} | " + " | ".join(cells) + " |"
     if len(domains) > SHOWN:
         yield f"\nThe {SHOWN} worst of {len(domains):,} domains; `summary.json` holds them all."
 
@@ -179,8 +186,8 @@ def _misses(result: RunResult) -> Iterator[str]:
     if result.missed:
         yield from ("", "**Did not pass**", "")
     for row in result.missed[:SHOWN]:
-        why = _text(missed_words(row, result.signature.k))
-        yield f"- {_text(row.question.id)}: {_text(row.question.question)} ({why})"
+        why = described(missed_words(row, result.signature.k))
+        yield f"- {described(row.question.id)}: {described(row.question.question)} ({why})"
     yield from _more(result, len(result.missed))
 
 
@@ -188,7 +195,7 @@ def _errors(result: RunResult) -> Iterator[str]:
     if result.errors:
         yield from ("", f"**Errors**{first_errors_words(result)}", "")
     for line in first_errors(result)[:SHOWN]:
-        yield f"- {_text(line, 400)}"
+        yield f"- {described(line, 400)}"
     yield from _more(result, len(result.errors))
 
 
@@ -212,7 +219,7 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
     if side_by_side:
         query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
         links.append(f"[Side by side]({here}/evaluation-runs?{query})")
-    against = f"against {_text(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
+    against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
     lines = [f"**{verdict_words(comparison)}** {against} · {' · '.join(links)}"]
-    lines += [f"\n- {_text(reason, 200)}" for reason in reason_words(comparison)]
+    lines += [f"\n- {described(reason, 200)}" for reason in reason_words(comparison)]
     return _within(lines, COMPARISON_LIMIT)

@@ -12,7 +12,7 @@ from typing import Any
 
 def made_schemas() -> dict[str, dict[str, Any]]:
     """All schemas but that of the settings, whose options the command line knows; by name."""
-    from evaltrack.report.schemas import comparison, inputs, judges, others, run
+    from evaltrack.report.schemas import comparison, inputs, judges, others, run, sweeps
 
     return {
         "golden": inputs.golden_schema(),
@@ -23,6 +23,9 @@ def made_schemas() -> dict[str, dict[str, Any]]:
         "evaluation": run.evaluation_schema(),
         "comparison": comparison.comparison_schema(),
         "comparisons": comparison.comparisons_schema(),
+        "sweep": sweeps.sweep_schema(),
+        "sweep-plan": sweeps.plan_schema(),
+        "leaderboard": sweeps.leaderboard_schema(),
         **judges.judge_schemas(),
         **others.other_schemas(),
     }

@@ -12,6 +12,7 @@ from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, RepeatKind
+from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
 from evaltrack.report.schemas.run import with_signature
@@ -156,6 +157,7 @@ class ComparisonForm(Form):
     gate: GateForm | None
     baseline: RunSide
     candidate: RunSide
+    differences: list[RunDifference]
     compare_link: str | None
     num_common: int
     metrics: dict[str, MetricForm]

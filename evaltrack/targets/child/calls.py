@@ -60,7 +60,7 @@ class Calls(asyncio.Protocol):
     async def open(cls, process: Process) -> Calls:
         """The calls of a process that is ready."""
         calls = cls(process)
-        await calls._loop.create_unix_connection(lambda: calls, sock=process.socket)
+        await calls._loop.create_connection(lambda: calls, sock=process.socket)
         process.when_ended(partial(_in_loop, calls._loop, calls._process_ended))
         return calls
 

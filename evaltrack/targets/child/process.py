@@ -5,9 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
-import socket
-import subprocess
 import sys
 import threading
 from codecs import getincrementaldecoder
@@ -16,13 +13,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaltrack.errors import UsageError
+from evaltrack.errors import Guide, UsageError
+from evaltrack.records.system.channel import start_connected
+from evaltrack.records.system.processes import kill_group
 from evaltrack.targets.child.frames import CALL, READY, BrokenFrameError, Frame, FrameReader, frame
 from evaltrack.targets.failures import ending
 
 BOOTSTRAP = (
     "import sys; arguments = sys.argv; sys.argv = ['evaltrack']; sys.path[:] = arguments[3:]; "
-    "from evaltrack.targets.child.server import main; main(int(arguments[1]), int(arguments[2]))"
+    "from evaltrack.targets.child.server import main; main(*arguments[1:3])"
 )
 """It searches the same folders for modules as the parent does."""
 
@@ -54,32 +53,20 @@ class Process:
     """
 
     def __init__(self, order: Order) -> None:
-        self.socket, theirs = socket.socketpair()
-        life, lifeline = os.pipe()
         self._output, output = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", BOOTSTRAP, str(theirs.fileno()), str(life), *map(str, sys.path)],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(theirs.fileno(), life),
-                start_new_session=True,  # Ctrl-C is for the parent, which lets questions in flight finish
-            )
+            child = start_connected([sys.executable, "-P", "-c", BOOTSTRAP], list(map(str, sys.path)), output)
         except BaseException:
-            os.close(lifeline)
             os.close(self._output)
-            self.socket.close()
             raise
         finally:
-            theirs.close()
-            os.close(life)
             os.close(output)
+        self._process, self.socket = child.process, child.socket
         self.code: int | None = None
         self.facts: dict[str, Any] = {}
         self.ended = threading.Event()
         self._lock, self._callbacks = threading.Lock(), list[Callable[[], object]]()
-        self._lifeline, self._tail = lifeline, ""
+        self._lifeline, self._tail = child.lifeline, ""
         self._relay = threading.Thread(target=self._pass_on, daemon=True, name="evaltrack-output")
         self._relay.start()
         threading.Thread(target=self._wait, daemon=True, name="evaltrack-child").start()
@@ -100,7 +87,8 @@ class Process:
                     raise UsageError(f"{what}: its process was not ready within {seconds:g} s")
                 raise UsageError(f"{what}: its process {self.ending}; see what it wrote above")
             if answer.kind != READY:
-                raise UsageError(json.loads(answer.payload)["text"])
+                problem = json.loads(answer.payload)
+                raise UsageError(problem["text"], guide=next((g for g in Guide if g == problem["guide"]), None))
             self.facts = json.loads(answer.payload)
         except BaseException:
             self.kill()
@@ -125,8 +113,7 @@ class Process:
 
     def kill(self) -> None:
         """End it now, and with it the processes of its group."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process.pid)
 
     def abandon(self) -> None:
         """Kill it, and close its socket once nobody listens to it any more."""

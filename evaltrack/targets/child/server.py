@@ -19,6 +19,8 @@ from importlib import import_module
 from typing import Any
 
 from evaltrack.errors import EXIT_INTERRUPTED, EvaltrackError
+from evaltrack.records.system.channel import connect_to_parent
+from evaltrack.records.system.limits import limit_own_memory
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -52,20 +54,18 @@ PIECE = 1 << 18
 """Bytes read at once."""
 
 
-def main(connection: int, lifeline: int) -> None:
-    """Serve the calls that come over the socket `connection` until it is closed.
-
-    `lifeline` is the end of a pipe whose other end only the parent has: once it is closed the parent is gone.
-    """
+def main(first: str, second: str) -> None:
+    """Serve the calls that come over the socket to the parent, which the two words lead to, until it is closed."""
+    connection, lifeline = connect_to_parent(first, second)
     threading.Thread(target=_end_with_parent, args=[lifeline], daemon=True, name="evaltrack-lifeline").start()
     faulthandler.enable()
-    with socket.socket(fileno=connection) as parent:
+    with connection as parent:
         reader = FrameReader()
         order = json.loads(_first(parent, reader).payload)
         try:
             service = _open(order)
         except EvaltrackError as error:
-            parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error)}).encode()))
+            parent.sendall(frame(RAISED, 0, json.dumps({"text": str(error), "guide": error.guide}).encode()))
             return
         parent.sendall(frame(READY, 0, json.dumps(dict(service.facts)).encode()))
         try:
@@ -90,19 +90,10 @@ def _first(parent: socket.socket, reader: FrameReader) -> Frame:
 def _open(order: dict[str, Any]) -> Service:
     """The function that the order names, behind the opener that it names, within the memory that it allows."""
     if order["memory"]:
-        limit_memory(order["memory"])
+        limit_own_memory(order["memory"])
     module, _, name = order["opener"].partition(":")
     service: Service = getattr(import_module(module), name)(order["place"])
     return service
-
-
-def limit_memory(size: int) -> None:
-    """Refuse this process more than `size` bytes of its own: what asks for more gets a MemoryError."""
-    import resource
-
-    # on Linux the files that a process maps, such as libraries, are not counted
-    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
-    resource.setrlimit(kind, (size, size))
 
 
 class _Server:
@@ -116,15 +107,29 @@ class _Server:
 
     def run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.add_reader(self._parent, self._readable)
+        try:
+            self._loop.add_reader(self._parent, self._readable)
+        except NotImplementedError:  # the event loop of Windows
+            threading.Thread(target=self._read_aside, daemon=True, name="evaltrack-calls").start()
         while not self._closed:  # the function may stop the loop
             self._loop.run_forever()
 
     def _readable(self) -> None:
+        self._received(self._read())
+
+    def _read_aside(self) -> None:
+        """Read in a thread, for a loop that cannot wait for sockets."""
+        while data := self._read():
+            self._loop.call_soon_threadsafe(self._received, data)
+        self._loop.call_soon_threadsafe(self._received, b"")
+
+    def _read(self) -> bytes:
         try:
-            data = self._parent.recv(PIECE)
+            return self._parent.recv(PIECE)
         except ConnectionError:
-            data = b""
+            return b""
+
+    def _received(self, data: bytes) -> None:
         if not data:
             self._end()
             return

@@ -26,7 +26,7 @@ RUN, OTHER = "4488541a" * 4, "99" * 16
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a golden set, pages and a function."""
-    for name in ("golden/docs.jsonl", "golden/not me.jsonl", "docs/a.md", "answers.jsonl"):
+    for name in ("golden/docs.jsonl", "golden/not me.jsonl", "docs/a.md", "answers.jsonl", "sweep.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "app.py").write_text("def ask(question): ...\nasync def chat(question): ...\ndef _own(): ...\n")
@@ -109,6 +109,7 @@ def test_the_file_is_made_from_the_commands() -> None:
         ("evaltrack run -t http", ["http://", "https://"]),
         ("evaltrack run --judge openai:", [""]),
         ("evaltrack run --require mini", ["minimum"]),
+        ("evaltrack sweep swe", ["sweep.yaml"]),
         ("evaltrack schema gold", ["golden"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""What differs between two runs, and the documents behind what got worse with their texts."""
+"""The documents behind what got worse, with their texts on both sides."""
 
 from __future__ import annotations
 
@@ -7,25 +7,7 @@ from typing import Any
 
 from evaltrack.compare.changed_documents import changed_documents
 from evaltrack.compare.comparison import Cause
-from evaltrack.compare.run_differences import RunDifference, run_differences
-from tests.comparisons import BASELINE, CANDIDATE, FLIP, SIGNATURE, comparison, flat, quiet
-
-
-def test_commit_author_and_start_come_first_then_the_signature_then_params() -> None:
-    """What is the same on both sides is left out, and what a run does not say is None."""
-    was = replace(BASELINE, facts={"temperature": "0", "commit": "a", "k": "3", "golden": "/a", "author": "ada"})
-    signature = SIGNATURE.model_copy(update={"target": "bm25:new", "golden_digest": "4567", "pass_threshold": 0.5})
-    now = replace(CANDIDATE, signature=signature, facts={"prompt": "v4", "commit": "b", "k": "3", "golden": "/b"})
-    assert run_differences(quiet(baseline=was, candidate=now)) == [
-        RunDifference("commit", "a", "b"),
-        RunDifference("author", "ada", None),
-        RunDifference("golden set", "0123", "4567"),
-        RunDifference("target", "bm25:docs", "bm25:new"),
-        RunDifference("pass threshold", "0.75", "0.5"),
-        RunDifference("temperature", "0", None),
-        RunDifference("prompt", None, "v4"),
-    ]
-    assert run_differences(quiet()) == []
+from tests.comparisons import FLIP, comparison, flat
 
 
 def test_a_document_has_its_texts_of_both_sides_and_its_questions() -> None:

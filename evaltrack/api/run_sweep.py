@@ -1,0 +1,236 @@
+"""Several configurations evaluated on one golden set, each as one MLflow run, below one parent run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaltrack.api.check_evaluation import check_evaluation
+from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.api.leaderboards import Line, Standings, standings_of
+from evaltrack.api.report_html import stored_result
+from evaltrack.api.sweep_parents import choose_parent
+from evaltrack.api.sweep_progress import SweepProgress
+from evaltrack.errors import EvaltrackError, TrackingError, UsageError
+from evaltrack.evaluation.plan import planned
+from evaltrack.evaluation.progress import Progress, Silent
+from evaltrack.evaluation.result import RunResult
+from evaltrack.evaluation.resume import is_resumable
+from evaltrack.evaluation.signals import Stop
+from evaltrack.evaluation.sweep_file import read_sweep
+from evaltrack.evaluation.sweep_plan import Configuration, SweepPlan, plan_sweep
+from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.report.html.leaderboard_page import leaderboard_html
+from evaltrack.report.leaderboard.json_form import leaderboard_json
+from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
+from evaltrack.tracking.parents import end_parent, name_children
+from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.runs import OpenRun, Place, Status
+from evaltrack.tracking.store import Store, connect
+from evaltrack.tracking.sweeps import CONFIGURATION_TAG, Child, end_child, find_children, log_metrics, log_texts
+
+Sweep = str | os.PathLike[str] | Mapping[str, Any]
+
+
+def check_sweep(sweep: Sweep) -> SweepPlan:
+    """What a sweep would do: its configurations, and how many calls they make. Nothing is evaluated.
+
+    Args:
+        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them.
+
+    Raises:
+        UsageError: the file, the golden set, a target, a judge or a setting is wrong; all of them are listed.
+    """
+    place = "sweep" if isinstance(sweep, Mapping) else os.fspath(sweep)
+    file = read_sweep(sweep)
+    plan = plan_sweep(file, place)
+    for each in plan.configurations:
+        check_evaluation(file.golden, each.settings.with_(run_name=each.label), each.target)
+    return plan
+
+
+def run_sweep(
+    sweep: Sweep,
+    *,
+    resume: str | None = None,
+    retry_errors: bool = False,
+    tracking_uri: str | None = None,
+    ui_url: str | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], object] = lambda _: None,
+) -> SweepResult:
+    """Evaluate targets × settings × k on one golden set, each as one MLflow run below a parent run that compares them.
+
+    Everything is checked before anything is asked. A configuration of which nothing could be measured is FAILED, and
+    the others are evaluated all the same.
+
+    Args:
+        sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them; a
+            mapping may hold functions as targets.
+        resume: Id of the parent run of a sweep that was broken off, to go on with it; ``"auto"`` takes the last one of
+            the same configurations, if there is one. Finished runs are not made again.
+        retry_errors: Whether failed questions of a resumed sweep are asked again.
+        tracking_uri: MLflow store; None follows MLflow's own settings.
+        ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
+        progress: Receives the progress over all configurations.
+        say: Receives which configuration is evaluated.
+
+    Raises:
+        UsageError: the file, the golden set, a target, a judge or a setting is wrong, or the sweep to resume is another
+            one; nothing was run.
+        TrackingError: the MLflow store is out of reach, or does not hold what was written.
+        KeyboardInterrupt: it was stopped; the runs before are FINISHED, and the one under way is KILLED and holds what
+            was done.
+    """
+    plan, stop = check_sweep(sweep), Stop()
+    store = connect(tracking_uri, ui_url)
+    with stop.handled():
+        parent, hint = choose_parent(plan, store, resume)
+        children = find_children(store, parent) if parent.resumed else {}
+        file = "SWEEP" if isinstance(sweep, Mapping) else os.fspath(sweep)
+        running = _Running(plan, store, parent, children, file, retry_errors, say, [hint] if hint else [])
+        try:
+            return running.run(progress or Silent(), stop)
+        except BaseException as error:
+            running.give_up(error)
+            if (placed := running.placed(error)) is not error:
+                raise placed from None
+            raise
+
+
+@dataclass
+class _Running:
+    """A sweep under way: whatever happens, its parent ends."""
+
+    plan: SweepPlan
+    store: Store
+    parent: OpenRun
+    children: Mapping[str, Child]
+    file: str
+    retry_errors: bool
+    say: Callable[[str], object]
+    notes: list[str]
+    results: list[RunResult] = field(default_factory=list)
+    reused: int = 0
+
+    def run(self, progress: Progress, stop: Stop) -> SweepResult:
+        """Evaluate every configuration, log the leaderboard and end the parent."""
+        finished = list(self._finished())
+        total = finished.count(None) * len(self.plan.golden)
+        overall = SweepProgress(progress, total)
+        pairs = zip(self.plan.configurations, finished, strict=True)
+        for place, (configuration, child) in enumerate(pairs, start=1):
+            if stop.is_requested:
+                raise KeyboardInterrupt
+            overall.label = configuration.label
+            if child is None:
+                self.say(f"{configuration.label or self.plan.name} ({place} of {len(finished)})")
+                self.results.append(self._evaluate(configuration, overall))
+                name_children(self.store, self.parent, self._run_ids)
+            else:
+                self.reused += 1
+                self.results.append(stored_result(self.store, find_evaluation(self.store, child)))
+        self.say("leaderboard")
+        result = self._compared()
+        if stop.is_requested:
+            raise KeyboardInterrupt
+        return result
+
+    @property
+    def _run_ids(self) -> list[str]:
+        return [result.run_id for result in self.results]
+
+    def _finished(self) -> Iterator[str | None]:
+        """For each configuration the run that holds it; None where it is to be evaluated."""
+        for digest in self.plan.digests:
+            child = self.children.get(digest)
+            ended = child is not None and child.status in ("FINISHED", "FAILED")
+            if child is None or not ended or is_resumable(child.run_id, self.store) or self._is_retried(child):
+                yield None
+            else:
+                yield child.run_id
+
+    def _is_retried(self, child: Child) -> bool:
+        return self.retry_errors and find_evaluation(self.store, child.run_id).num_errors > 0
+
+    def _evaluate(self, configuration: Configuration, progress: Progress) -> RunResult:
+        """Evaluate one configuration, or go on with the run in which that was broken off."""
+        digest = configuration.digest(self.plan.golden.digest)
+        resumed, child = None, self.children.get(digest)
+        if child is not None and (self._is_retried(child) or is_resumable(child.run_id, self.store)):
+            resumed = child.run_id
+        elif child is not None and child.status == "RUNNING":
+            end_child(self.store, child.run_id)
+        params = {f"sweep.{name}": value for name, value in configuration.axes.items()}
+        place = Place(self.parent, params, {CONFIGURATION_TAG: digest})
+        settings = configuration.settings.with_(run_name=configuration.label)
+        retry = self.retry_errors and resumed is not None
+        with planned(self.plan.file.golden, settings, configuration.target, settings.selection) as plan:
+            return evaluate_plan(plan, self.store, resumed, retry_errors=retry, progress=progress, place=place)
+
+    def _compared(self) -> SweepResult:
+        """Make the leaderboard, log it, and end the parent."""
+        names = list(dict.fromkeys(each.name for each in self.plan.configurations))
+        pairs = list(zip(self.plan.configurations, self.results, strict=True))
+        lines = [_line(name, [each for each in pairs if each[0].name == name]) for name in names]
+        file = self.plan.file
+        standings = standings_of(self.store, lines, file.rank_by, file.reference)
+        result = SweepResult(
+            run_id=self.parent.run_id,
+            experiment_id=self.parent.experiment_id,
+            name=self.parent.name,
+            golden=self.plan.golden.name,
+            leaderboard=standings.leaderboard,
+            results=tuple(self.results),
+            reused=self.reused,
+            notes=tuple(self.notes),
+            link=self.store.run_link(self.parent.experiment_id, self.parent.run_id),
+            serve_command=self.store.serve_command,
+        )
+        self._log(result, standings)
+        note = leaderboard_note(result)
+        end_parent(self.store, self.parent, result.status, self._run_ids, note, "sweep")
+        return result
+
+    def _log(self, result: SweepResult, standings: Standings) -> None:
+        board = result.leaderboard
+        texts = {
+            "leaderboard.json": "".join(leaderboard_json(result)),
+            "leaderboard.md": leaderboard_markdown(board, result.name),
+            "leaderboard.html": leaderboard_html(board, standings.matrix, standings.runs, result.name),
+        }
+        log_texts(self.store, self.parent.run_id, texts.items())
+        log_metrics(self.store, self.parent.run_id, {"num_configurations": len(list(board.standings))})
+        for each in board.standings:
+            placed = {} if each.rank is None else {"sweep/rank": float(each.rank)}
+            placed |= {} if each.on_front is None else {"sweep/on_front": float(each.on_front)}
+            for run in each.contender.runs if placed else ():
+                log_metrics(self.store, run.run_id or "", placed)
+
+    def give_up(self, error: BaseException) -> None:
+        """End the parent, with what was finished before, if the store still answers."""
+        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+        note = f"{len(self.results)} of {len(self.plan.configurations)} configurations were evaluated\n"
+        with suppress(EvaltrackError), impatient():
+            end_parent(self.store, self.parent, status, self._run_ids, note, "sweep")
+
+    def placed(self, error: BaseException) -> BaseException:
+        """What ended the sweep, with the configuration in which it did, and the way to go on."""
+        done, total = len(self.results), len(self.plan.configurations)
+        where = f"{self.plan.configurations[done].label}: " if done < total else ""
+        go_on = f"go on with: evaltrack sweep {self.file} --resume {self.parent.run_id}"
+        if isinstance(error, KeyboardInterrupt):
+            return KeyboardInterrupt(f"{where}stopped; {done} of {total} runs are finished, no row is lost; {go_on}")
+        if isinstance(error, TrackingError):
+            return TrackingError(f"{where}{error}; {done} of {total} runs are finished; {go_on}")
+        return UsageError(f"{where}{error}; {go_on}") if type(error) is UsageError else error
+
+
+def _line(name: str, runs: list[tuple[Configuration, RunResult]]) -> Line:
+    """The runs of one configuration, which differ by their seeds."""
+    axes = {key: value for key, value in runs[0][0].axes.items() if key != "seed"}
+    return Line(name or runs[0][1].signature.target, [result for _, result in runs], axes)

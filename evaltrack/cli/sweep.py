@@ -1,0 +1,94 @@
+"""`evaltrack sweep`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from evaltrack.cli.help_groups import GroupedCommand, in_group
+from evaltrack.cli.options import from_caller, ui_option
+from evaltrack.cli.output import output_option, print_result_as, result_is_in
+from evaltrack.errors import EXIT_INCONCLUSIVE
+
+if TYPE_CHECKING:
+    from evaltrack.evaluation.sweep_result import SweepResult
+
+EXAMPLES = """\b
+Examples:
+  evaltrack sweep sweep.yaml --dry-run            shows the configurations, and how many calls they make
+  evaltrack sweep sweep.yaml                      evaluates all of them, and prints the leaderboard
+  evaltrack sweep sweep.yaml --resume auto        goes on where the last one was broken off
+  evaltrack sweep sweep.yaml --output json > leaderboard.json
+  evaltrack schema sweep > sweep.schema.json      the fields of the file, for an editor
+
+\b
+A file:
+  golden: golden/travel.jsonl
+  targets: ["bm25:golden/corpus/travel?chunk=heading", "bm25:golden/corpus/travel?chunk=tokens:200"]
+  k: [3, 5]
+  settings: {judge: none, target_options: {floor: [0, 2]}}
+"""
+
+DRY_HELP = "Check everything and show what would be run; nothing is."
+RESUME_HELP = "Go on with a sweep that was broken off: its parent run, or auto for the last of these configurations."
+
+
+@click.command(cls=GroupedCommand, epilog=EXAMPLES)
+@click.argument("file", type=click.Path())
+@click.option("--dry-run", is_flag=True, help=DRY_HELP, **in_group("What is evaluated"))
+@click.option("--resume", default="", help=RESUME_HELP, **in_group("Going on"))
+@click.option(
+    "--retry-errors", is_flag=True, help="With --resume: ask the failed questions again.", **in_group("Going on")
+)
+@ui_option
+@output_option(default="auto")
+def sweep(file: str, dry_run: bool, resume: str, retry_errors: bool, ui_url: str, output: str) -> int:
+    """Evaluate targets × settings × k of FILE (.yaml, .json, .toml) on a golden set, and rank them in one table.
+
+    Each configuration is one MLflow run, as `evaltrack run` makes it, below a parent run with the leaderboard. Runs
+    that are finished are not made again by --resume. Exits 0 when every run is finished, 3 when one measured nothing.
+    """
+    file = from_caller(file)
+    if dry_run:
+        return _print_plan(file, output)
+    if retry_errors and not resume:
+        raise click.UsageError("--retry-errors is of a sweep that is resumed: name it with --resume, or --resume auto")
+    from evaltrack.api.run_sweep import run_sweep
+    from evaltrack.cli.progress import make_progress
+
+    with redirect_stdout(sys.stderr), make_progress() as progress:
+        result = run_sweep(
+            file, resume=resume or None, retry_errors=retry_errors, ui_url=ui_url, progress=progress, say=_say
+        )
+    _print_sweep(result, output)
+    for each in result.results:
+        if not each.success:
+            click.secho(f"run {each.run_id}: nothing could be measured: {each.why_nothing}", err=True, fg="red")
+    return 0 if result.success else EXIT_INCONCLUSIVE
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _print_plan(file: str, output: str) -> int:
+    from evaltrack.api.run_sweep import check_sweep
+    from evaltrack.report.leaderboard.json_form import plan_json
+    from evaltrack.report.leaderboard.terminal import print_plan
+
+    with redirect_stdout(sys.stderr):
+        plan = check_sweep(file)
+    print_result_as(output, partial(print_plan, plan), partial(plan_json, plan))
+    return 0
+
+
+def _print_sweep(result: SweepResult, output: str) -> None:
+    from evaltrack.report.leaderboard.json_form import leaderboard_json
+    from evaltrack.report.leaderboard.terminal import print_sweep
+
+    result_is_in(f"MLflow run {result.run_id}")
+    print_result_as(output, partial(print_sweep, result), partial(leaderboard_json, result))

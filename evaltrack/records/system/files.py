@@ -1,0 +1,57 @@
+"""Locks and renames of files."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+TRIES = 20
+PAUSE = 0.05
+"""Seconds between two tries to replace a file that another program has open: a second in all."""
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process of ours holds the lock of a folder, and hold it meanwhile.
+
+    There is none where the system (Windows) or the disk (some of networks) has no such locks.
+    """
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(part: Path, path: Path) -> None:
+    """Give the file `part` the name `path`, in place of what has it.
+
+    Windows refuses that while another program, such as an editor or a virus scanner, has `path` open: it is tried again
+    for a second.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    for _ in range(TRIES if _refuses_open_files() else 0):
+        try:
+            part.replace(path)
+        except PermissionError:
+            time.sleep(PAUSE)
+        else:
+            return
+    part.replace(path)
+
+
+def _refuses_open_files() -> bool:
+    return os.sep == "\\"

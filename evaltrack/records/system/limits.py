@@ -1,0 +1,43 @@
+"""Bounds of this process. Windows has none that a process sets for itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def can_limit() -> bool:
+    """Whether this system has such bounds."""
+    try:
+        import resource  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def limit_own_memory(size: int) -> None:
+    """Refuse this process more than `size` bytes of its own: what asks for more gets a MemoryError."""
+    import resource
+
+    # on Linux the files that a process maps, such as libraries, are not counted
+    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    resource.setrlimit(kind, (size, size))
+
+
+def limit_server_page(memory: int, seconds: int, size: int) -> None:
+    """Bound this process: bytes of memory, seconds of computing, bytes of a file; and let others go first.
+
+    Where there are no such bounds nothing is done: the parent's deadline stays.
+    """
+    if not can_limit():
+        return
+    import resource
+
+    os.nice(10)
+    for what, limit in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, size),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(what, (limit, limit))

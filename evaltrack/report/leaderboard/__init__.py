@@ -1,0 +1,1 @@
+"""Renderings of a leaderboard, and of what a sweep will do."""

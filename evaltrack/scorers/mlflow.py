@@ -1,0 +1,86 @@
+"""`mlflow:NAME`: a scorer of `mlflow.genai`, built in or the user's own, as a score.
+
+| name | the scorer |
+| --- | --- |
+| `mlflow:Correctness` | built in, as `Safety`, `RelevanceToQuery`, `Completeness`, `Equivalence` |
+| `mlflow:Guidelines:FILE` | guidelines, one on each line of a text file |
+| `mlflow:package.module:name` | the user's own `@scorer`, or an object as ``Guidelines(name=..., guidelines=...)`` |
+
+`?model=openai:/gpt-4o-mini` behind a built-in one names its judge; without it MLflow's default judges
+(`MLFLOW_GENAI_JUDGE_DEFAULT_MODEL`, else `openai:/gpt-4.1-mini`). MLflow calls the model, at the address in
+`OPENAI_BASE_URL` for ``openai:/``. The scorer is given ``{"question": ...}`` as inputs, the answer as outputs, and
+expectations by MLflow's names; yes is 1 and no 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.records import OwnValues, Question, Response
+from evaltrack.records.roles import Scorer
+from evaltrack.scorers.builtin import NO_ANSWER
+from evaltrack.scorers.declaration import own_score
+from evaltrack.scorers.local import MLFLOW
+from evaltrack.targets.python import import_function
+from evaltrack.targets.threads import in_thread
+from evaltrack.tracking.genai_judge import GenaiJudge, open_builtin_scorer
+
+MAX_GUIDELINES = 100_000
+"""Bytes of a file of guidelines."""
+
+
+class MlflowScorer(Scorer):
+    """Calls a scorer of MLflow for each answer, in threads.
+
+    Raises:
+        UsageError: there is no such scorer, or it needs more than a question, an answer and what is expected.
+    """
+
+    def __init__(self, spec: str, name: str = "") -> None:
+        judge = _open(spec.removeprefix(MLFLOW), spec)
+        span = 1.0 if judge.binary else None
+        self.declared = (own_score(name or judge.name, spec, list(judge.said), binary=judge.binary, span=span),)
+        self._judge = in_thread(judge)
+
+    async def __call__(self, question: Question, response: Response, /) -> OwnValues:
+        """The value, or why there is none."""
+        (score,) = self.declared
+        if response.answer is None:
+            return OwnValues(reasons={score.name: NO_ANSWER})
+        record = record_of(question)
+        value = await self._judge(record.inputs, response.answer, record.expectations)
+        named = {score.name: value}
+        return OwnValues(reasons=named) if isinstance(value, str) else OwnValues(values=named)
+
+
+def _open(place: str, spec: str) -> GenaiJudge:
+    place, _, model = place.partition("?model=")
+    name, colon, rest = place.partition(":")
+    settings: dict[str, Any] = {"model": model} if model else {}
+    if not colon:
+        return open_builtin_scorer(name, settings, spec)
+    if name == "Guidelines":
+        lines = _lines(Path(rest), spec)
+        return open_builtin_scorer(name, {**settings, "guidelines": lines}, spec)
+    if model:
+        raise UsageError(f"`scores={spec}`: `?model=` is for scorers that are built in; name the model in your own")
+    return GenaiJudge(import_function(place, "score"), spec)
+
+
+def _lines(path: Path, spec: str) -> list[str]:
+    try:
+        if path.stat().st_size > MAX_GUIDELINES:
+            raise UsageError(
+                f"`scores={spec}`: {path}: is larger than {MAX_GUIDELINES:,} bytes; write fewer guidelines"
+            )
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except OSError as error:
+        raise UsageError(f"`scores={spec}`: {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"`scores={spec}`: {path}: is not UTF-8; save it as UTF-8") from None
+    if not lines:
+        raise UsageError(f"`scores={spec}`: {path}: holds no guideline; write one on each line")
+    return lines

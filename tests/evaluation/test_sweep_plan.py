@@ -1,0 +1,134 @@
+"""The configurations of a sweep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack.errors import GoldenError
+from evaltrack.evaluation.sweep_file import read_sweep
+from evaltrack.evaluation.sweep_plan import MAX_CONFIGURATIONS, SweepPlan, plan_sweep
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    """Two questions, one of which has two wordings, and responses to them."""
+    lines = [
+        {"id": 1, "question": "One?", "expected_chunks": ["a"]},
+        {"id": 2, "question": "Two?", "expected_chunks": ["b"], "variants": ["And two?"]},
+    ]
+    path = tmp_path / "set.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def ask(question: str, k: int) -> list[str]:
+    """Finds a."""
+    return ["a"]
+
+
+def plan(golden: Path, **fields: Any) -> SweepPlan:
+    """The plan of a sweep on the set."""
+    return plan_sweep(read_sweep({"golden": golden, "targets": [ask], **fields}))
+
+
+def test_each_value_of_each_list_meets_every_other(golden: Path) -> None:
+    """A configuration is called by what differs; the same in all is not named."""
+    made = plan(
+        golden,
+        targets=[{"target": ask, "name": "mine"}, {"target": ask, "name": "dear", "settings": {"trials": 3}}],
+        k=[3, 5],
+        settings={"judge": "none", "pass_threshold": [0.5, 0.75], "redact": ["a", "b"]},
+    )
+    assert [each.label for each in made.configurations] == [
+        f"{name} k={k} pass_threshold={threshold}{trials}"
+        for name, trials in (("mine", ""), ("dear", " trials=3"))
+        for k in (3, 5)
+        for threshold in (0.5, 0.75)
+    ]
+    last = made.configurations[-1]
+    assert (last.settings.k, last.settings.pass_threshold, last.settings.trials) == (5, 0.75, 3)
+    assert last.settings.redact == ("a", "b")  # a list of the whole sweep is no list of values to try
+    assert last.axes == {"target": "dear", "k": "5", "pass_threshold": "0.75", "trials": "3"}
+    assert [made.target_calls(each) for each in made.configurations] == [3] * 4 + [9] * 4  # in each wording
+    assert {made.judge_calls(each) for each in made.configurations} == {0}
+
+
+def test_judges_are_counted_and_a_panel_is_a_list_in_a_list(golden: Path, tmp_path: Path) -> None:
+    """Each judge is asked of each response at most once."""
+    for name in "ab":
+        scores = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), 1)
+        verdicts = [{"id": n, "judge": name, "reasoning": "r", **scores} for n in (1, 2)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in verdicts))
+    (tmp_path / "plain.jsonl").write_text('{"id": 1, "question": "One?", "expected_chunks": ["a"]}\n')
+    judges = [f"recorded:{tmp_path}/{name}.jsonl" for name in "ab"]
+    made = plan(tmp_path / "plain.jsonl", settings={"judge": ["none", judges[0], judges]})
+    assert [made.judge_calls(each) for each in made.configurations] == [0, 1, 2]
+    assert made.configurations[2].settings.judge == tuple(judges)
+
+
+def test_a_seed_takes_its_place(golden: Path) -> None:
+    """In the target and its options; configurations that differ by it alone have one name."""
+    made = plan(
+        golden,
+        targets=["http://127.0.0.1:9/ask?seed={seed}"],
+        seeds=[1, 2],
+        settings={"target_options": {"answer": "s{seed}", "model": ["a", True]}},
+    )
+    assert [each.target for each in made.configurations][:2] == [f"http://127.0.0.1:9/ask?seed={n}" for n in (1, 2)]
+    assert made.configurations[1].settings.target_options == {"answer": "s2", "model": "a"}
+    names = [each.name for each in made.configurations]
+    assert names == ["target.model=a"] * 2 + ["target.model=true"] * 2
+    assert made.configurations[1].label == "target.model=a seed=2"
+
+
+def test_a_digest_tells_what_is_evaluated_and_nothing_else(golden: Path) -> None:
+    """Another order, name or concurrency is the same sweep; another k, threshold, seed or golden set is not."""
+    same = [plan(golden, k=[3, 5], settings=settings) for settings in ({}, {"concurrency": 2})]
+    same.append(plan(golden, k=[5, 3], name="other"))
+    assert len({each.digest for each in same}) == 1
+    others = [plan(golden, k=[3, 4]), plan(golden, k=[3, 5], settings={"pass_threshold": 0.1})]
+    others.append(plan(golden, k=[3, 5], seeds=[1]))
+    golden.write_text(golden.read_text().replace("One?", "Another one?"))
+    others.append(plan(golden, k=[3, 5]))
+    digests = [each.digest for each in others]
+    assert len({same[0].digest, *digests}) == 5
+    assert set(same[0].digests) & set(others[0].digests)  # k = 3 is in both
+
+
+def test_all_that_is_wrong_is_one_error(golden: Path, tmp_path: Path) -> None:
+    """Lines of the golden set beside names that stand twice; else every target and judge that cannot be opened."""
+    golden.write_text(golden.read_text() + '{"id": 3}\n')
+    with pytest.raises(GoldenError) as caught:
+        plan(golden, k=[3, 3], settings={"price_in": 1})
+    assert [each.replace(f"{tmp_path}/", "") for each in caught.value.problems] == [
+        "sweep: prices of the target: give the price of input and of output, or neither",
+        "set.jsonl:3: `question` is missing; every question needs one",
+    ]
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"id": 1, "question": "One?", "expected_chunks": ["a"]}\n')
+    with pytest.raises(GoldenError) as caught:
+        plan(good, targets=["bm25:none", "bm26:x", f"bm25:{tmp_path}?k1=2"], k=[3, 5], settings={"judge": ["nope"]})
+    assert [each.partition(";")[0] for each in caught.value.problems] == [
+        "corpus none: no such directory",
+        "unknown judge `nope`",
+        "unknown target `bm26:x`",
+        "bm25 target: unknown setting `k1`",
+    ]
+    with pytest.raises(GoldenError, match="2 configurations stand there twice, such as `k=3`"):
+        plan(good, k=[3, 3, 5, 5])
+
+
+def test_what_cannot_be_is_refused(golden: Path, tmp_path: Path) -> None:
+    """A golden set that is not there, too many configurations, options of a function in this process."""
+    with pytest.raises(GoldenError, match=r"none\.jsonl: no such file"):
+        plan(tmp_path / "none.jsonl")
+    with pytest.raises(
+        GoldenError, match=f"its lists make 300 configurations; a sweep has {MAX_CONFIGURATIONS} at most"
+    ):
+        plan(golden, k=list(range(1, 301)))
+    with pytest.raises(GoldenError, match=r"target options \(floor\) are of targets that are named"):
+        plan(golden, settings={"target_options": {"floor": 1}})

@@ -1,0 +1,128 @@
+"""The renderings of a leaderboard: they say the same, and foreign text in them is only text."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from evaltrack import json_schema
+from evaltrack.compare.leaderboard import Leaderboard
+from evaltrack.compare.outcomes import OutcomeMatrix, outcome_matrix
+from evaltrack.compare.ranking import rank
+from evaltrack.evaluation.sweep_result import SweepResult
+from evaltrack.report.html.leaderboard_page import leaderboard_html
+from evaltrack.report.leaderboard.json_form import leaderboard_json
+from evaltrack.report.leaderboard.markdown import leaderboard_markdown, leaderboard_note
+from evaltrack.report.leaderboard.terminal import print_sweep
+from evaltrack.report.leaderboard.words import p_words, seconds_words
+from tests.comparisons import EVIL
+from tests.leaderboards import contender
+from tests.report.test_html import ATTRIBUTES, TAGS, Page
+
+GOOD, BAD = [True] * 10, [True] * 4 + [False] * 5 + [None]
+
+
+def board(bad: str = "bad") -> tuple[Leaderboard, OutcomeMatrix]:
+    """A good configuration with a price, one that is worse and failed once, one with two seeds and another k."""
+    made = [
+        contender("good", GOOD, usd=0.5, seconds=0.25, seconds_p95=0.5),
+        contender(bad, BAD, seconds=0.125),
+        contender("twice", GOOD, [False] * 10, signature={"k": 3}),
+        contender("lost", [True] * 5 + [None] * 5),
+    ]
+    matrix = outcome_matrix([frame for each in made for frame in each.columns], 100)
+    return rank(made, resamples=200), matrix.with_questions({"q9": bad})
+
+
+def result(made: Leaderboard, name: str = "nightly") -> SweepResult:
+    """A sweep with this leaderboard."""
+    return SweepResult("a" * 32, "0", name, "set", made, (), notes=(name,))
+
+
+def printed(made: SweepResult) -> str:
+    """What a terminal shows."""
+    console = Console(file=io.StringIO(), width=60)
+    print_sweep(made, console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_terminal_shows_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow it is: a number that is cut says nothing. What was not measured is a dash."""
+    made, _ = board()
+    lines = printed(result(made)).splitlines()
+    assert lines[0].split("  ")[0] == "#"
+    assert [line.split()[0] for line in lines[1:7]] == ["k", "1", "2", "–", "k", "1"]
+    good, bad, lost = lines[2], lines[3], lines[4]
+    assert "reference" in good
+    assert good.split()[-3:] == ["0.500000", "0.250", "yes"]
+    assert "-0.556 [" in bad
+    assert bad.split()[-3:] == ["–", "0.125", "–"]
+    assert "measured 5 of 10 questions" in lost
+    text = "\n".join(lines)
+    assert "exact and corrected for 1 test (Holm: all pairs, as the data chose the best)." in text
+    assert "Neither on the front nor off it, as an objective was not measured: bad, twice." in text
+    assert "Seeds of twice: 0.000 to 1.000 over 2 seeds." in text
+
+
+def test_nothing_measured_is_said() -> None:
+    """There is no metric to rank by."""
+    made = rank([contender("down", [None] * 5)])
+    assert "Nothing was measured." in printed(result(made))
+    assert "Nothing was measured." in leaderboard_markdown(made, "x")
+    assert "nothing was measured" in Page(leaderboard_html(made, OutcomeMatrix((), 0, 0), [], "x")).words
+
+
+def test_json_is_as_its_schema_has_it() -> None:
+    """What was not measured is null, never 0."""
+    made, _ = board()
+    value = json.loads("".join(leaderboard_json(result(made))))
+    Draft202012Validator(json_schema("leaderboard")).validate(value)
+    good, bad, lost = value["groups"][0]["configurations"]
+    assert (good["cost"], bad["cost"], bad["on_front"], good["on_front"]) == (0.5, None, None, True)
+    assert (lost["rank"], lost["p_value"], lost["seconds"]) == (None, None, None)
+    assert bad["p_value"] == made.groups[0].standings[1].p_value
+
+
+def test_markdown_is_a_table_with_a_line_for_each() -> None:
+    """The description of the parent links each line to its run, and stays below MLflow's limit."""
+    made, _ = board()
+    for text in (leaderboard_markdown(made, "nightly"), leaderboard_note(result(made))):
+        html = MarkdownIt("commonmark").enable("table").render(text)
+        assert html.count("<tr>") == 1 + 4 + 2
+    assert "](#/experiments/0/runs/good0)" in leaderboard_note(result(made))
+    many = rank([contender(f"{'long ' * 20}{number}", [True] * 3) for number in range(60)], resamples=10)
+    note = leaderboard_note(result(many))
+    assert len(note) < 8000
+    assert note.endswith("… the artifact leaderboard.html holds all\n")
+
+
+def test_foreign_names_are_only_text() -> None:
+    """In a page, a terminal, Markdown and JSON; also those of a sweep and of questions."""
+    made, matrix = board(EVIL)
+    page = leaderboard_html(made, matrix, ["good", EVIL, "twice (1)", "twice (2)", "lost"], EVIL)
+    read = Page(page)
+    assert read.every("script") == []
+    assert {tag for tag, _ in read.elements} <= TAGS
+    assert {name for _, each in read.elements for name in each if not name.startswith("aria-")} <= ATTRIBUTES
+    text = printed(result(made, EVIL))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    for markdown in (leaderboard_markdown(made, EVIL), leaderboard_note(result(made, EVIL))):
+        html = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
+        assert "<script" not in html
+        assert 'href="javascript' not in html
+        assert "<img" not in html
+        assert html.count("<tr>") == 1 + 4 + 2
+    assert json.loads("".join(leaderboard_json(result(made)))) is not None
+
+
+def test_numbers_have_the_digits_that_they_need() -> None:
+    """A p-value is never shown as 0, nor is a time."""
+    assert [p_words(each) for each in (None, 0.0, 0.00099, 0.031, 1.0)] == ["–", "< 0.001", "< 0.001", "0.031", "1.000"]
+    assert [seconds_words(each) for each in (None, 0.00001234, 0.12, 12.0)] == ["–", "1.2e-05", "0.120", "12.000"]
