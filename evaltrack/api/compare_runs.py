@@ -26,6 +26,7 @@ from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.scoring.criteria import parse_criteria
 from evaltrack.scoring.metric_table import metric_table
@@ -91,9 +92,11 @@ def compare_runs(
         if config.gate == "auto":
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
         comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
-    comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
     comparison = replace(
-        comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
+        comparison,
+        compare_link=side_by_side(store, candidate_run, compared_run),
+        history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden),
+        screen=comparison_screen,
     )
     if log:
         deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}

@@ -7,15 +7,16 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.link_evaluated import link_evaluated
 from evaltrack.api.local_commands import save_command
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
 from evaltrack.api.select_questions import select_questions
@@ -36,6 +37,7 @@ from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
@@ -43,18 +45,9 @@ from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import (
-    JOURNAL_TAG,
-    Dataset,
-    Description,
-    OpenRun,
-    Place,
-    Status,
-    close_run,
-    open_run,
-    reopen_run,
-)
-from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
+from evaltrack.tracking.run_inputs import Dataset
+from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.store import Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -62,19 +55,20 @@ NOT_STATED = "not stated"
 
 
 def evaluate_golden(
-    golden_path: str | os.PathLike[str],
+    golden_path: str,
     settings: EvaluationConfig,
+    connection: StoreAddress,
     *,
     target: str | Callable[..., Any] | None = None,
-    open_store: StoreAddress = USUAL_STORE,
+    functions: Functions = MappingProxyType({}),
     resume: str | None = None,
     retry_errors: bool = False,
-    progress: Progress | None = None,
-    functions: Functions | None = None,
+    progress: ProgressChoice = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
 
-    `open_store` is called once everything else is checked; `functions` are scores that were given as objects.
+    The `connection` is made once everything else is checked; `functions` are judges and scores that were given as
+    objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -84,13 +78,13 @@ def evaluate_golden(
     check_evaluation(golden_path, settings, target)
     store, selection = None, settings.selection
     if settings.only_failed:
-        store = open_store()
-        settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(
-        os.fspath(golden_path), settings, target, selection, functions=functions, store_uri=open_store.uri
-    ) as plan:
-        store = store or open_store()
-        return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
+        store = connection()
+        settings, selection = select_questions(golden_path, settings, store)
+    with (
+        planned(golden_path, settings, target, selection, functions=functions, store_uri=connection.uri) as plan,
+        shown_progress(progress) as bar,
+    ):
+        return evaluate_plan(plan, store or connection(), resume, retry_errors=retry_errors, progress=bar)
 
 
 def evaluate_plan(
@@ -265,6 +259,7 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
             settings=run.settings,
+            screen=run_screen,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))

@@ -18,6 +18,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
@@ -141,6 +142,7 @@ def result_of(
         serve_command=serve_command,
         read_rows=read,
         settings=stored.settings,
+        screen=run_screen,
     )
 
 

@@ -6,7 +6,7 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -184,7 +184,8 @@ class Comparison:
     `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
     ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
     and outcome, where they are not too many. `history` is the last runs of the set, newest first; `gate` the rules.
-    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
+    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set. `screen`
+    renders the comparison for a notebook.
     """
 
     baseline: RunInfo
@@ -220,6 +221,7 @@ class Comparison:
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
+    screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:
@@ -252,3 +254,6 @@ class Comparison:
     def exit_code(self) -> int:
         """0 no regression, 1 regression, 3 could not tell."""
         return {"ok": 0, "regression": 1, "unknown": 3}[self.verdict]
+
+    def _repr_html_(self) -> str | None:
+        return self.screen(self) if self.screen else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.judges import open_judge
+from evaltrack.judges import JudgeFunctions, open_judge
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.records import Judge
 from evaltrack.tracking.prompts import registered_prompt
@@ -14,9 +15,13 @@ from evaltrack.tracking.store import connect
 
 
 def open_judges(
-    names: Sequence[str], settings: EvaluationConfig, cache: VerdictCache | None, store_uri: str | None = None
+    names: Sequence[str],
+    settings: EvaluationConfig,
+    cache: VerdictCache | None,
+    functions: JudgeFunctions = MappingProxyType({}),
+    store_uri: str | None = None,
 ) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
+    """The judges with these names, with the settings and the cache of an evaluation; some are `functions` by name.
 
     `store_uri` is the MLflow store of their prompt, where it is not the usual one.
 
@@ -36,6 +41,7 @@ def open_judges(
                 cache=cache,
                 in_process=settings.in_process,
                 own=own,
+                function=functions.get(name),
             )
             opened.callback(judge.close)
             judges.append(judge)

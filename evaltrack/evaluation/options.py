@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from evaltrack.evaluation.config import RubricName
+from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
 
 
@@ -19,7 +20,7 @@ class EvaluationOptions(TypedDict, total=False):
     only_failed: str | None
     sample: int
     sample_seed: int
-    judge: str | Sequence[str]
+    judge: JudgeChoice | Sequence[JudgeChoice]
     scores: str | Sequence[str | Callable[..., Any]]
     judge_prompt: str
     rubric: RubricName

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
@@ -168,14 +169,14 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
-    functions: Functions | None = None,
+    functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> Iterator[Plan]:
     """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole. `functions` are scores that were given as objects, by the names
-    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of. `store_uri` is
-    the MLflow store, where it is not the usual one.
+    The golden set is that of a `selection`, or whole. `functions` are judges and scores that were given as objects, by
+    the names that stand for them in the settings. A repeat asks whether questions pass, of which scores say nothing.
+    `store_uri` is the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
@@ -199,7 +200,7 @@ def planned(
         cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
         if cache is not None:
             opened.callback(cache.close)
-        judges = open_judges(names, settings, cache, store_uri)
+        judges = open_judges(names, settings, cache, functions, store_uri)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)

@@ -7,12 +7,15 @@
 | `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
 | `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
 | `package.module:function` | your own function, sync or async |
+
+From Python a function may be given itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
@@ -21,6 +24,33 @@ from evaltrack.records import Judge
 from evaltrack.tracking.prompts import RegisteredPrompt
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
+
+JudgeChoice: TypeAlias = str | Callable[..., Any]
+"""A judge by its name, or the function that judges."""
+
+JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""Functions that judge, by the names that they have as judges."""
+
+
+def named_judges(choice: JudgeChoice | Sequence[JudgeChoice]) -> tuple[tuple[str, ...], JudgeFunctions]:
+    """The names of the chosen judges, and the functions among them: one is called `module:function`.
+
+    Raises:
+        UsageError: two functions have the same name, as those that `lambda` makes.
+    """
+    chosen = (choice,) if isinstance(choice, str) or callable(choice) else tuple(choice)
+    functions: dict[str, Callable[..., Any]] = {}
+    names: list[str] = []
+    for each in chosen:
+        name = each if isinstance(each, str) or not callable(each) else _function_name(each)
+        if callable(each) and functions.setdefault(name, each) is not each:
+            raise UsageError(f"`judge=`: two functions are called `{name}`; give each a name of its own with `def`")
+        names.append(name)
+    return tuple(names), functions
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
 def judge_names(names: Sequence[str]) -> list[str]:
@@ -47,15 +77,21 @@ def open_judge(
     cache: VerdictCache | None,
     in_process: bool = False,
     own: RegisteredPrompt | None = None,
+    function: Callable[..., Any] | None = None,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
-    An LLM is waited for `call_timeout` seconds at each call. A function runs in a process of its own, or `in_process`.
-    The `own` prompt is for an LLM that looks at answers.
+    An LLM is waited for `call_timeout` seconds at each call. A function that is named runs in a process of its own, or
+    `in_process`; a `function` that is given as an object runs in this one. The `own` prompt is for an LLM that looks at
+    answers.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
     """
+    if function is not None:
+        from evaltrack.judges.function import FunctionJudge
+
+        return FunctionJudge(name, function)
     kind, _, rest = name.partition(":")
     if own is not None and (kind != "openai" or rubric != "answer"):
         raise UsageError(f"judge `{name}`: `judge_prompt=` is for openai: judges of answers; leave it out")

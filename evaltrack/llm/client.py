@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.attempts import ATTEMPTS, WAITING, Asking, Message
@@ -46,6 +47,13 @@ AGAIN_SECONDS = 30.0
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
 PUT_OFF = frozenset({408, 409, 425, 429})
 ILL_FORMED = frozenset({400, 415, 422})
+
+
+def _http_library() -> Any:
+    """What the installed client speaks HTTP with: httpx2 from its version 3 on, httpx before."""
+    from openai import DefaultAsyncHttpxClient
+
+    return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
 class LLM:
@@ -183,24 +191,22 @@ class LLM:
 
     async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
         """One call; the body as it came."""
-        import httpx2
-
         request = {"model": self.model, "messages": asking.messages, **parameters}
         if (form := response_format(asking.schema, asking.form)) is not None:
             request["response_format"] = form
-        response: httpx2.Response = await self._open().post("/chat/completions", body=request, cast_to=httpx2.Response)
-        return response.content
+        response = await self._open().post("/chat/completions", body=request, cast_to=_http_library().Response)
+        content: bytes = response.content
+        return content
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            import httpx2
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, Timeout
 
             self._client = AsyncOpenAI(
                 api_key=self._key,
                 base_url=self._base_url,
                 max_retries=0,
-                timeout=httpx2.Timeout(self._call_seconds, connect=CONNECT_SECONDS),
+                timeout=Timeout(self._call_seconds, connect=CONNECT_SECONDS),
             )
         return self._client
 

@@ -88,9 +88,11 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             cost=cost_words(result),
             errors=errors_words(result.totals["num_errors"]),
             messages=_messages(questions),
-            figures=[_figure(result, name) for name in FIRST if name in result.metrics],
+            figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             others=[
-                _figure(result, name) for name in result.metrics if name in result.table.metrics and name not in FIRST
+                run_figure(result, name)
+                for name in result.metrics
+                if name in result.table.metrics and name not in FIRST
             ],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
             aims=list(aim_cells(result)),
@@ -166,7 +168,8 @@ def run_kind(result: RunResult) -> str:
     return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
-def _figure(result: RunResult, name: str) -> dict[str, Any]:
+def run_figure(result: RunResult, name: str) -> dict[str, Any]:
+    """A metric of a run in words, with its interval and over how many questions it is."""
     value, n = result.metrics[name], result.counts[name]
     best = result.metrics.get(f"{name}.max")
     low, high = share_interval(value, n) if result.table.is_share(name) else (None, None)
