@@ -208,7 +208,8 @@ def test_drift_page() -> None:
     page = comparison_html(comparison())
     data = json.loads(re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[0])
     sides = data["questions"][0]["sides"]
-    assert "Where: change since the baseline" in page
+    assert "Each metric by domain, difficulty and category" in page
+    assert re.search(r"domain</span> travel<br>.*?0\.700 <b [^>]*>\N{MINUS SIGN}0\.100</b>", page, re.DOTALL)
     assert len(sides) == 2
     assert all({"answer", "sources"} <= set(side) for side in sides)
 

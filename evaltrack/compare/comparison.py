@@ -151,10 +151,9 @@ class Cause:
 class Change:
     """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
-    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both
-    sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
-    accepted the question in spite of it, and why; `by_judge`: it fails by its judge alone; `informs`: and that judge is
-    not trusted.
+    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
+    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
+    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
     """
 
     id: str

@@ -19,6 +19,9 @@ from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 
+ROUNDING = 1e-12
+"""Below this a difference of means comes from their rounding."""
+
 LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
 OWN_IN_GROUPS = 2
@@ -124,6 +127,11 @@ def metric_number(name: str, value: float) -> str:
 def metric_change(name: str, value: float) -> str:
     """The difference of two values of a metric or score, as `Score.change` writes it: ``−3.5 points``, ``+0.053``."""
     return metric_form(name).change(value)
+
+
+def metric_end(name: str, value: float) -> str:
+    """The end of an interval of a difference: as `metric_change`, without its unit."""
+    return metric_change(name, value).removesuffix(" points").removesuffix(" point")
 
 
 def score_title(name: str, k: int | None) -> str:

@@ -291,8 +291,3 @@ BY_METRIC = {score.metric: score for score in SCORES}
 def depending_on(part: Part) -> frozenset[str]:
     """The compared metrics that cannot be, between two runs in which this setting differs."""
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
-
-
-def is_share(metric: str) -> bool:
-    """Whether the mean is the share of questions that have 1."""
-    return metric in BY_METRIC and BY_METRIC[metric].binary

@@ -191,7 +191,7 @@ class _Lines(HTMLParser):
 def page(made: Comparison) -> Said:
     """What is read on the page, and the questions that its script shows: as many as are counted, or it says so."""
     found = _Lines(comparison_html(made))
-    lines = [" ".join(line.split()) for line in found.lines]
+    lines = [" ".join(line.split()).replace("\N{MINUS SIGN}", "-") for line in found.lines]
     questions: list[dict[str, Any]] = json.loads(found.data)["questions"]
     listed = next(line for line in lines if re.search(r"^(All|[\d,]+ of) [\d,]+ common question", line))
     assert listed.startswith("All ") == (len(questions) == made.num_common)
@@ -316,12 +316,16 @@ def test_causes_are_counted_of_all_that_got_worse() -> None:
 
 
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:
-    """Its cards have no change, no colour, and say over how many both means are."""
+    """Its rows have no change, no plot, no colour, and say over how many both means are."""
     made = hard("errors_on_one_side")
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
-    assert "on the 28 measured in both" in text
-    assert 'class="figure unknown"' in text
+    (row,) = (line for line in said("errors_on_one_side", "page").lines if line.startswith("Recall@5 "))
+    assert "not shown" in row
+    assert "on the 28 measured in both" in row
+    assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
+        'class="plot ticks"', ""
+    )
     assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
 
 

@@ -10,7 +10,8 @@ from evaltrack.records import Row
 from evaltrack.report.comparison.counts import counts_words, flips_words
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import cause_summary, clip, count, criteria_words, reason_words, sides_words
-from evaltrack.report.html.comparison_page import FIRST, KINDS, comparison_figure
+from evaltrack.report.html.comparison_page import FIRST, KINDS
+from evaltrack.report.html.metric_table import axis_reach, metric_rows
 from evaltrack.report.html.page import templates
 from evaltrack.report.html.run_page import run_figure, run_headline, run_kind
 from evaltrack.report.html.text import safe_link
@@ -53,6 +54,7 @@ def _questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
 
 def comparison_screen(comparison: Comparison) -> str:
     """The first screen of a comparison: the verdict and its reasons, the main metrics, and what broke, with causes."""
+    main = [metric for metric in comparison.metrics if metric.name in FIRST]
     return (
         templates()
         .get_template("comparison_screen.html")
@@ -65,7 +67,7 @@ def comparison_screen(comparison: Comparison) -> str:
             summary=cause_summary(comparison),
             counts=counts_words(comparison),
             flips=flips_words(comparison),
-            figures=[comparison_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
+            rows=metric_rows(comparison, main, axis_reach(main)),
             criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
             questions=[
                 (flip.id, clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:LISTED]
