@@ -30,11 +30,11 @@ JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "ope
     [
         ({"broke": 15, "fixed": 7}, "15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %."),
         ({"broke": 1, "fixed": 1}, "1 question broke, 1 was fixed. Pass rate 71.3 % → 67.8 %."),
-        ({"broke": 3, "fixed": 0}, "3 questions broke, none was fixed. Pass rate 71.3 % → 67.8 %."),
-        ({"broke": 0, "fixed": 2}, "No question broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
+        ({"broke": 3, "fixed": 0}, "3 questions broke, 0 were fixed. Pass rate 71.3 % → 67.8 %."),
+        ({"broke": 0, "fixed": 2}, "0 questions broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
         (
             {"broke": 0, "fixed": 0, "lost": 2},
-            "No question broke, none was fixed. 2 questions could not be measured again. Pass rate 71.3 % → 67.8 %.",
+            "No question broke or was fixed. 2 questions could not be measured again. Pass rate 71.3 % → 67.8 %.",
         ),
     ],
 )
@@ -54,13 +54,13 @@ def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured
 @pytest.mark.parametrize(
     ("broke", "fixed", "words"),
     [
-        (3, 0, "It can: 3 broken against 0 fixed is too few to tell (p 0.250)."),
-        (15, 7, "It can: by chance alone 15 broken against 7 fixed would come in 13 of 100 comparisons (p 0.134)."),
-        (10, 1, "Hardly: by chance alone 10 broken against 1 fixed would come in 1 of 100 comparisons (p 0.012)."),
+        (3, 0, "It can: 3 broken against 0 fixed is too few to tell (p = 0.25)."),
+        (15, 7, "It can: by chance alone 15 broken against 7 fixed would come in 13 of 100 comparisons (p = 0.13)."),
+        (10, 1, "Hardly: by chance alone 10 broken against 1 fixed would come in 1 of 100 comparisons (p = 0.01)."),
         (
             *(20, 0),
             "Hardly: by chance alone 20 broken against 0 fixed would come in less than 1 of 100 comparisons"
-            " (p below 0.001).",
+            " (p < 0.001).",
         ),
         (0, 0, ""),
     ],

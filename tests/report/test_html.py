@@ -767,7 +767,7 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     page = Page(comparison_html(comparison()))
     assert_inert(page)
     words = page.words
-    order = ("Regression", "Gate", "recall_at_k went from 0.800 to 0.700", "How much", "Pages behind it", "Search")
+    order = ("Regression", "Gate", "Recall@3 went from 0.800 to 0.700", "How much", "Pages behind it", "Search")
     assert list(map(words.index, order)) == sorted(map(words.index, order))
     assert "Recall@3 regression 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
@@ -913,7 +913,7 @@ def test_figures_have_their_counts_and_shares_their_interval() -> None:
     assert "Pass rate 50.0 % 95 %: 23.7 % to 76.3 %; n 10" in page.words
     assert "Recall@5 0.250 n 1,234" in page.words
     assert "Precision@5 0.100 of at most 0.200 10" in page.words
-    assert "Hit rate 100.0 % 10 72.2 % to 100.0 %" in page.words
+    assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ class _Lines(HTMLParser):
 def page(made: Comparison) -> Said:
     """What is read on the page, and the questions that its script shows: as many as are counted, or it says so."""
     found = _Lines(comparison_html(made))
-    lines = [" ".join(line.split()).replace("\N{MINUS SIGN}", "-") for line in found.lines]
+    lines = [" ".join(line.split()) for line in found.lines]
     questions: list[dict[str, Any]] = json.loads(found.data)["questions"]
     listed = next(line for line in lines if re.search(r"^(All|[\d,]+ of) [\d,]+ common question", line))
     assert listed.startswith("All ") == (len(questions) == made.num_common)

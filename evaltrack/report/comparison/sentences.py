@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.gate_rules import GateRule, RuleState
+from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
 from evaltrack.report.words import metric_number, metric_title
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED
@@ -29,7 +30,8 @@ def change_sentence(comparison: Comparison) -> str:
 
     Where it is not compared which questions pass, the first metric that is compared says how it went.
     """
-    parts = [_flips_sentence(comparison)] if comparison.passing_compared else []
+    flips = broke_words(comparison)
+    parts = [f"{flips[0].upper()}{flips[1:]}."] if flips else []
     if lost := comparison.count("lost"):
         parts.append(f"{count(lost, 'question')} could not be measured again.")
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
@@ -37,14 +39,6 @@ def change_sentence(comparison: Comparison) -> str:
     if first is not None:
         parts.append(f"{rate_title(comparison, first)} {way_words(first)}.")
     return " ".join(parts)
-
-
-def _flips_sentence(comparison: Comparison) -> str:
-    broke, fixed = comparison.count("broke"), comparison.count("fixed")
-    if not broke and not fixed:
-        return "No question broke, none was fixed."
-    broken = f"{count(broke, 'question')} broke" if broke else "No question broke"
-    return f"{broken}, {'none was' if not fixed else f'{fixed:,} was' if fixed == 1 else f'{fixed:,} were'} fixed."
 
 
 def worse_sentence(comparison: Comparison) -> str:
