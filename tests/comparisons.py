@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, RunInfo, Threshold
+from evaltrack.compare.comparison import Cause, Change, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked, Criterion
@@ -14,8 +15,24 @@ from evaltrack.scoring.criteria import Checked, Criterion
 from .stored import patched
 
 SIGNATURE = Signature(golden="travel", golden_digest="0123", k=3, target="bm25:docs")
-BASELINE = RunInfo("b1", "bm25 floor 0", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/b1", 26, 0)
-CANDIDATE = RunInfo("c1", "bm25 floor 3", SIGNATURE, "http://127.0.0.1:5000/#/experiments/0/runs/c1", 26, 1)
+MADE = {"k": "3", "target": "bm25:docs", "commit": "1a2b3c4d5e6f (main)"}
+BASELINE = RunInfo(
+    "b1",
+    "bm25 floor 0",
+    SIGNATURE,
+    "http://127.0.0.1:5000/#/experiments/0/runs/b1",
+    26,
+    settings=MADE | {"target.floor": "0"},
+)
+CANDIDATE = RunInfo(
+    "c1",
+    "bm25 floor 3",
+    SIGNATURE,
+    "http://127.0.0.1:5000/#/experiments/0/runs/c1",
+    26,
+    1,
+    settings=MADE | {"target.floor": "3", "param.chunk_size": "600", "commit": "9f8e7d6c5b4a (main)"},
+)
 RECALL = MetricDelta(
     "recall_at_k", 0.8, 0.7, 20, 0.125, 1, 16, 3, (-0.25, 0.05), 0.212, Threshold(0.05, relative=True), True
 )
@@ -106,8 +123,8 @@ def comparison(**fields: Any) -> Comparison:
         candidate=CANDIDATE,
         verdict="regression",
         reasons=(
-            "recall_at_k went from 0.800 to 0.700, 12.5 % worse (tolerated: 5 %)",
-            "1 question went from pass to fail",
+            "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
+            "1 question broke",
         ),
         metrics=(RECALL, MRR, TOKENS),
         groups=GROUPS,
@@ -123,6 +140,11 @@ def comparison(**fields: Any) -> Comparison:
         edited=("28",),
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
+        gate_lines=(
+            GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
+            GateLine("broken", "1 question broke"),
+            GateLine("held", "MRR rose by less than 0.1 %, 10 % allowed"),
+        ),
         gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
         causes={"source_demoted": 2, "target_failed": 1},
         criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
@@ -138,6 +160,7 @@ def quiet(**fields: Any) -> Comparison:
         comparison(
             verdict="ok",
             reasons=("no regression",),
+            gate_lines=(GateLine("held", "no question broke; 0 allowed"),),
             candidate=replace(CANDIDATE, num_errors=0),
             metrics=(replace(same, detectable=None),),
             groups=(),
@@ -168,11 +191,20 @@ def hostile() -> Comparison:
         before=patched(row, answer=EVIL, sources=[source], error=EVIL),
         after=patched(row, answer=f"{EVIL} {EVIL}", sources=[source | {"chunk_id": None}], expected=[EVIL]),
     )
-    run = RunInfo(EVIL, EVIL, SIGNATURE.model_copy(update={"golden": EVIL}), "javascript:alert(1)", 1, 1)
+    run = RunInfo(
+        EVIL,
+        EVIL,
+        SIGNATURE.model_copy(update={"golden": EVIL}),
+        "javascript:alert(1)",
+        1,
+        1,
+        settings={f"param.{EVIL}": EVIL},
+    )
     return comparison(
         baseline=run,
         candidate=run,
         reasons=(f"recall_at_k in {EVIL} went down",),
+        gate_lines=(GateLine("broken", f"recall_at_k in {EVIL} went down"),),
         metrics=(replace(RECALL, drop=float("nan"), interval=(float("-inf"), float("inf"))),),
         groups=tuple(replace(group, name=f"::error::{EVIL}") for group in GROUPS),
         **dict.fromkeys(("flips", "fixes", "drops", "lost"), (change,)),

@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Change, Comparison, GroupDelta, RunInfo
+from evaltrack.compare.comparison import Change, Comparison, GroupDelta
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
 from evaltrack.report.comparison import github_annotations as github
@@ -276,7 +277,9 @@ def check_markdown(text: str) -> None:
     assert {tag for tag, _ in page.elements} <= TAGS | {"h1", "h2", "blockquote", "ol", "em", "pre"}
     for _, attributes in page.elements:
         assert set(attributes) <= {"href", "style"}
-        assert re.match(r"#/|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$", attributes.get("href") or "")
+        assert re.match(
+            r"#/|evaltrack/run\?|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$", attributes.get("href") or ""
+        )
 
 
 def check_page(text: str) -> None:

@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import own_scores_of
@@ -150,6 +150,7 @@ def info_of_run(store: Store, run: EvaluationRun) -> RunInfo:
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         means={name: value for name, value in run.means.items() if name in GROUP_METRICS},
+        settings=run.settings,
     )
 
 
@@ -248,7 +249,10 @@ def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    text = "str" if pd.__version__ >= "3" else "string[pyarrow_numpy]"  # older `str` makes text of a missing value
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
-        frame[name] = frame[name].astype("str")
+        frame[name] = frame[name].astype(text)  # type: ignore[call-overload]
     return frame

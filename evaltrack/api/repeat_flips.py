@@ -29,7 +29,7 @@ LOUD = 20
 REPLAYS = 100
 """Trials that `evaltrack.api.replay_judge` may have numbered before."""
 
-FIXED = "recorded:"
+FIXED = ("recorded:", "traces:")
 """What begins so holds answers or verdicts given before, and cannot be asked again."""
 
 DETERMINISTIC = "bm25:"

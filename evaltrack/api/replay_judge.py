@@ -13,8 +13,8 @@ from evaltrack.api.local_commands import Named, saved_command, settings_to_repea
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import evaluate, take_all
-from evaltrack.evaluation.plan_judges import open_judges
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature

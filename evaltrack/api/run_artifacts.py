@@ -15,7 +15,7 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.pictures import run_pictures
 from evaltrack.report.run.evaluation_json import evaluation_json
 from evaltrack.report.run.json_form import run_summary
-from evaltrack.report.run.markdown import run_note
+from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.runs import OpenRun
@@ -37,9 +37,10 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     for name, picture in pictures.items():
         writer.log_text(f"pictures/{name}", [picture])
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
+    note = with_own_note(plan.settings.note, run_note(result, pictures, len(plan.settings.note)))
     metrics = logged_metrics(result, held=run.held)
     late = {} if "model" in run.params else {"model": result.signature.model}
-    writer.log_summary(metrics, run_summary(result), run_note(result, pictures), plan.tags(result.signature), late)
+    writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
         _write(Path(plan.settings.evaluation_json), evaluation_json(result, golden_path, writer.rows()), run)
 
@@ -81,7 +82,7 @@ def _around(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, result: R
     earlier = run_history(store, run.experiment_id, result.signature.golden)
     return Around(
         name=run.name,
-        traces=writer.traced(plan.settings.traces),
+        traces=writer.traced(plan.traces),
         trace_link=store.trace_link(run.experiment_id, run.run_id),
         history=(now, *(each for each in earlier if each.run_id != run.run_id)),
     )

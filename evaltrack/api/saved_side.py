@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, RootModel
 
 from evaltrack.api.compare_sides import other_mean, side_of_rows
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import Side
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records import Signature
 from evaltrack.records.base import Count
@@ -33,6 +33,12 @@ class _Totals(BaseModel):
 
     num_questions: Count | None = None
     num_errors: Count = 0
+
+
+class _Settings(RootModel[dict[str, str]]):
+    """How a saved run was made; one of before does not say."""
+
+    model_config = ConfigDict(strict=True)
 
 
 def side_of_file(path: Path) -> Side:
@@ -74,7 +80,14 @@ def _side(name: str, saved: Mapping[str, Any]) -> Side:
     check_ids(lambda: [table.select(["id"])])
     check_values(table)
     side = side_of_rows(
-        RunInfo(None, name, signature, None, num_questions, totals.num_errors),
+        RunInfo(
+            None,
+            name,
+            signature,
+            num_questions=num_questions,
+            num_errors=totals.num_errors,
+            settings=_Settings.model_validate(saved.get("settings", {})).root,
+        ),
         [StoredRow.of(each, own) for each in columns],
         table,
     )

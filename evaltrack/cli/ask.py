@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evaltrack.cli.options import from_caller, settings_of_target
+from evaltrack.cli.options import from_caller, pairs_of
 from evaltrack.cli.output import output_option, print_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, UsageError
 
@@ -63,7 +63,7 @@ def ask(
             k=k,
             domain=domain,
             timeout=timeout,
-            target_options=settings_of_target(target_options),
+            target_options=pairs_of(target_options),
             history=history,
         )
     if output == "json":
@@ -96,6 +96,7 @@ def _as_json(row: Row, target: str, k: int) -> dict[str, object]:
     if response["sources"] is not None:
         response["sources"] = [{"rank": rank} | each for rank, each in enumerate(response["sources"][:k], start=1)]
     asked = {"question": row.question.question, "target": target, "seconds": row.seconds}
+    response.pop("seconds", None)  # the row has it
     return asked | {"error": str(row.failure) if row.failure else None} | response
 
 

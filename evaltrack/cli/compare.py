@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import COMPARISON, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, settings_of_target, ui_option
+from evaltrack.cli.options import config_options, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_command, print_result_as, result_is_in
 from evaltrack.compare.config import ComparisonConfig
 
@@ -39,6 +39,7 @@ BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `e
 SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
 EXPERIMENT_HELP = "MLflow experiment to look in.  [default: MLflow's own]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
+ALL_GROUPS_HELP = "Show every group in the terminal, not only the five worst that changed."
 FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
 COMPARED = in_group("What is compared")
 
@@ -55,6 +56,7 @@ def _say(text: str) -> None:
 @click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
 @click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
 @click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
+@click.option("--all-groups", is_flag=True, help=ALL_GROUPS_HELP, **in_group("Result"))
 @ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
@@ -63,6 +65,7 @@ def compare(
     baseline_run: str,
     baseline: str,
     files: tuple[str, ...],
+    all_groups: bool,
     github: bool,
     output: str,
     **options: Any,
@@ -86,7 +89,7 @@ def compare(
     for name in files:
         form_of(name)
     options["experiment"] = options["experiment"] or None
-    options["target_options"] = settings_of_target(options["target_options"])
+    options["target_options"] = pairs_of(options["target_options"])
     if len(runs) > 1:
         from evaltrack.cli.compare_sets import compare_several
 
@@ -102,8 +105,8 @@ def compare(
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
     for name in files:
         write_comparison(comparison, Path(name))
-    table, markdown = partial(print_comparison, comparison), partial(comparison_markdown, comparison)
-    print_result_as(output, table, lambda: [json_text(comparison)], markdown)
+    table = partial(print_comparison, comparison, all_groups=all_groups)
+    print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
     if github:
         print_annotations(comparison, output)
     return comparison.exit_code

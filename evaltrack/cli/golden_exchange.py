@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evaltrack.cli.output import output_option, print_json, result_is_in
 from evaltrack.errors import UsageError
+
+if TYPE_CHECKING:
+    from evaltrack.api.import_golden import GoldenImport
 
 FORMAT_NAMES = (
     *("trec", "beir", "table", "promptfoo", "ragas", "deepeval"),
@@ -21,6 +24,7 @@ Examples:
   evaltrack golden import datasets/scifact -o scifact.jsonl             BEIR: the folder
   evaltrack golden import promptfooconfig.yaml -o mine.jsonl
   evaltrack golden import testset.csv --from ragas --corpus docs -o mine.jsonl
+  evaltrack golden import traces:production -o asked.jsonl              what an application was asked, from MLflow
   evaltrack golden import questions.xlsx -o mine.jsonl --column question=Query --column expected_chunks=doc_ids
 """
 
@@ -68,7 +72,10 @@ def import_command(
     from evaltrack.api.import_golden import import_golden
 
     options["columns"] = _columns(options["columns"])
-    made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
+    if any(each.startswith("traces:") for each in files):
+        made = _of_traces(files, output_file, options["domain"], force=force)
+    else:
+        made = import_golden(files, output_file, form, corpus=corpus or None, force=force, **options)
     result_is_in(output_file)
     if output == "json":
         print_json({**asdict(made), "path": str(made.path)})
@@ -79,6 +86,15 @@ def import_command(
     )
     for note in made.notes:
         click.echo(f"  {note}", err=True)
+
+
+def _of_traces(files: tuple[str, ...], output_file: str, domain: str, *, force: bool) -> GoldenImport:
+    """The golden set of what traces were asked."""
+    from evaltrack.api.import_traces import import_traces
+
+    if len(files) > 1:
+        raise click.UsageError("traces: are imported alone; name them and no other file")
+    return import_traces(files[0], output_file, domain=domain, force=force)
 
 
 @click.command(name="export", epilog=EXPORT_EXAMPLES)

@@ -37,6 +37,10 @@ ui_option = click.option(
 )
 
 
+PAIRS = {"target_options": "--target-option", "param": "--param", "tag": "--tag"}
+"""Settings of which each value is a pair ``KEY=VALUE``, with their options."""
+
+
 def config_options(record: type[Config], headings: Mapping[str, str] = MappingProxyType({})) -> Callable[[Any], Any]:
     """An option for each setting of a record, in their order, under its heading."""
 
@@ -53,8 +57,8 @@ def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[A
     option, flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}", traits(field).flag
     shared: dict[str, Any] = {"help": field.description, **in_group(heading)}
     kind = field.annotation
-    if name == "target_options":
-        return click.option("--target-option", name, multiple=True, **shared)
+    if name in PAIRS:
+        return click.option(PAIRS[name], name, multiple=True, **shared)
     if kind is bool:
         return click.option(f"{option}/{flag}" if flag else option, is_flag=True, default=field.default, **shared)
     if get_origin(kind) is tuple:
@@ -75,7 +79,7 @@ def config_option(name: str, field: FieldInfo, heading: str = "") -> Callable[[A
     return click.option(*filter(None, [flag, option]), default=field.default, show_default=show_default, **shared)
 
 
-def settings_of_target(options: Sequence[str]) -> dict[str, str]:
+def pairs_of(options: Sequence[str], option: str = "--target-option") -> dict[str, str]:
     """Each ``KEY=VALUE`` as an entry.
 
     Raises:
@@ -83,7 +87,7 @@ def settings_of_target(options: Sequence[str]) -> dict[str, str]:
     """
     pairs = [option.partition("=") for option in options]
     if not all(key and sign for key, sign, _ in pairs):
-        raise click.UsageError("--target-option: one has no `=`, or nothing before it; write KEY=VALUE")
+        raise click.UsageError(f"{option}: one has no `=`, or nothing before it; write KEY=VALUE")
     return {key: value for key, _, value in pairs}
 
 

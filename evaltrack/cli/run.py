@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evaltrack.cli.help_groups import EVALUATION, GroupedCommand, in_group
-from evaltrack.cli.options import config_options, default_golden, from_caller, settings_of_target, ui_option
+from evaltrack.cli.options import PAIRS, config_options, default_golden, from_caller, pairs_of, ui_option
 from evaltrack.cli.output import output_option, print_result_as, result_is_in, wants_json
 from evaltrack.errors import EXIT_INCONCLUSIVE, EXIT_MISSED, Guide, NothingMeasuredError
 from evaltrack.evaluation.config import EvaluationConfig
@@ -32,8 +32,8 @@ Examples:
 
 GOLDEN_HELP = "The golden set, where it is not the argument.  [default: the only one in golden/]"
 TARGET_HELP = (
-    "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, http://..., command:PROGRAM or openai:MODEL; "
-    "auto is bm25: over corpus/NAME beside GOLDEN."
+    "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, traces:EXPERIMENT, models:/NAME@ALIAS, runs:/RUN/NAME, "
+    "http://..., command:PROGRAM or openai:MODEL; auto is bm25: over corpus/NAME beside GOLDEN."
 )
 DEMO_HELP = "Evaluate the showcase that comes along, before and after a change, for `evaltrack compare`."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."
@@ -100,7 +100,8 @@ def run(
 
     options["resume"] = options["resume"] or None
     target, options["judge"] = from_caller(target), tuple(map(from_caller, options["judge"]))
-    options["target_options"] = settings_of_target(options["target_options"])
+    for name, option in PAIRS.items():
+        options[name] = pairs_of(options[name], option)
     if not 0 <= min_coverage <= 1:
         raise click.UsageError("--min-coverage is a number from 0 to 1")
     named = None if target in ("", "auto") else target

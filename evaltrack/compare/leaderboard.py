@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.run_info import RunInfo
 
 if TYPE_CHECKING:
     import pandas as pd

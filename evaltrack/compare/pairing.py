@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS

@@ -7,21 +7,22 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
 from evaltrack.llm import CALL_SECONDS
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
+from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -31,6 +32,9 @@ from evaltrack.tracking.writer import TraceChoice
 
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
+
+JudgeMode = Literal["online", "batch"]
+"""How verdicts are asked for: call by call, or in batches."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
@@ -72,6 +76,11 @@ class EvaluationConfig(Config):
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
     )
+    judge_mode: JudgeMode = setting(
+        "online",
+        "online; or batch: the server's Batch endpoint gives the verdicts of openai: judges, cheaper, within a day.",
+        logged="chosen",
+    )
     scores: Texts = setting(
         (),
         "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
@@ -79,6 +88,12 @@ class EvaluationConfig(Config):
         " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
+    )
+    judge_prompt: str = setting(
+        "",
+        "Prompt of MLflow's registry for openai: judges: prompts:/NAME@ALIAS or prompts:/NAME/VERSION.",
+        logged="chosen",
+        shapes=False,
     )
     rubric: RubricName = setting("answer", "What judges look at: whether the answer is right, or how it was reasoned.")
     rubric_weights: str = setting(
@@ -92,7 +107,16 @@ class EvaluationConfig(Config):
         "", "MLflow experiment, made where there is none.  [default: MLflow's own]", logged="never", shapes=False
     )
     run_name: OptionalText = setting(
-        "", "Name of the MLflow run.  [default: golden set, target and k]", logged="never", shapes=False
+        "", "Name of the MLflow run.  [default: golden set, target, k and params]", logged="never", shapes=False
+    )
+    param: Labels = setting(
+        {},
+        "A param of your own for the run, such as chunk_size=600; repeatable. `compare` shows what differs.",
+        logged="never",
+    )
+    tag: Labels = setting({}, "A tag for the run: NAME=VALUE; repeatable.", logged="never", shapes=False)
+    note: OptionalText = setting(
+        "", "A note, which begins the run's description in MLflow.", logged="never", shapes=False
     )
     concurrency: int = setting(
         CONCURRENCY, "Questions in flight at once.", shapes=False, strict=True, ge=1, le=MAX_CONCURRENCY
@@ -143,6 +167,14 @@ class EvaluationConfig(Config):
     judge_price_out: float | None = setting(
         None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
     )
+    judge_batch_price: float | None = setting(
+        None,
+        "Price of a batch, as a share of the judge's prices.  [default: 0.5 at OpenAI, else not known]",
+        logged="never",
+        shapes=False,
+        ge=0,
+        le=1,
+    )
     evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
 
     @model_validator(mode="before")
@@ -153,9 +185,10 @@ class EvaluationConfig(Config):
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
-        """Weights of a rubric add up, filters can be read, and a price list has both of its prices."""
+        """Weights of a rubric add up, filters and labels can be read, and a price list has both of its prices."""
         RubricWeights.parse(self.rubric_weights)
         parse_filters(self.filter)
+        check_labels(self.param, self.tag, self.note)
         for whose, pair in (("target", (self.price_in, self.price_out)), ("judge", self._judge_pair)):
             if pair.count(None) == 1:
                 raise UsageError(f"prices of the {whose}: give the price of input and of output, or neither")
@@ -165,6 +198,11 @@ class EvaluationConfig(Config):
     def selection(self) -> Selection:
         """The questions to ask; the run of `only_failed` is not looked up here."""
         return Selection(parse_filters(self.filter), None, self.sample, self.sample_seed)
+
+    @property
+    def own_tags(self) -> dict[str, str]:
+        """The tags of the user's own, and the note, which a run has from its start."""
+        return {**self.tag, **({"mlflow.note.content": self.note} if self.note else {})}
 
     @property
     def weights(self) -> Weights:
@@ -178,8 +216,9 @@ class EvaluationConfig(Config):
 
     @property
     def judge_prices(self) -> Prices | None:
-        """The prices of the judge."""
-        return _prices(*self._judge_pair)
+        """The prices of the judge; that of a batch as it was set."""
+        prices = _prices(*self._judge_pair)
+        return replace(prices, batch=self.judge_batch_price) if prices else None
 
     @property
     def _judge_pair(self) -> tuple[float | None, float | None]:
@@ -236,45 +275,10 @@ class EvaluationConfig(Config):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+                if prices.batch is not None:
+                    params[name] += f", {prices.batch:g} of it in a batch"
+        params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-class EvaluationOptions(TypedDict, total=False):
-    """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
-
-    target_options: Mapping[str, str] | None
-    model: str
-    filter: str | Sequence[str]
-    only_failed: str | None
-    sample: int
-    sample_seed: int
-    judge: str | Sequence[str]
-    scores: str | Sequence[str | Callable[..., Any]]
-    rubric: RubricName
-    rubric_weights: str
-    alpha: float
-    beta: float
-    gamma: float
-    pass_threshold: float
-    experiment: str | None
-    run_name: str | None
-    concurrency: int
-    timeout: float
-    workers: int
-    target_memory: str
-    in_process: bool
-    trials: int
-    judge_timeout: float
-    call_timeout: float
-    traces: TraceChoice
-    verdict_cache: bool
-    require: str
-    redact: str | Sequence[str]
-    price_in: float | None
-    price_out: float | None
-    judge_price_in: float | None
-    judge_price_out: float | None
-    evaluation_json: str | os.PathLike[str] | None
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:

@@ -11,21 +11,25 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
+from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
-from evaltrack.evaluation.plan_judges import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -44,6 +48,11 @@ from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
+from evaltrack.targets.traces import TracedAnswers
+from evaltrack.tracking.writer import TraceChoice
+
+OF_PROCESSES = ("python:", "models:", "runs:")
+"""How the names of targets begin that run in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +80,25 @@ class Plan:
         return self.settings.trials > 1 or self.golden.stats.with_variants > 0
 
     @property
+    def traces(self) -> TraceChoice:
+        """Which questions get a trace; those whose responses stand in traces already get no second one unasked."""
+        has_traces = isinstance(self.target, TracedAnswers) and self.settings.traces == "auto"
+        return "off" if has_traces else self.settings.traces
+
+    @property
+    def in_batches(self) -> bool:
+        """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
+        return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
+
+    @property
     def _opened(self) -> tuple[Closable, ...]:
         return (self.target, *self.judges, *self.scorers)
 
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
+        if self.settings.judge_mode == "batch" and not self.in_batches:
+            notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
@@ -111,24 +133,26 @@ class Plan:
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row on.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`.
+        Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
+        where that is set and `memory` is a journal.
         """
-        settings = self.settings
+        settings, watch = self.settings, watch or Watch()
+        asked = self.golden if questions is None else questions
+        rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
-            return evaluate(
-                self.golden if questions is None else questions,
-                self._evaluator(),
-                trials=trials or range(1, settings.trials + 1),
-                memory=memory,
-                stop=stop,
-                concurrency=settings.concurrency,
-            )
+            evaluator = self._evaluator()
+            if self.in_batches and isinstance(memory, Journal):
+                return evaluate_in_batches(
+                    asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
+                )
+            most = settings.concurrency
+            return evaluate(asked, evaluator, trials=rounds, memory=memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 
@@ -158,12 +182,14 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
-    functions: Functions | None = None,
+    functions: Functions = MappingProxyType({}),
+    store_uri: str | None = None,
 ) -> Iterator[Plan]:
     """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole. `functions` are scores that were given as objects, by the names
-    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of.
+    The golden set is that of a `selection`, or whole. `functions` are judges and scores that were given as objects, by
+    the names that stand for them in the settings. A repeat asks whether questions pass, of which scores say nothing.
+    `store_uri` is the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
@@ -181,13 +207,13 @@ def planned(
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
             check_writable(Path(settings.evaluation_json))
-        opened_target, target_name = _named_target(target, golden, settings)
+        opened_target, target_name = _named_target(target, golden, settings, store_uri)
         opened.callback(opened_target.close)  # also where it is never asked
         names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
         if names and cache is None:
             cache = open_cache(settings, opened)
-        judges = open_judges(names, settings, cache, models)
+        judges = open_judges(names, settings, cache, functions, store_uri=store_uri, models=models)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -219,13 +245,17 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
 
 
 def _named_target(
-    target: str | Callable[..., Any] | None, golden: GoldenSet, settings: EvaluationConfig
+    target: str | Callable[..., Any] | None,
+    golden: GoldenSet,
+    settings: EvaluationConfig,
+    store_uri: str | None = None,
 ) -> tuple[Target, str]:
     if target is None or isinstance(target, str):
         name = target or default_target(golden.path, golden.stats.by["domain"])
-        if (settings.workers != 1 or settings.target_memory) and not name.startswith("python:"):
-            raise UsageError(f"`workers=` and `target_memory=` are for python: targets, not for `{shown_text(name)}`")
-        return open_target(name, settings.options_of_target), name
+        if (settings.workers != 1 or settings.target_memory) and not name.startswith(OF_PROCESSES):
+            own = "`workers=` and `target_memory=` are for python: targets and models"
+            raise UsageError(f"{own}, not for `{shown_text(name)}`")
+        return open_target(name, settings.options_of_target, store_uri), name
     from evaltrack.targets.python import function_target
 
     if not callable(target):

@@ -15,8 +15,8 @@ from evaltrack import __version__
 from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.judge_opening import judges_of, open_judges
 from evaltrack.evaluation.plan import planned
-from evaltrack.evaluation.plan_judges import judges_of, open_judges
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.privacy.addresses import shown_text

@@ -11,7 +11,7 @@ from evaltrack.scoring.relevance import expected_of, relevant_keys, source_keys
 ENOUGH = 10
 """Answerable questions after which it is said that nothing that they expect came back."""
 
-SHOWN = 80
+SHOWN = 60
 """Characters of an id that are shown."""
 
 

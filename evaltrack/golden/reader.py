@@ -195,7 +195,7 @@ def _check_file(path: Path) -> None:
 
 def _no_such_file(path: Path) -> GoldenError:
     others, what = {each.stem: each for each in path.parent.glob("*.json*")}, f"{path}: no such file"
-    if near := difflib.get_close_matches(path.stem, others, n=1):
+    if near := difflib.get_close_matches(path.stem, others, n=1, cutoff=0.7):
         return GoldenError([f"{what}; did you mean {others[near[0]]}?"])
     return GoldenError([f"{what}; name a golden set, or begin one with: evaltrack init"], guide=Guide.GOLDEN_FILE)
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
@@ -25,7 +26,6 @@ from evaltrack.judges.llm_judge import (
     prompt,
     question_parts,
     read_reply,
-    refuse_copy,
     system_and_user,
     tagged,
 )

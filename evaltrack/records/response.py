@@ -41,13 +41,16 @@ class Usage(Record):
     """Tokens used for one question, over all calls, as reported.
 
     `cached_tokens` are the part of the prompt that the server had in its cache, `reasoning_tokens` the part of the
-    completion that is not shown; None where the server does not say.
+    completion that is not shown; None where the server does not say. `batch_prompt_tokens` and
+    `batch_completion_tokens` are the parts that were paid for at the price of a batch.
     """
 
     prompt_tokens: TokenCount
     completion_tokens: TokenCount
     cached_tokens: TokenCount | None = None
     reasoning_tokens: TokenCount | None = None
+    batch_prompt_tokens: TokenCount | None = None
+    batch_completion_tokens: TokenCount | None = None
 
     @property
     def total_tokens(self) -> int:
@@ -64,6 +67,8 @@ class Usage(Record):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=_reported_sum(self.cached_tokens, other.cached_tokens),
             reasoning_tokens=_reported_sum(self.reasoning_tokens, other.reasoning_tokens),
+            batch_prompt_tokens=_reported_sum(self.batch_prompt_tokens, other.batch_prompt_tokens),
+            batch_completion_tokens=_reported_sum(self.batch_completion_tokens, other.batch_completion_tokens),
         )
 
 
@@ -83,6 +88,7 @@ class Response(Record):
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
     the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
     the model that answered, where the target says so. `unread` names fields of what it returned that were not read.
+    `seconds` is how long a recorded response took when it was given, where that is known.
     """
 
     answer: ForeignText | None = None
@@ -92,6 +98,7 @@ class Response(Record):
     usage: Usage | None = None
     model: ForeignText | None = None
     unread: tuple[ForeignText, ...] = ()
+    seconds: float | None = Field(default=None, ge=0)
 
     @property
     def declined(self) -> bool:

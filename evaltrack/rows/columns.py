@@ -22,6 +22,9 @@ from evaltrack.scoring.relevance import expected_of
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
 
+USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))
+"""What is stored of a usage; what was paid for in batches shapes the cost of a run alone."""
+
 MOST = 1 << 60
 """The largest count, and the largest time in seconds."""
 
@@ -158,7 +161,7 @@ VERDICT_COLUMNS = (
     Column("declined", "flag", _attribute("declined")),
     Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
     Column("cached", "flag", _attribute("cached")),
-    *(Column(name, "integer", _part("usage", name)) for name in Usage.model_fields),
+    *(Column(name, "integer", _part("usage", name)) for name in USAGE_PARTS),
 )
 
 WORDING_COLUMNS = (
@@ -219,7 +222,7 @@ COLUMNS = (
     Column("retrieval_digest", "text", _retrieval_digest),
     Column("duplicates", "integer", _attribute("duplicates"), required=True),
     Column("tool_calls", "texts", _tool_calls),
-    *(Column(name, "integer", _response_usage(name)) for name in Usage.model_fields),
+    *(Column(name, "integer", _response_usage(name)) for name in USAGE_PARTS),
     Column("tokens_known", "text", _part("tokens", "known"), choices=("reported", "counted", "estimated")),
     Column("tier", "integer", _part("reasoned", "tier"), bounds=(0, 3)),
     Column("claimed_band", "integer", _part("reasoned", "claimed_band"), bounds=(1, 4)),

@@ -100,6 +100,7 @@ class Ledger:
     @property
     def totals(self) -> dict[str, int]:
         """What was counted over all trials."""
+        in_batches = (self.judge_usage.batch_prompt_tokens or 0) + (self.judge_usage.batch_completion_tokens or 0)
         return {
             "total_tokens": self.total_tokens,
             "judge_tokens": self.judge_usage.total_tokens,
@@ -110,7 +111,7 @@ class Ledger:
             "cached_verdicts": self.cached_verdicts,
             "num_unanswered": self.num_unanswered,
             "trial_errors": self.trial_errors,
-        }
+        } | ({"judge_batch_tokens": in_batches} if in_batches else {})
 
     def seconds(self) -> dict[str, float]:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""

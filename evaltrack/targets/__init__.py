@@ -4,6 +4,8 @@
 | --- | --- |
 | `bm25:DIR` | an index over a folder of pages; the default is the corpus beside the golden set |
 | `python:package.module:function` | your own function, sync or async |
+| `models:/NAME@ALIAS`, `runs:/RUN/NAME` | a model that MLflow holds |
+| `traces:EXPERIMENT` | what an application answered, from its traces in MLflow |
 | `recorded:FILE` | responses gathered earlier: JSON Lines, a TREC run, results of other tools |
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
@@ -31,6 +33,9 @@ KINDS = {
     "openai": "evaltrack.targets.openai:open_openai",
     "python": "evaltrack.targets.python:open_python",
     "recorded": "evaltrack.targets.recorded:open_recorded",
+    "models": "evaltrack.targets.models:open_registered",
+    "runs": "evaltrack.targets.models:open_of_run",
+    "traces": "evaltrack.targets.traces:open_traces",
 }
 """Each kind's opener: `(what stands after the prefix, settings) -> Target`; imported only when named."""
 
@@ -56,8 +61,12 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     return f"bm25:{corpus}"
 
 
-def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
-    """The target called `name`, ready to be asked.
+OF_STORE = frozenset({"models", "runs", "traces"})
+"""Kinds that read an MLflow store, which their setting `store` names."""
+
+
+def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri: str | None = None) -> Target:
+    """The target called `name`, ready to be asked; `store_uri` is the MLflow store of the run, if not the usual one.
 
     Each kind knows its own settings. Except for URLs and commands they can also follow a `?`: ``bm25:docs?floor=3.0``.
 
@@ -77,6 +86,8 @@ def open_target(name: str, settings: Mapping[str, str] | None = None) -> Target:
     elif kind != "command":
         place, _, query = place.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True)) | options
+    if kind in OF_STORE and store_uri:
+        options.setdefault("store", store_uri)
     module, _, function = KINDS[kind].partition(":")
     opener: Callable[[str, dict[str, str]], Target] = getattr(import_module(module), function)
     return opener(place, options)

@@ -55,8 +55,8 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     Raises:
         UsageError: it cannot be imported, is no function of one or two arguments, or a setting is wrong.
     """
-    workers = _workers(settings.pop("workers", "1"))
-    memory = _bytes(settings.pop("memory", ""))
+    workers = worker_count(settings.pop("workers", "1"))
+    memory = memory_bytes(settings.pop("memory", ""))
     in_process = settings.pop("in_process", "false")
     no_more_settings("python", settings, "workers, memory, in_process")
     if in_process not in ("true", "false"):
@@ -75,14 +75,23 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory), what, workers))
 
 
-def _workers(text: str) -> int:
+def worker_count(text: str) -> int:
+    """A number of processes.
+
+    Raises:
+        UsageError: it is none.
+    """
     if not text.isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
         raise UsageError(f"python target: workers is `{text}`; write a whole number from 1 to {MAX_WORKERS}")
     return int(text)
 
 
-def _bytes(text: str) -> int | None:
-    """An amount of memory in bytes; None for none."""
+def memory_bytes(text: str) -> int | None:
+    """An amount of memory in bytes; None for none.
+
+    Raises:
+        UsageError: it is none, or too little to start with.
+    """
     if not text:
         return None
     try:

@@ -14,6 +14,7 @@ from evaltrack.records.row import Traced
 from evaltrack.tracking.metric_names import means_of
 from evaltrack.tracking.naming import LISTED, RUN_ID, resolve_run
 from evaltrack.tracking.parents import CHILDREN_TAG, KIND_TAG
+from evaltrack.tracking.provenance import settings_of
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS_TAG
 from evaltrack.tracking.tags import read_tag, sound_count, sound_moment
@@ -46,6 +47,9 @@ class EvaluationRun:
 
     means: Mapping[str, float] = field(default_factory=dict)
     """The means that it logged, by the names of metrics."""
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """How it was made: its params by name, and the commit of the working directory."""
 
 
 def find_evaluation(store: Store, run_id: str) -> EvaluationRun:
@@ -130,6 +134,7 @@ def evaluation_of(run: Run) -> EvaluationRun:
         ended_at=sound_moment(info.end_time),
         rows_tag=run.data.tags.get(ROWS_TAG, ""),
         means=means_of(run.data.metrics),
+        settings=settings_of(run.data.params, run.data.tags),
     )
 
 

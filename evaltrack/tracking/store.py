@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -58,8 +59,12 @@ class Store:
 
     @property
     def serve_command(self) -> str | None:
-        """The command that shows this store in a browser; None where something already does."""
-        return None if self.ui else f"mlflow server --backend-store-uri {self.shown}"
+        """The command that shows this store in a browser, with our pages; None where something already does."""
+        if self.ui:
+            return None
+        own = (os.environ.get("MLFLOW_TRACKING_URI"), f"sqlite:///{Path.cwd() / 'mlflow.db'}")
+        named = "" if self.uri in own else f"MLFLOW_TRACKING_URI={shlex.quote(self.shown)} "
+        return f"{named}evaltrack ui"
 
     def run_link(self, experiment_id: str, run_id: str) -> str | None:
         """The run's page in MLflow's UI."""
@@ -91,6 +96,22 @@ class Store:
                     return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
                 time.sleep(pause)
             return Path(self.client.download_artifacts(run_id, artifact, str(folder)))
+
+
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where a store and its UI are, connected to when called; None is as for `connect`."""
+
+    uri: str | None = None
+    ui_url: str | None = None
+
+    def __call__(self) -> Store:
+        """The store; raises as `connect` does."""
+        return connect(self.uri, self.ui_url)
+
+
+USUAL_STORE = StoreAddress()
+"""The store of MLflow's own settings."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evaltrack.records.row import Traced
 from evaltrack.rows.stored_row import StoredRow
@@ -26,8 +26,13 @@ from evaltrack.tracking.store import Store, tracking_errors
 if TYPE_CHECKING:
     from mlflow.entities import Span, Trace, TraceInfo
 
+T = TypeVar("T")
+
 TRACES_TAG = "evaltrack.traces"
 """Which questions of a run have a trace."""
+
+OWN_TAG = "evaltrack.id"
+"""Carried by the traces that evaltrack wrote, which are not an application's."""
 
 SPAN_BATCH = 100
 """Questions whose spans are sent in one call."""
@@ -137,8 +142,8 @@ def has_trace(traced: Traced, row: StoredRow) -> bool:
     return traced == "all" or (traced == "failed" and (bool(row.error) or row.passed is False))
 
 
-def batched(rows: Iterable[StoredRow], size: int) -> Iterator[list[StoredRow]]:
-    """The rows in lists of `size` (`itertools.batched` came with Python 3.12)."""
+def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of `size` (`itertools.batched` came with Python 3.12)."""
     iterator = iter(rows)
     while batch := list(islice(iterator, size)):
         yield batch
@@ -183,10 +188,19 @@ def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
 
 
 def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
-    """Delete the traces of a run that was broken off while they were written: they are written anew."""
+    """Delete the traces of a run that was broken off while they were written: they are written anew.
+
+    MLflow names those that are only linked to the run too, which are an application's own: they stay.
+    """
     with tracking_errors("deleting the traces of a run that is resumed"):
         for page in list(_pages(store, experiment_id, run_id)):
-            store.client.delete_traces(experiment_id, trace_ids=[trace.info.trace_id for trace in page])
+            if own := [trace.info.trace_id for trace in page if _is_own(trace.info, run_id)]:
+                store.client.delete_traces(experiment_id, trace_ids=own)
+
+
+def _is_own(info: TraceInfo, run_id: str) -> bool:
+    """Whether evaltrack wrote the trace, for this run."""
+    return info.trace_metadata.get("mlflow.sourceRun") == run_id and OWN_TAG in info.tags
 
 
 def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:

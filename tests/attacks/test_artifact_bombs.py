@@ -28,7 +28,7 @@ from tests.server.test_pages import Browser
 READ = """
 import re, sys
 from pathlib import Path
-from evaltrack.compare.comparison import RunInfo
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import TrackingError
 from evaltrack.records import Signature
 from evaltrack.api.compare_sides import side_of_table

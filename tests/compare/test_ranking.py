@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaltrack.compare.comparison import RunInfo
 from evaltrack.compare.leaderboard import Contender, Leaderboard, Standing
 from evaltrack.compare.ranking import rank
+from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import UsageError
 from evaltrack.records import OwnScore, Signature
 from evaltrack.stats.significance import holm, sign_flip

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from evaltrack import run_eval
+from evaltrack.cli.options import PAIRS
 from evaltrack.cli.run import run
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.command import Command
@@ -22,8 +23,8 @@ from evaltrack.evaluation.config import (
     MAX_TRIALS,
     MAX_WEIGHT,
     EvaluationConfig,
-    EvaluationOptions,
 )
+from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.records import Usage, Weights
 from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.rubric import RubricWeights
@@ -86,8 +87,14 @@ def test_every_setting_is_logged() -> None:
         price_out=0.6,
         judge_price_in=2.5,
         judge_price_out=10,
+        judge_batch_price=0.4,
+        judge_mode="batch",
         experiment="tries",
         run_name="first",
+        judge_prompt="prompts:/customs/1",
+        param={"chunk_size": 600, "k": "mine"},
+        tag={"team": "search"},
+        note="smaller chunks",
         evaluation_json="evaluation.json",
         workers=4,
         target_memory="2GB",
@@ -106,6 +113,9 @@ def test_every_setting_is_logged() -> None:
         "weights": WEIGHTS,
         "k": "3",
         "judge": "openai:gpt-4o-mini,recorded:humans.jsonl",
+        "judge_prompt": "prompts:/customs/1",
+        "param.chunk_size": "600",
+        "param.k": "mine",
         "target.field": "data.text",
         "target.rate": "2",
         "scores": "token_f1,cites=regex:x",
@@ -122,7 +132,8 @@ def test_every_setting_is_logged() -> None:
         "redact": "2 patterns, sha256 " + sha256(rb'["CUST-\\d+", "acme"]').hexdigest()[:16],
         "require": "minimum,mrr>0.5",
         "prices": "0.15/0.6 USD per million",
-        "judge_prices": "2.5/10 USD per million",
+        "judge_prices": "2.5/10 USD per million, 0.4 of it in a batch",
+        "judge_mode": "batch",
         "workers": "4",
         "target_memory": "2GB",
         "in_process": "True",
@@ -268,7 +279,7 @@ def test_every_setting_is_an_option() -> None:
     for name, field in EvaluationConfig.model_fields.items():
         option: Any = options[name]
         assert option.help == field.description
-        if name != "target_options":
+        if name not in PAIRS:
             assert option.default == (list(field.default) if option.multiple else field.default)
 
 

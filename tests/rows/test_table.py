@@ -33,7 +33,7 @@ from evaltrack.records import (
     Verdict,
 )
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, USAGE_PARTS, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, WINDOW, TableWriter
 from evaltrack.scoring.metrics import SCORES
@@ -561,9 +561,9 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
     counts = {name for name, kind in types.items() if kind == pa.int64()}
     bands = {"tier", "claimed_band", "earned_band", "coupling_gap", "penalty"}
-    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *Usage.model_fields, *bands}
+    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *USAGE_PARTS, *bands}
     assert (types["hard_fails"].value_type, types["mode"], verdicts["observed"]) == (pa.string(),) * 3
-    assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(Usage.model_fields)
+    assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(USAGE_PARTS)
 
 
 def distinct_texts(rows: int, length: int) -> Iterable[Row]:

@@ -16,7 +16,7 @@ from evaltrack.targets import KINDS, default_target, no_more_settings, open_targ
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
-PREFIXES = "`bm25:`, `command:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`"
+PREFIXES = "`bm25:`, `command:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`, `models:`, `runs:`, `traces:`"
 
 
 def ask(name: str) -> Response:
@@ -108,7 +108,14 @@ def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     names["command"] = (
         f"command:{shlex.join([sys.executable, '-c', program.replace('{', '{{').replace('}', '}}')])} {{question}}"
     )
-    asked_elsewhere = {"http", "https", "openai"}  # in the tests of those rooms, with servers
+    asked_elsewhere = {
+        "http",
+        "https",
+        "openai",
+        "traces",
+        "models",
+        "runs",
+    }  # in the tests of those rooms, with servers and stores
     assert set(names) | asked_elsewhere == set(KINDS)
     for name in names.values():
         assert [source.chunk_id for source in ask(name).sources or ()] == ["cats"]

@@ -21,7 +21,10 @@ SAFE = re.compile(r"[\w./@+,=~%-][\w./@+,=~%:?&-]*")
 
 MOST = 200
 SOURCE_BYTES = 1 << 20
-TARGETS = ("auto", "bm25:", "python:", "recorded:", "http://", "https://", "command:", "openai:")
+TARGETS = (
+    *("auto", "bm25:", "python:", "recorded:", "traces:", "models:/", "runs:/"),
+    *("http://", "https://", "command:", "openai:"),
+)
 JUDGES = ("auto", "none", "openai:", "recorded:")
 CRITERIA = ("minimum", "target", "good", "functional")
 

@@ -114,11 +114,12 @@ def _accepted(listener: socket.socket, token: bytes, process: subprocess.Popen[b
 def _shows(connection: socket.socket, token: bytes) -> bool:
     """Whether the other end sends the token: any program of this machine can connect."""
     connection.settimeout(LOOK_SECONDS)
+    shown = b""
     with suppress(OSError):
-        shown = connection.recv(TOKEN_BYTES, socket.MSG_WAITALL)
-        connection.settimeout(None)
-        return hmac.compare_digest(shown, token)
-    return False
+        while len(shown) < TOKEN_BYTES and (piece := connection.recv(TOKEN_BYTES - len(shown))):
+            shown += piece
+    connection.settimeout(None)
+    return hmac.compare_digest(shown, token)
 
 
 def connect_to_parent(first: str, second: str) -> tuple[socket.socket, int]:

@@ -35,6 +35,7 @@ def run_summary(result: RunResult) -> dict[str, Any]:
             for c in result.criteria
         ],
         "notes": list(result.notes),
+        "settings": dict(result.settings),
         "target_seconds": {name.rpartition(".")[2]: value for name, value in result.seconds.items()},
     }
 

@@ -71,6 +71,7 @@ class StoredSummary(Record):
     cost_usd: Metrics
     criteria: Annotated[tuple[StoredCriterion, ...], Field(max_length=1000)]
     notes: Annotated[tuple[str, ...], Field(max_length=1000)]
+    settings: Annotated[Mapping[Name, str], Field(max_length=1000)] = Field(default_factory=dict)
     target_seconds: Metrics
 
 

@@ -44,6 +44,7 @@ def response_schema() -> dict[str, Any]:
         each["additionalProperties"], each["required"] = True, []
     fields = {name: _or_null(field) for name, field in schema["properties"].items()}
     fields["sources"] = {"type": ["array", "null"], "items": {"anyOf": [ID, {"$ref": "#/$defs/Source"}]}}
+    del fields["seconds"]  # of traces alone
     fields["tool_calls"] = {
         "type": ["array", "null"],
         "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ToolCall"}]},

@@ -45,6 +45,7 @@ class RunForm(Form):
     cost_usd: dict[str, float]
     criteria: list[RunCriterion]
     notes: list[str]
+    settings: dict[str, str]
     target_seconds: dict[str, float]
     aims: list[RunAim]
     rows: list[Any]

@@ -26,7 +26,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], str], Result]] = {
 
 FORMATS = (*READERS, TREC)
 
-_RESPONSE_KEYS = frozenset({"id", *Response.model_fields})
+_RESPONSE_KEYS = frozenset({"id", *Response.model_fields}) - {"seconds"}
 
 
 def shown_formats(names: Collection[str]) -> list[str]:

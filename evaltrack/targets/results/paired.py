@@ -79,7 +79,7 @@ class PairedResults(Target):
 
     def __init__(self, path: Path, start: bytes, choice: Choice) -> None:
         self._path, self._pair = path, choice.pair
-        self._names = TextNames(_corpus(choice.corpus) if choice.corpus else None)
+        self._names = TextNames(corpus_ids(choice.corpus) if choice.corpus else None)
         self._by_id, self._by_text = dict[str, _Stored](), dict[str, _Stored]()
         self._twice = defaultdict[str, list[_Stored]](list)
         self._texts_twice = set[str]()
@@ -191,7 +191,7 @@ class PairedResults(Target):
         if stored.failure:
             raise FailedElsewhereError(f"{self.format} recorded: {stored.failure}")
         response = Response.model_validate_json(stored.response)
-        if stored.nameless and _expects_ids(question):
+        if stored.nameless and expects_ids(question):
             self._without_ids[question.id] = None
             return response.model_copy(update={"sources": None})
         return response
@@ -216,14 +216,19 @@ class PairedResults(Target):
         return f"no result for question `{question.id}` in {self._path}: none has {by}"
 
 
-def _expects_ids(question: Question) -> bool:
+def expects_ids(question: Question) -> bool:
     """Whether something that an answerable question expects is told by its id or title alone."""
     passages = question.expected_passages
     return bool(question.expected) and (passages is None or not all(passage.quote for passage in passages))
 
 
-def _corpus(place: str) -> CorpusIds:
+def corpus_ids(place: str, what: str = "recorded target") -> CorpusIds:
+    """The ids of the passages in a folder or file.
+
+    Raises:
+        UsageError: it is not there.
+    """
     path = Path(place)
     if not path.exists():
-        raise UsageError(f"recorded target: corpus {path}: there is no such folder or file")
+        raise UsageError(f"{what}: corpus {path}: there is no such folder or file")
     return CorpusIds(path)

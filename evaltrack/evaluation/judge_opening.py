@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.judges import Models, judge_names, open_judge
+from evaltrack.judges import JudgeFunctions, Models, judge_names, open_judge
 from evaltrack.judges.cache import VerdictCache, cache_folder
 from evaltrack.records import Judge, Scorer
 from evaltrack.scorers.opening import Functions, open_scorers
+from evaltrack.tracking.prompts import registered_prompt
+from evaltrack.tracking.store import connect
 
 
 def open_judges(
-    names: Iterable[str], settings: EvaluationConfig, cache: VerdictCache | None, models: Models | None = None
+    names: Sequence[str],
+    settings: EvaluationConfig,
+    cache: VerdictCache | None,
+    functions: JudgeFunctions = MappingProxyType({}),
+    *,
+    store_uri: str | None = None,
+    models: Models | None = None,
 ) -> tuple[Judge, ...]:
-    """The judges with these names, with the settings and the cache of an evaluation.
+    """The judges with these names, with the settings and the cache of an evaluation; some are `functions` by name.
+
+    `store_uri` is the MLflow store of their prompt, where it is not the usual one. Models come from `models`, where
+    others ask them too.
 
     Raises:
-        UsageError: one cannot be opened.
+        UsageError: one cannot be opened, or there is no such prompt.
+        TrackingError: the store of the prompt does not answer.
     """
     judges: list[Judge] = []
+    models = models or Models(settings.concurrency, settings.call_timeout)
+    own = registered_prompt(connect(store_uri), settings.judge_prompt) if settings.judge_prompt and names else None
     with ExitStack() as opened:
         for name in names:
             judge = open_judge(
                 name,
                 rubric=settings.rubric,
                 concurrency=settings.concurrency,
-                call_timeout=settings.call_timeout,
                 cache=cache,
                 in_process=settings.in_process,
+                own=own,
+                function=functions.get(name),
                 models=models,
             )
             opened.callback(judge.close)
@@ -51,7 +67,7 @@ def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
 
 
 def open_scores(
-    specs: Sequence[str], functions: Functions | None, settings: EvaluationConfig, judge: Callable[[str], Judge]
+    specs: Sequence[str], functions: Functions, settings: EvaluationConfig, judge: Callable[[str], Judge]
 ) -> tuple[Scorer, ...]:
     """The scores with these names, with the settings of an evaluation."""
     return open_scorers(

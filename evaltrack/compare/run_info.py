@@ -1,0 +1,68 @@
+"""One side of a comparison, and what differs in how two were made: params, commit, target, model, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evaltrack.records import Signature
+from evaltrack.records.settings import COMMIT, OWN_PARAM
+
+if TYPE_CHECKING:
+    from evaltrack.records.row import Traced
+
+FIRST = (COMMIT, "target", "model")
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One side of a comparison. `run_id` is None for a saved file.
+
+    `traces` says which questions have a trace; `trace_link`, with its id behind it, leads there. `means` are those that
+    the run logged, which its rows must give; `settings` how it was made, empty where it does not say.
+    """
+
+    run_id: str | None
+    name: str
+    signature: Signature
+    link: str | None = None
+    num_questions: int = 0
+    num_errors: int = 0
+    traces: Traced = "off"
+    trace_link: str | None = None
+    means: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """A setting that differs; None where a run does not have it. `own`: it is a param of the user's own."""
+
+    name: str
+    baseline: str | None
+    candidate: str | None
+    own: bool = False
+
+
+def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
+    """The user's params first, then commit, target and model, then the other settings by name.
+
+    Where a run does not say how it was made, target and model alone are held side by side.
+    """
+    both = bool(baseline.settings and candidate.settings)
+    was, now = _settings(baseline, both=both), _settings(candidate, both=both)
+    return tuple(
+        RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
+        for name in sorted({*was, *now}, key=_place)
+        if was.get(name) != now.get(name)
+    )
+
+
+def _settings(run: RunInfo, *, both: bool) -> dict[str, str]:
+    signed = {"target": run.signature.target, "model": run.signature.model}
+    return {**(run.settings if both else {}), **{name: value for name, value in signed.items() if value}}
+
+
+def _place(name: str) -> tuple[bool, int, str]:
+    return not name.startswith(OWN_PARAM), FIRST.index(name) if name in FIRST else len(FIRST), name

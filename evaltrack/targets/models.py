@@ -1,0 +1,171 @@
+"""`models:/NAME@ALIAS`, `models:/NAME/VERSION`, `runs:/RUN/NAME`: a model that MLflow holds, in processes of its own.
+
+It is called as its signature says: a ResponsesAgent with `input`, a ChatModel or ChatAgent with `messages`, any other
+pyfunc with the column of the question (and `k` or `top_k`), or with the question alone. What it returns may be a
+text, an object with the fields of a response, a chat completion, messages or output items; `sources` may stand in
+`custom_outputs`. An alias is looked up once: the version that it names then is evaluated, and is the model of the run.
+
+| setting | meaning |
+| --- | --- |
+| `input` | the column of the question, where that cannot be told |
+| `answer`, `sources`, `chunk_id` … | where they stand in the output, in JMESPath |
+| `workers`, `memory` | processes, and what each may take |
+| `store` | the MLflow store that holds the model; by default that of the run |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response, Target
+from evaltrack.targets import no_more_settings
+from evaltrack.targets.child.in_processes import InProcesses
+from evaltrack.targets.child.server import Service
+from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
+from evaltrack.targets.python import Call, memory_bytes, worker_count
+from evaltrack.targets.responses import FIELDS, as_response
+from evaltrack.targets.threads import in_thread
+from evaltrack.targets.traced_answers import texts_in
+from evaltrack.tracking.models import ModelForm, loaded_model, model_form
+from evaltrack.tracking.store import connect
+
+KNOWN = "input, store, workers, memory, answer, sources, chunk_id, title, url, text, score, …"
+
+
+def open_registered(place: str, settings: dict[str, str]) -> Target:
+    """The model `models:PLACE`; raises as `open_model` does."""
+    return open_model(f"models:{place}", settings)
+
+
+def open_of_run(place: str, settings: dict[str, str]) -> Target:
+    """The model `runs:PLACE`; raises as `open_model` does."""
+    return open_model(f"runs:{place}", settings)
+
+
+def open_model(uri: str, settings: dict[str, str]) -> Target:
+    """A model whose signature was checked, loaded in its processes.
+
+    Raises:
+        UsageError: there is no such model, it takes something else than a question, cannot be loaded, or a setting is
+            wrong.
+        TrackingError: the store does not answer.
+    """
+    workers, memory = worker_count(settings.pop("workers", "1")), memory_bytes(settings.pop("memory", ""))
+    column, store_uri = settings.pop("input", ""), settings.pop("store", "")
+    given = settings.keys() & {"answer", "sources"}
+    reader = take_mapping("model", settings) if given else None
+    no_more_settings("model", settings, KNOWN)
+    if not uri.partition(":")[2].startswith("/"):
+        raise UsageError(f"model `{uri}`: write models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME")
+    store = connect(store_uri or None)
+    form = model_form(store, uri, column)
+    from evaltrack.targets.child.pool import Pool
+    from evaltrack.targets.child.process import Order
+
+    place = json.dumps({"store": store.uri, "form": asdict(form)})
+    order = Order(place, "evaltrack.targets.models:serving", memory)
+    return ModelTarget(Pool(order, f"model `{uri}`", workers), form, store.uri, reader)
+
+
+class ModelTarget(InProcesses, Target):
+    """A model of MLflow in processes of its own."""
+
+    def __init__(self, pool: Any, form: ModelForm, store_uri: str, reader: ResponseReader | None) -> None:
+        super().__init__(pool)
+        self.form, self.store_uri, self._reader = form, store_uri, reader
+
+    @property
+    def model(self) -> str | None:
+        """Its name and version."""
+        return self.form.name
+
+    @property
+    def takes_history(self) -> bool:
+        """Whether it takes messages."""
+        return self.form.form in ("chat", "responses")
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        """What the model returns.
+
+        Raises:
+            InvalidResponseError: it is no response.
+            RaisedElsewhereError: the model raised.
+            ProcessEndedError: its process ended.
+        """
+        call = Call.model_construct(question=question, k=k)
+        raw = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
+        if len(raw) > MAX_BYTES:
+            raise InvalidResponseError(f"is {len(raw):,} bytes long; return at most {MAX_BYTES:,}")
+        return self._reader.from_json(raw) if self._reader else response_of(json.loads(raw))
+
+    async def ready(self) -> None:
+        """Wait for a process: what loading the model takes is no part of an answer."""
+        await self._pool.ready()
+
+
+def serving(place: str) -> Service:
+    """The model as a child process serves it: from the JSON of a `Call` to that of what the model returns.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    order = json.loads(place)
+    predict = in_thread(loaded_model(order["store"], ModelForm(**order["form"])))
+
+    async def answer(payload: bytes) -> bytes:
+        call = Call.model_validate_json(payload)
+        output = await predict(call.question.question, call.k, call.question.messages)
+        try:
+            return json.dumps(output, allow_nan=False, default=_plain).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidResponseError(f"cannot be written as JSON: {error}") from None
+
+    return Service(answer)
+
+
+def _plain(value: object) -> object:
+    """Numbers and lists of numpy, and records of pydantic, as JSON has them."""
+    for name in ("tolist", "model_dump", "to_dict"):
+        if callable(convert := getattr(value, name, None)):
+            return convert()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def response_of(output: Any) -> Response:
+    """What a model returned as a response.
+
+    Raises:
+        InvalidResponseError: it is none.
+    """
+    if not isinstance(output, Mapping) or not output.keys() & {"choices", "output", "messages"}:
+        return as_response(bounded(output))
+    extra = output.get("custom_outputs")
+    own = {name: extra[name] for name in FIELDS if name in extra} if isinstance(extra, Mapping) else {}
+    fields: dict[str, Any] = {
+        "answer": "".join(texts_in(output)) or None,
+        "tool_calls": [*_tool_calls(output)] or None,
+        "usage": output.get("usage"),
+        "model": output.get("model"),
+        "sources": output.get("sources"),
+    }
+    return as_response(bounded({name: value for name, value in (fields | own).items() if value is not None}))
+
+
+def _tool_calls(output: Mapping[str, Any]) -> list[Any]:
+    """The tools that a chat completion, the messages of an agent or output items call."""
+    choices = output.get("choices")
+    items = [each.get("message") for each in choices if isinstance(each, Mapping)] if isinstance(choices, list) else []
+    for name in ("messages", "output"):
+        items += output[name] if isinstance(output.get(name), list) else []
+    calls: list[Any] = []
+    for item in items:
+        if isinstance(item, Mapping) and item.get("type") == "function_call":
+            calls.append({"name": item.get("name"), "arguments": item.get("arguments")})
+        elif isinstance(item, Mapping) and isinstance(item.get("tool_calls"), list):
+            calls += item["tool_calls"]
+    return calls

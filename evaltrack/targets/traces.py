@@ -1,0 +1,243 @@
+"""`traces:EXPERIMENT`: what an application answered, from the traces that it logged to MLflow. Nothing is asked.
+
+Question and answer are the inputs and outputs of a root span, sources what its retriever spans returned; tools, tokens,
+model and time are those of the trace. A trace is of the golden question whose id is that of the trace, else of the one
+with its text (case-folded, white space as one space). Where several traces of one text differ, none is taken, or the
+one that the setting `take` says. Traces that evaltrack wrote are left out.
+
+| setting | meaning |
+| --- | --- |
+| `filter` | MLflow's filter of traces, such as `trace.status = 'OK' AND tags.env = 'prod'` |
+| `take` | of several traces of a question: `newest` or `oldest` |
+| `question`, `answer` | JMESPath: where they stand in inputs and outputs, where that is no usual place |
+| `corpus` | folder of pages or file of passages in which the texts of sources have ids |
+| `store` | the MLflow store that holds the traces; by default that of the run |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from array import array
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from evaltrack.errors import UsageError
+from evaltrack.golden.exchange.records import shown
+from evaltrack.golden.words import text_key
+from evaltrack.records import Question, Response, Target
+from evaltrack.targets import no_more_settings
+from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.mapping import Expression, bounded, compile_expression
+from evaltrack.targets.responses import as_response
+from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError, corpus_ids, expects_ids
+from evaltrack.targets.results.result import TextNames
+from evaltrack.targets.traced_answers import TraceReader
+from evaltrack.tracking.past_traces import PastTrace, past_traces
+from evaltrack.tracking.store import connect
+
+SETTINGS = ("filter", "take", "question", "answer", "corpus", "store")
+EXAMPLES = 3
+FAILED, NAMELESS = b"F", b"N"
+"""How a stored line begins whose trace failed, and whose sources are texts without an id."""
+
+
+def open_traces(place: str, settings: dict[str, str]) -> Target:
+    """Read the traces of an experiment, the newest first, and index them by question.
+
+    Raises:
+        UsageError: there is no such experiment, it holds no traces, or a setting is wrong.
+        TrackingError: the store does not answer.
+    """
+    values = _values(settings)
+    reader = TraceReader(expression("question", values["question"]), expression("answer", values["answer"]))
+    names = TextNames(corpus_ids(values["corpus"], "traces target") if values["corpus"] else None)
+    store = connect(values["store"] or None)
+    answers = TracedAnswers(place, past_traces(store, place, values["filter"]), reader, names, values["take"])
+    answers.store_uri = store.uri
+    return answers
+
+
+def trace_settings(source: str) -> tuple[str, dict[str, str]]:
+    """The experiment of ``traces:EXPERIMENT?…``, and each of its settings, empty where it is not given.
+
+    Raises:
+        UsageError: it names no experiment, or a setting is unknown.
+    """
+    place, _, query = source.removeprefix("traces:").partition("?")
+    if not place:
+        raise UsageError(f"`{shown(source)}` names no experiment; write traces:EXPERIMENT")
+    return place, _values(dict(parse_qsl(query, keep_blank_values=True)))
+
+
+def _values(settings: dict[str, str]) -> dict[str, str]:
+    values = {name: settings.pop(name, "") for name in SETTINGS}
+    no_more_settings("traces", settings, ", ".join(SETTINGS))
+    if values["take"] not in ("", "newest", "oldest"):
+        raise UsageError(f"traces target: take is `{shown(values['take'])}`; write newest or oldest")
+    return values
+
+
+def expression(name: str, text: str) -> Expression | None:
+    """A setting in JMESPath; None where it is not given."""
+    return compile_expression("traces", name, text) if text else None
+
+
+class TracedAnswers(Target):
+    """Gives for each question what its trace holds. Responses are in a temporary file, their places in memory."""
+
+    takes_history: bool = True
+    """They were given to whatever was asked then: nothing is left out here."""
+
+    store_uri = ""
+    """The MLflow store that holds the traces."""
+
+    def __init__(
+        self, place: str, traces: Iterable[PastTrace], reader: TraceReader, names: TextNames, take: str
+    ) -> None:
+        self._place, self._names, self._take = place, names, take
+        self._file = tempfile.TemporaryFile(prefix="evaltrack-")  # noqa: SIM115 - it is closed with the target
+        self._by_id: dict[str, int] = {}
+        self._by_text: dict[bytes, array[int]] = {}
+        self._unread, self._running = dict[str, str](), 0
+        self.used: dict[str, None] = {}
+        """Ids of the traces that questions of the golden set are of."""
+        self._ambiguous: dict[str, None] = {}
+        self._missing, self._without_ids = dict[str, None](), dict[str, None]()
+        try:
+            for trace in traces:
+                self._put(trace, reader)
+            if not self._by_id:
+                raise UsageError(f"traces target: experiment `{shown(place)}` holds no trace to evaluate{self._why()}")
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _why(self) -> str:
+        first = next(iter(self._unread.items()), None)
+        return f": {first[0]}: {first[1]}" if first else "; check the `filter=`" if not self._running else ""
+
+    def _put(self, trace: PastTrace, reader: TraceReader) -> None:
+        if not trace.ended:
+            self._running += 1
+            return
+        try:
+            text, line = self._line(trace, reader)
+        except (ValueError, RecursionError) as error:
+            self._unread[trace.id] = str(error)[:200]
+            return
+        offset = self._file.seek(0, 2)
+        self._file.write(b"%s\t%s\n" % (trace.id.encode("utf-8", "replace"), line))
+        self._by_id[trace.id] = offset
+        self._by_text.setdefault(_digest(text), array("q")).append(offset)
+
+    def _line(self, trace: PastTrace, reader: TraceReader) -> tuple[str, bytes]:
+        """The question of a trace, and the line that holds its response."""
+        result = reader.result(trace)
+        text = result.question or ""
+        if result.failure:
+            return text, FAILED + " ".join(result.failure.split())[:2000].encode("utf-8", "replace")
+        fields: dict[str, Any] = dict(result.fields)
+        nameless = False
+        if isinstance(fields.get("sources"), list):
+            fields["sources"], nameless = self._names.name(bounded(fields)["sources"])
+        response = as_response(bounded(fields)).model_copy(update={"seconds": trace.seconds})
+        kind = NAMELESS if nameless else b" "
+        return text, kind + response.model_dump_json(exclude_defaults=True).encode()
+
+    @property
+    def lacks_variants(self) -> str:
+        """A trace answers one wording of a question."""
+        return f"traces of `{shown(self._place)}` answer one wording of a question; leave the variants out"
+
+    @property
+    def notes(self) -> list[str]:
+        """What of traces and questions found no other, or no way to be read; each with how many and which."""
+        of, total = f"traces of `{shown(self._place)}`", len(self._by_id)
+        unread = [f"{key} ({shown(why)})" for key, why in list(self._unread.items())[:EXAMPLES]]
+        lines = {
+            "without a question or an answer": (len(self._unread), unread),
+            "that have not ended": (self._running, []),
+            f"of {total:,} that no question of the golden set is of": (total - len(self.used), self._others()),
+        }
+        notes = [f"{of} {what}: {count:,}{_named(first, count)}" for what, (count, first) in lines.items() if count]
+        questions = {
+            "that no trace is of": list(self._missing),
+            "that several traces answer in different ways (`take=newest` takes one)": list(self._ambiguous),
+            "that expect ids, and whose sources are texts without any, so that retrieval is not measured; name the"
+            " corpus (`corpus=DIR`)": list(self._without_ids),
+        }
+        notes += [
+            f"{of}: questions {what}: {len(keys):,}{_named([f'`{shown(key)}`' for key in keys[:EXAMPLES]], len(keys))}"
+            for what, keys in questions.items()
+            if keys
+        ]
+        if self._names.corpus and self._names.strangers:
+            notes.append(f"{of}: {self._names.strangers:,} of {self._names.texts:,} texts are not in the corpus")
+        return notes
+
+    def _others(self) -> list[str]:
+        """The first traces that no question took."""
+        others = (key for key in self._by_id if key not in self.used)
+        return [key for key, _ in zip(others, range(EXAMPLES), strict=False)]
+
+    async def __call__(self, question: Question, _k: int, /) -> Response:
+        """What the trace of the question holds.
+
+        Raises:
+            FailedElsewhereError: the trace ended in an error.
+            NotRecordedError: no trace is of the question, or several that differ.
+        """
+        kind, rest = self._line_of(question)
+        if kind == FAILED:
+            raise FailedElsewhereError(f"the trace recorded: {rest.decode('utf-8', 'replace')}")
+        try:
+            response = Response.model_validate_json(rest)
+        except ValueError:
+            raise InvalidResponseError("is no response: its temporary file was changed") from None
+        if kind == NAMELESS and expects_ids(question):
+            self._without_ids[question.id] = None
+            return response.model_copy(update={"sources": None})
+        return response
+
+    def _line_of(self, question: Question) -> tuple[bytes, bytes]:
+        """Kind and content of the line that holds the response to a question."""
+        offset = self._by_id.get(question.id)
+        offsets = [offset] if offset is not None else list(self._by_text.get(_digest(question.question), ()))
+        if not offsets:
+            self._missing[question.id] = None
+            raise NotRecordedError(f"no trace of `{shown(self._place)}` is of question `{question.id}`")
+        lines = {each: self._read(each) for each in offsets}
+        self.used.update({key: None for key, _, _ in lines.values()})
+        if not self._take and len({_content(kind, rest) for _, kind, rest in lines.values()}) > 1:
+            self._ambiguous[question.id] = None
+            several = f"{len(offsets):,} traces answer question `{question.id}`, and not alike"
+            raise NotRecordedError(f"{several}; take one with `take=newest`, or narrow the `filter=`")
+        return lines[offsets[-1 if self._take == "oldest" else 0]][1:]
+
+    def _read(self, offset: int) -> tuple[str, bytes, bytes]:
+        """Id, kind and content of the line that begins there."""
+        self._file.seek(offset)
+        key, _, line = self._file.readline().rstrip(b"\n").partition(b"\t")
+        return key.decode("utf-8", "replace"), line[:1], line[1:]
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._file.close()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text_key(text).encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _content(kind: bytes, rest: bytes) -> bytes:
+    """What makes two responses the same: all but the time and the tokens that they took."""
+    if kind == FAILED:
+        return kind + rest
+    response = Response.model_validate_json(rest)
+    return response.model_copy(update={"seconds": None, "usage": None}).model_dump_json().encode()
+
+
+def _named(names: list[str], count: int) -> str:
+    return f" ({', '.join(names)}{', …' if count > len(names) else ''})" if names else ""

@@ -1,0 +1,180 @@
+"""Models that MLflow holds: what they take, and a call of one with a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.tracking.store import Store, tracking_errors
+
+if TYPE_CHECKING:
+    from mlflow.models import ModelSignature
+
+Form = Literal["responses", "chat", "columns", "text"]
+"""How a model is called: as a ResponsesAgent, as a ChatModel or ChatAgent, with named columns, or with a text alone."""
+
+QUESTIONS = ("question", "query", "user_input", "input", "inputs", "prompt", "text", "content")
+NUMBERS = ("k", "top_k")
+
+
+@dataclass(frozen=True)
+class ModelForm:
+    """A model as it is called.
+
+    Attributes:
+        uri: Of one version, whatever an alias points to later.
+        form: How it is called.
+        question: The column of the question, where it has columns.
+        number: The column of k; empty where it takes none.
+        model_id: Of MLflow's LoggedModel; empty where it has none.
+        name: For people, with its version.
+    """
+
+    uri: str
+    form: Form
+    question: str = ""
+    number: str = ""
+    model_id: str = ""
+    name: str = ""
+
+
+def model_form(store: Store, uri: str, column: str = "") -> ModelForm:
+    """What a model takes, from its signature; `column` names that of the question, where it cannot be told.
+
+    Raises:
+        UsageError: there is no such model, it is no pyfunc, or it takes something else than a question.
+        TrackingError: the store does not answer.
+    """
+    import mlflow
+
+    what = f"model `{shown_text(uri)}`"
+    mlflow.set_tracking_uri(store.uri)
+    try:
+        with tracking_errors(f"looking up {what}"):
+            pinned, version = _pinned(store, uri)
+            info = mlflow.models.get_model_info(pinned)
+    except TrackingError as error:
+        if getattr(error.__cause__, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+            cure = "name models:/NAME@ALIAS, models:/NAME/VERSION or runs:/RUN/NAME"
+            raise UsageError(f"{what}: {error}; {cure}") from None
+        raise
+    if "python_function" not in info.flavors:
+        raise UsageError(f"{what}: has no pyfunc flavor but {', '.join(info.flavors)}; log it as a pyfunc model")
+    form, question, number = signature_form(info.signature, column, what)
+    model_id = str(info.model_id or "")
+    return ModelForm(pinned, form, question, number, model_id, f"{version}" or model_id or uri)
+
+
+def link_model(store: Store, run_id: str, model_id: str) -> str | None:
+    """Name a LoggedModel as an input of a run; a note where the store cannot, as an older server."""
+    from mlflow.entities import LoggedModelInput
+
+    try:
+        with tracking_errors("linking the model to the run"):
+            store.client.log_inputs(run_id, models=[LoggedModelInput(model_id)])
+    except TrackingError as error:
+        return f"the model is not linked to the run: {error}"
+    return None
+
+
+def _pinned(store: Store, uri: str) -> tuple[str, str]:
+    """The address of the version that an alias or `latest` names now, and how people call it."""
+    name, at, alias = uri.removeprefix("models:/").partition("@")
+    if uri.startswith("models:/") and at:
+        version = store.client.get_model_version_by_alias(name, alias).version
+        return f"models:/{name}/{version}", f"{name} version {version}"
+    name, slash, version = name.partition("/")
+    return uri, f"{name} version {version}" if uri.startswith("models:/") and slash else ""
+
+
+def signature_form(signature: ModelSignature | None, column: str, what: str) -> tuple[Form, str, str]:
+    """How a model of this signature is called, and its columns of the question and of k.
+
+    Raises:
+        UsageError: it takes something else than a question; `what` begins the message.
+    """
+    specs = list(signature.inputs.inputs) if signature is not None and signature.inputs is not None else []
+    names = [str(spec.name) for spec in specs if getattr(spec, "name", None)]
+    if not names and len(specs) == 1:
+        return _alone(specs[0], what)
+    if not names:
+        if column:
+            return "columns", column, ""
+        raise UsageError(f"{what}: has no signature; log it with one, or name its column of the question: `input=`")
+    if column and column not in names:
+        raise UsageError(f"{what}: `input=` is {column}; its columns are {', '.join(names)}")
+    if not column and "messages" in names:
+        return "chat", "", ""
+    if not column and "input" in names and "string" not in _kind(specs[names.index("input")]):
+        return "responses", "", ""
+    texts = [str(spec.name) for spec in specs if getattr(spec, "name", None) and _kind(spec) == "string"]
+    usual = next((each for each in QUESTIONS if each in texts), texts[0] if len(texts) == 1 else "")
+    question, number = column or usual, next((each for each in NUMBERS if each in names), "")
+    required = {str(spec.name) for spec in specs if getattr(spec, "required", True)}
+    if not question or required - {question, number}:
+        cure = "log the others as optional (required=False)" if question else "name that of the question with `input=`"
+        raise UsageError(f"{what}: takes {', '.join(names)}, and only a question and k are passed; {cure}")
+    return "columns", question, number
+
+
+def _alone(spec: Any, what: str) -> tuple[Form, str, str]:
+    """A model with one input without a name, which must be a text."""
+    if _kind(spec) != "string":
+        raise UsageError(f"{what}: takes {_kind(spec)}, and a question is a text; log it with another signature")
+    return "text", "", ""
+
+
+def _kind(spec: Any) -> str:
+    kind = spec.type
+    return str(getattr(kind, "name", kind)).lower()
+
+
+def loaded_model(store_uri: str, form: ModelForm) -> Callable[[str, int, Sequence[Mapping[str, str]]], Any]:
+    """A function from a question, k and its messages to what the model returns, as JSON values.
+
+    Raises:
+        UsageError: it cannot be loaded.
+    """
+    import mlflow
+
+    mlflow.set_tracking_uri(store_uri)
+    try:
+        model = mlflow.pyfunc.load_model(form.uri)
+    except Exception as error:
+        missing = isinstance(error, ImportError)
+        cure = "install what it needs into the environment of evaltrack" if missing else "correct it, and log it again"
+        what = f"model `{shown_text(form.uri)}` cannot be loaded"
+        raise UsageError(f"{what}: {type(error).__name__}: {error}; {cure}") from error
+
+    def call(question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
+        return plain_output(model.predict(_given(form, question, k, messages)))
+
+    return call
+
+
+def _given(form: ModelForm, question: str, k: int, messages: Sequence[Mapping[str, str]]) -> Any:
+    if form.form == "responses":
+        return {"input": [dict(each) for each in messages]}
+    if form.form == "chat":
+        return {"messages": [dict(each) for each in messages]}
+    if form.form == "text":
+        return [question]
+    import pandas as pd
+
+    return pd.DataFrame([{form.question: question, **({form.number: k} if form.number else {})}])
+
+
+def plain_output(value: Any) -> Any:
+    """What a model returned for one question as JSON values: of a table or list of one row that row."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
+    elif hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if isinstance(value, list | tuple) and len(value) == 1:
+        return value[0]
+    return value

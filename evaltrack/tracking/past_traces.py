@@ -1,0 +1,160 @@
+"""Traces that an application logged, read page by page: what was asked, retrieved, called and answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.errors import TrackingError, UsageError
+from evaltrack.privacy.addresses import shown_text
+from evaltrack.tracking.naming import experiment_to_read
+from evaltrack.tracking.patience import persist
+from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.traces import OWN_TAG, batched
+
+if TYPE_CHECKING:
+    from mlflow.entities import Span, Trace
+
+PAGE = 100
+"""Traces that are read at once; no more are in memory."""
+
+USAGE, MODEL = "mlflow.trace.tokenUsage", "mlflow.llm.model"
+
+
+@dataclass(frozen=True)
+class PastTrace:
+    """One trace, as its spans tell it.
+
+    Attributes:
+        id: Of the trace.
+        inputs: Of the root span, as JSON; None where there is no root span.
+        outputs: Of the root span, as JSON.
+        failure: Why there is no answer; empty where there is one.
+        seconds: How long it took, where it says so.
+        usage: Tokens over all calls, as MLflow counts them.
+        model: The model of the last call that names one.
+        documents: What the retriever spans returned, in the order of their start; None where nothing was retrieved.
+        tool_calls: The tool spans, in the order of their start.
+        ended: Whether it has ended; one that is under way has no answer yet.
+    """
+
+    id: str
+    inputs: Any
+    outputs: Any
+    failure: str = ""
+    seconds: float | None = None
+    usage: Mapping[str, Any] | None = None
+    model: str | None = None
+    documents: Sequence[Any] | None = None
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    ended: bool = True
+
+
+def past_traces(store: Store, experiment: str, filter_string: str = "") -> Iterator[PastTrace]:
+    """The traces of an experiment that MLflow's filter lets through, the newest first, without those of evaltrack.
+
+    Raises:
+        UsageError: there is no such experiment, or the filter is none.
+        TrackingError: the store does not answer.
+    """
+    experiment_id = experiment_to_read(store, experiment).experiment_id
+    token: str | None = None
+    while True:
+        page = _page(store, experiment_id, filter_string, token)
+        yield from (past_trace(trace) for trace in page if OWN_TAG not in trace.info.tags)
+        if not (token := page.token):
+            return
+
+
+def link_traces(store: Store, run_id: str, trace_ids: Iterable[str]) -> str | None:
+    """Link an application's traces to the run that evaluates them, so that MLflow shows them with it.
+
+    A note where the store cannot: an older server knows no links.
+    """
+    try:
+        with tracking_errors("linking the traces to the run"):
+            for batch in batched(trace_ids, PAGE):
+                persist(store.client.link_traces_to_run, batch, run_id)
+    except TrackingError as error:
+        return f"the traces are not linked to the run: {error}"
+    return None
+
+
+def _page(store: Store, experiment_id: str, filter_string: str, token: str | None) -> Any:
+    try:
+        with tracking_errors("reading traces"):
+            return persist(
+                store.client.search_traces,
+                locations=[experiment_id],
+                filter_string=filter_string or None,
+                max_results=PAGE,
+                order_by=["timestamp_ms DESC"],
+                page_token=token,
+                include_spans=True,
+            )
+    except TrackingError as error:
+        if filter_string and getattr(error.__cause__, "error_code", "") == "INVALID_PARAMETER_VALUE":
+            raise UsageError(f"traces target: filter `{shown_text(filter_string)}`: {error}") from None
+        raise
+
+
+def past_trace(trace: Trace) -> PastTrace:
+    """What a trace of MLflow tells."""
+    info, spans = trace.info, sorted(trace.data.spans, key=lambda span: span.start_time_ns or 0)
+    root = next((span for span in spans if span.parent_id is None), None)
+    state = str(getattr(info.state, "value", info.state))
+    return PastTrace(
+        id=info.trace_id,
+        inputs=root.inputs if root else None,
+        outputs=root.outputs if root else None,
+        failure=_failure(root) if state == "ERROR" else "" if root else "its spans are gone",
+        seconds=info.execution_duration / 1000 if info.execution_duration is not None else None,
+        usage=_object(info.trace_metadata.get(USAGE)),
+        model=next((str(name) for span in reversed(spans) if (name := span.get_attribute(MODEL))), None),
+        documents=_documents(spans),
+        tool_calls=[
+            {"name": span.name, "arguments": span.inputs if isinstance(span.inputs, dict) else {}}
+            for span in spans
+            if span.span_type == "TOOL"
+        ],
+        ended=state != "IN_PROGRESS",
+    )
+
+
+def _failure(root: Span | None) -> str:
+    """Why a trace failed, in the words of its root span."""
+    words = str(root.status.description or "") if root else ""
+    return words.strip() or "an error"
+
+
+def _object(text: str | None) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _documents(spans: Sequence[Span]) -> list[Any] | None:
+    """What was retrieved; of retrievers within each other what the outer one returned."""
+    retrievers = {span.span_id: span for span in spans if span.span_type == "RETRIEVER"}
+    if not retrievers:
+        return None
+    parents = {span.span_id: span.parent_id for span in spans}
+    documents: list[Any] = []
+    for span in retrievers.values():
+        if not _below(span.span_id, parents, retrievers.keys()):
+            documents += span.outputs if isinstance(span.outputs, list) else []
+    return documents
+
+
+def _below(span_id: str, parents: Mapping[str, str | None], others: Any) -> bool:
+    """Whether a span is below one of the others; a ring of parents ends."""
+    steps, parent = 0, parents.get(span_id)
+    while parent is not None and steps < len(parents):
+        if parent in others:
+            return True
+        steps, parent = steps + 1, parents.get(parent)
+    return False

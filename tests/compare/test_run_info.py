@@ -1,0 +1,38 @@
+"""What differs in how two runs were made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaltrack.compare.run_info import RunDifference, run_differences
+from evaltrack.report.comparison.differences import SHOWN, difference_words
+from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
+
+
+def test_the_params_of_the_user_come_first() -> None:
+    """Then commit and target, then the other settings by name; what one run lacks is None there."""
+    target = replace(CANDIDATE, signature=CANDIDATE.signature.model_copy(update={"target": "bm25:new", "model": "m"}))
+    assert run_differences(BASELINE, target) == (
+        RunDifference("chunk_size", None, "600", own=True),
+        RunDifference("commit", "1a2b3c4d5e6f (main)", "9f8e7d6c5b4a (main)"),
+        RunDifference("target", "bm25:docs", "bm25:new"),
+        RunDifference("model", None, "m"),
+        RunDifference("target.floor", "0", "3"),
+    )
+
+
+def test_a_run_that_does_not_say() -> None:
+    """Of a saved run of before target and model alone are held side by side."""
+    assert run_differences(replace(BASELINE, settings={}), CANDIDATE) == ()
+    assert difference_words(replace(comparison(), baseline=replace(BASELINE, settings={}))) == ""
+
+
+def test_the_words() -> None:
+    """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
+    same = replace(comparison(), candidate=BASELINE)
+    assert difference_words(same) == "nothing that the runs recorded"
+    dirty = replace(BASELINE, settings=MADE | {"commit": "1a2b3c4d5e6f (main, uncommitted changes)"})
+    words = difference_words(replace(comparison(), baseline=dirty, candidate=dirty))
+    assert words == "perhaps the code: both have uncommitted changes on top of 1a2b3c4d5e6f"
+    many = replace(BASELINE, settings=dict(MADE) | {f"param.p{n:02}": "" for n in range(SHOWN + 2)})
+    assert difference_words(replace(same, candidate=many)).endswith("p11 (none) to (empty); 3 more")

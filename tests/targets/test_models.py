@@ -1,0 +1,185 @@
+"""Models that MLflow holds, each as its own documentation has one logged, called as its signature says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+from mlflow.models import ModelSignature
+from mlflow.types.schema import ColSpec, Schema
+
+from evaltrack import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.records import Question, Response
+from evaltrack.targets import open_target
+from evaltrack.targets.models import response_of
+from evaltrack.tracking.models import plain_output, signature_form
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+"""MLflow logs models with warnings of its own."""
+
+CODE = {
+    "columns": """
+import mlflow, pandas as pd
+class Model(mlflow.pyfunc.PythonModel):
+    def predict(self, context, model_input, params=None):
+        row = model_input.iloc[0]
+        return [{"answer": row["question"].upper(), "sources": ["cats"] * int(row["k"])}]
+mlflow.models.set_model(Model())
+""",
+    "responses": """
+import mlflow
+from mlflow.pyfunc import ResponsesAgent
+from mlflow.types.responses import ResponsesAgentRequest, ResponsesAgentResponse
+class Agent(ResponsesAgent):
+    def predict(self, request: ResponsesAgentRequest) -> ResponsesAgentResponse:
+        asked = request.input[-1].content
+        return ResponsesAgentResponse(
+            output=[
+                self.create_function_call_item("1", "2", "search", "{}"),
+                self.create_text_output_item(asked.upper(), "m"),
+            ],
+            custom_outputs={"sources": ["cats"]},
+        )
+mlflow.models.set_model(Agent())
+""",
+    "chat": """
+import mlflow
+from mlflow.pyfunc import ChatModel
+from mlflow.types.llm import ChatCompletionResponse, ChatChoice, ChatMessage
+class Chat(ChatModel):
+    def predict(self, context, messages, params):
+        choice = ChatChoice(index=0, message=ChatMessage(role="assistant", content=messages[-1].content.upper()))
+        return ChatCompletionResponse(
+            choices=[choice], usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}, model="tiny"
+        )
+mlflow.models.set_model(Chat())
+""",
+    "agent": """
+import mlflow
+from mlflow.pyfunc import ChatAgent
+from mlflow.types.agent import ChatAgentMessage, ChatAgentResponse
+class Agent(ChatAgent):
+    def predict(self, messages, context=None, custom_inputs=None):
+        said = ChatAgentMessage(role="assistant", content=messages[-1].content.upper(), id="1")
+        return ChatAgentResponse(messages=[said], custom_outputs={"sources": ["cats"]})
+mlflow.models.set_model(Agent())
+""",
+}
+COLUMNS = ModelSignature(Schema([ColSpec("string", "question"), ColSpec("long", "k")]))
+
+
+def log(folder: Path, name: str, signature: ModelSignature | None = None, **settings: Any) -> Any:
+    """A model of `CODE` in MLflow's store."""
+    script = folder / f"{name}.py"
+    script.write_text(CODE[name])
+    with mlflow.start_run():
+        return mlflow.pyfunc.log_model(
+            name="model", python_model=str(script), signature=signature, pip_requirements=[], **settings
+        )
+
+
+def ask(name: str, settings: dict[str, str] | None = None) -> tuple[Response, str | None]:
+    """What a model gives for a question, and what it is called."""
+    target = open_target(name, settings)
+
+    async def asked() -> Response:
+        try:
+            return await target(Question(id="1", question="why?", domain="d"), 2)
+        finally:
+            await target.aclose()
+
+    return asyncio.run(asked()), target.model
+
+
+def test_a_registered_model_is_evaluated(store_uri: str, tmp_path: Path) -> None:
+    """The version that the alias names is the model of the run, and linked to it as a LoggedModel."""
+    logged = log(tmp_path, "columns", COLUMNS, registered_model_name="qa")
+    client = mlflow.MlflowClient(store_uri)
+    client.set_registered_model_alias("qa", "champion", "1")
+    golden = tmp_path / "mine.jsonl"
+    golden.write_text(json.dumps({"id": "1", "question": "why?", "expected_chunks": ["cats"]}) + "\n")
+
+    made = run_eval(golden, k=2, target="models:/qa@champion", tracking_uri=store_uri)
+
+    (row,) = made.rows
+    assert (row["answer"], row["recall_at_k"], row["error"]) == ("WHY?", 1, None)
+    run = client.get_run(made.run_id)
+    assert run.data.params["model"] == made.signature.model == "qa version 1"
+    assert [each.model_id for each in run.inputs.model_inputs] == [logged.model_id]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("responses", {"answer": "WHY?", "sources": ["cats"], "tools": ["search"], "tokens": None}),
+        ("chat", {"answer": "WHY?", "sources": None, "tools": [], "tokens": 7}),
+        ("agent", {"answer": "WHY?", "sources": ["cats"], "tools": [], "tokens": None}),
+    ],
+)
+def test_agents_and_chat_models(store_uri: str, tmp_path: Path, name: str, expected: dict[str, Any]) -> None:
+    """A ResponsesAgent, a ChatModel and a ChatAgent get messages; answer, sources, tools and tokens are read."""
+    response, _ = ask(log(tmp_path, name).model_uri)
+    assert {
+        "answer": response.answer,
+        "sources": None if response.sources is None else [each.chunk_id for each in response.sources],
+        "tools": [call.name for call in response.tool_calls],
+        "tokens": response.usage and response.usage.total_tokens,
+    } == expected
+
+
+TWO = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b")]))
+
+
+@pytest.mark.parametrize(
+    ("signature", "column", "message"),
+    [
+        (None, "", "has no signature; log it with one, or name its column of the question: `input=`"),
+        (ModelSignature(Schema([ColSpec("double")])), "", "takes double, and a question is a text"),
+        (TWO, "", "takes a, b, and only a question and k are passed; name that of the question with `input=`"),
+        (TWO, "a", "takes a, b, and only a question and k are passed; log the others as optional (required=False)"),
+        (COLUMNS, "x", "`input=` is x; its columns are question, k"),
+    ],
+)
+def test_a_signature_is_checked(signature: ModelSignature | None, column: str, message: str) -> None:
+    """What takes something else than a question is refused, with the cure."""
+    with pytest.raises(UsageError) as caught:
+        signature_form(signature, column, "model")
+    assert message in str(caught.value)
+
+
+def test_signatures_of_a_question() -> None:
+    """A text alone, a column of a usual name or the only one, one that is named; without a signature it must be."""
+    alone, other = (ModelSignature(Schema([ColSpec("string", name)])) for name in (None, "whatever"))
+    optional = ModelSignature(Schema([ColSpec("string", "a"), ColSpec("string", "b", required=False)]))
+    assert signature_form(alone, "", "model") == ("text", "", "")
+    assert signature_form(other, "", "model") == ("columns", "whatever", "")
+    assert signature_form(optional, "a", "model") == ("columns", "a", "")
+    assert signature_form(COLUMNS, "", "model") == ("columns", "question", "k")
+    assert signature_form(None, "a", "model") == ("columns", "a", "")
+
+
+def test_models_that_are_not_there(store_uri: str) -> None:
+    """A name without a version, a model that nobody registered, a run that does not exist."""
+    for name in ("models:qa", "models:/nothing@champion", "models:/nothing/1", f"runs:/{'0' * 32}/model"):
+        with pytest.raises(UsageError, match="models:/NAME@ALIAS"):
+            open_target(name)
+
+
+def test_what_models_return() -> None:
+    """An object in no form of a chat is read as any target's."""
+    assert response_of("90.").answer == "90."
+    assert response_of(["a", "b"]).sources is not None
+    called = {
+        "choices": [{"message": {"content": "x", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}}]
+    }
+    assert [call.name for call in response_of(called).tool_calls] == ["f"]
+    assert plain_output([{"answer": "a"}]) == {"answer": "a"}
+    assert plain_output(pd.DataFrame([{"answer": "a"}])) == {"answer": "a"}
+    assert plain_output(np.array(["a"])) == "a"

@@ -1,0 +1,266 @@
+"""Responses out of the traces of an application, which MLflow's own instrumentation made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+from mlflow.entities import Document, SpanType
+from openai import OpenAI
+
+from evaltrack import import_traces, run_eval
+from evaltrack.errors import UsageError
+from evaltrack.records import Question
+from evaltrack.targets import open_target
+from evaltrack.targets.mapping import compile_expression
+from evaltrack.targets.results.paired import NotRecordedError
+from evaltrack.targets.traced_answers import TraceReader
+from evaltrack.tracking.past_traces import PastTrace
+from evaltrack.tracking.store import connect
+from evaltrack.tracking.traces import forget_traces
+from tests.openai_server import OpenAIServer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+"""MLflow instruments with warnings of its own, and gives up where they are errors."""
+
+ANSWER = "A plain answer, as nobody asked for a verdict."
+
+
+@pytest.fixture
+def traced(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """An application that logs traces to the experiment `prod`: a retriever, and a model where a client is given."""
+    monkeypatch.setenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
+    experiment_id = mlflow.MlflowClient(store_uri).create_experiment("prod")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment_id)
+
+    @mlflow.trace(span_type=SpanType.RETRIEVER)
+    def retrieve(question: str) -> list[Document]:
+        chunks = ("cats", "dogs")
+        return [Document(page_content=f"{each}?", metadata={"doc_uri": f"{each}.md"}, id=each) for each in chunks]
+
+    @mlflow.trace(span_type=SpanType.TOOL)
+    def look_up(word: str) -> str:
+        return word
+
+    @mlflow.trace
+    def answer(question: str, client: OpenAI | None = None, text: str = "90 days.") -> str:
+        if not question.endswith("?"):
+            raise ValueError(f"no question: {question}")
+        retrieve(question)
+        look_up(word="cats")
+        if client is None:
+            return text
+        made = client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": question}])
+        return str(made.choices[0].message.content)
+
+    return answer
+
+
+def golden(folder: Path, *questions: dict[str, Any]) -> Path:
+    """A golden set; each question expects the chunk `cats` unless it says otherwise."""
+    path = folder / "mine.jsonl"
+    lines = ({"id": str(n), "expected_chunks": ["cats"]} | each for n, each in enumerate(questions, start=1))
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    return path
+
+
+def test_autologged_traces_are_evaluated(
+    store_uri: str, tmp_path: Path, traced: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Question, answer, sources, tools, tokens, model and time are those of the trace; nothing is asked again, and no
+    second trace is written: the application's are linked to the run.
+    """
+    mlflow.openai.autolog()
+    try:
+        with OpenAIServer() as server:
+            traced("When do CATS  sleep?", OpenAI(base_url=server.base_url, api_key="any"))
+            asked = server.calls
+    finally:
+        mlflow.openai.autolog(disable=True)
+    traced("Unrelated?")
+    with pytest.raises(ValueError, match="no question"):
+        traced("A failure")
+    path = golden(tmp_path, {"question": "When do cats sleep?"}, {"question": "a failure"}, {"question": "Never?"})
+
+    made = run_eval(path, target="traces:prod", tracking_uri=store_uri)
+
+    assert (server.calls, asked) == (1, 1)
+    first, failed, missing = made.rows
+    client = mlflow.MlflowClient(store_uri)
+    linked = client.search_traces(run_id=made.run_id, locations=["1"])
+    (trace,) = (each for each in linked if each.info.state == "OK")
+    assert len(linked) == 2
+    assert (first["answer"], first["recall_at_k"], first["model"]) == (ANSWER, 1, "gpt-4o-mini")
+    assert [(each["chunk_id"], each["text"]) for each in first["sources"]] == [("cats", "cats?"), ("dogs", "dogs?")]
+    assert first["seconds"] == trace.info.execution_duration / 1000
+    assert (first["num_tokens"], first["prompt_tokens"]) == (30, 20)
+    assert first["tool_calls"] == ["look_up"]
+    assert "the trace recorded: " in failed["error"]
+    assert "no trace of `prod` is of question `3`" in missing["error"]
+    assert any("of 3 that no question of the golden set is of: 1 (tr-" in note for note in made.notes)
+    assert "traces of `prod`: questions that no trace is of: 1 (`3`)" in made.notes
+    assert len(client.search_traces(locations=["1"])) == 3
+
+
+def test_a_resumed_run_deletes_no_trace_of_an_application(store_uri: str, traced: Callable[..., str]) -> None:
+    """MLflow counts linked traces among those of a run; only those that evaltrack wrote go when it is resumed."""
+    traced("When?")
+    client = mlflow.MlflowClient(store_uri)
+    (trace,) = client.search_traces(locations=["1"])
+    run = client.create_run("1")
+    client.link_traces_to_run([trace.info.trace_id], run.info.run_id)
+    forget_traces(connect(store_uri), "1", run.info.run_id)
+    assert len(client.search_traces(locations=["1"], run_id=run.info.run_id)) == 1
+
+
+def test_several_traces_of_a_question(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
+    """Those that answer alike are one; of those that differ none is taken, unless it is said which."""
+    for text in ("1", "1", "2"):
+        traced("Same?", text=text)
+        traced("Alike?")
+    different, alike = (Question(id=key, question=text, domain="d") for key, text in (("a", "Same?"), ("b", "Alike?")))
+
+    async def answer(settings: dict[str, str], question: Question) -> str | None:
+        target = open_target("traces:prod", settings)
+        try:
+            return (await target(question, 5)).answer
+        finally:
+            notes.extend(target.notes)
+            target.close()
+
+    notes: list[str] = []
+    with pytest.raises(NotRecordedError, match="3 traces answer question `a`, and not alike"):
+        asyncio.run(answer({}, different))
+    assert any("in different ways (`take=newest` takes one): 1 (`a`)" in note for note in notes)
+    assert asyncio.run(answer({"take": "newest"}, different)) == "2"
+    assert asyncio.run(answer({"take": "oldest"}, different)) == "1"
+    assert asyncio.run(answer({}, alike)) == "90 days."
+
+
+def test_a_golden_set_of_what_was_asked(store_uri: str, tmp_path: Path, traced: Callable[..., str]) -> None:
+    """Questions without an expectation, each with the id of its trace, so that texts which repeat find their own."""
+    traced("Same?", text="1")
+    traced("Same?", text="2")
+    made = import_traces("traces:prod", tmp_path / "asked.jsonl")
+    assert (made.questions, made.judged_only) == (2, 2)
+    names = ("accuracy", "completeness", "relevance", "overall_score")
+    verdict = dict.fromkeys(names, 0.9) | {"reasoning": "right"}
+    Path("judge.py").write_text(f"def judge(question, response): return {verdict}\n")
+    run = run_eval(made.path, target="traces:prod", tracking_uri=store_uri, judge="judge:judge")
+    assert [row["answer"] for row in run.rows] == ["2", "1"]
+    assert run.metrics["judge_score"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("nowhere", {}, "there is no MLflow experiment `nowhere`"),
+        ("prod", {"filter": "colour = 'red'"}, "filter `colour = 'red'`"),
+        ("prod", {"filter": "trace.status = 'ERROR'"}, "holds no trace to evaluate; check the `filter=`"),
+        ("prod", {"question": "nothing"}, "holds no trace to evaluate: tr-"),
+        ("prod", {"take": "best"}, "take is `best`; write newest or oldest"),
+        ("prod", {"depth": "1"}, "unknown setting `depth`"),
+        ("prod", {"corpus": "/nowhere"}, "traces target: corpus /nowhere: there is no such folder"),
+    ],
+)
+def test_what_cannot_be_opened(traced: Callable[..., str], name: str, settings: dict[str, str], message: str) -> None:
+    """An experiment that is not there, a filter that MLflow refuses or that leaves nothing, a wrong setting."""
+    traced("When?")
+    with pytest.raises(UsageError) as caught:
+        open_target(f"traces:{name}", settings)
+    assert message in str(caught.value)
+
+
+MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "When?"}]},
+]
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "When?",
+        {"question": "When?", "k": 5},
+        {"x": "When?", "k": 5},
+        MESSAGES,
+        {"messages": MESSAGES},
+        {"input": MESSAGES},
+        {"request": {"input": [MESSAGES[1]]}},
+    ],
+)
+def test_questions_in_the_usual_forms(inputs: Any) -> None:
+    """A text, an input of a usual name, the only text, chat messages with their parts, a Responses request."""
+    assert TraceReader().question_of(PastTrace("t", inputs, None)) == "When?"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "answer"),
+    [
+        ("90.", "90."),
+        (None, None),
+        ({"answer": "90.", "other": 1}, "90."),
+        ({"choices": [{"message": {"role": "assistant", "content": "90."}}]}, "90."),
+        ({"messages": [*MESSAGES, {"role": "assistant", "content": "90."}]}, "90."),
+        (
+            [
+                {"type": "function_call", "name": "f"},
+                {"type": "message", "content": [{"type": "output_text", "text": "90."}]},
+            ],
+            "90.",
+        ),
+        (
+            {
+                "output": [
+                    {"type": "reasoning"},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "90."}]},
+                ]
+            },
+            "90.",
+        ),
+    ],
+)
+def test_answers_in_the_usual_forms(outputs: Any, answer: str | None) -> None:
+    """A text, a field of a usual name, a chat completion, messages, output items."""
+    assert TraceReader().result(PastTrace("t", "When?", outputs)).fields.get("answer") == answer
+
+
+def test_inputs_and_outputs_of_ones_own() -> None:
+    """JMESPath says where they stand; without it the error names what there is."""
+    trace = PastTrace("t", {"a": "x", "b": {"c": "When?"}, "d": "y"}, {"z": {"y": "90."}})
+    reader = TraceReader(*(compile_expression("traces", *each) for each in (("question", "b.c"), ("answer", "z.y"))))
+    assert (reader.question_of(trace), reader.result(trace).fields["answer"]) == ("When?", "90.")
+    with pytest.raises(ValueError, match="name the one that holds the text; say which with `question=`"):
+        TraceReader().question_of(trace)
+    with pytest.raises(ValueError, match="its outputs hold no answer"):
+        TraceReader().result(PastTrace("t", "When?", {"z": 1}))
+    with pytest.raises(ValueError, match="no message of a user"):
+        TraceReader().question_of(PastTrace("t", MESSAGES[:1], None))
+    with pytest.raises(ValueError, match="its question is empty"):
+        TraceReader().question_of(PastTrace("t", " ", None))
+
+
+def test_documents_and_tokens() -> None:
+    """A retriever at the root gives sources and no answer; cached tokens are in MLflow's total, whatever its input."""
+    documents = [
+        {"page_content": "a", "metadata": {"doc_uri": "https://a.example/x", "title": "X", "score": 0.5}, "id": None},
+        {"page_content": "b", "metadata": {"chunk_id": "b1", "doc_uri": "b.md"}, "id": "uuid"},
+        {"chunk_id": "c"},
+    ]
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 17, "cache_read_input_tokens": 10}
+    fields = TraceReader().result(PastTrace("t", "When?", documents, documents=documents, usage=usage)).fields
+    assert fields["sources"] == [
+        {"chunk_id": "https://a.example/x", "title": "X", "url": "https://a.example/x", "text": "a", "score": 0.5},
+        {"chunk_id": "b1", "text": "b"},
+        {"chunk_id": "c"},
+    ]
+    assert fields["usage"] == {"prompt_tokens": 15, "completion_tokens": 2, "cached_tokens": 10}
+    assert "answer" not in fields
+    assert TraceReader().result(PastTrace("t", "When?", "a", usage={"input_tokens": 1})).fields == {"answer": "a"}
+    listed = TraceReader().result(PastTrace("t", "When?", {"answer": "a", "sources": ["c1"]})).fields
+    assert listed == {"answer": "a", "sources": ["c1"]}
