@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
-from evaltrack.api.link_evaluated import link_evaluated
+from evaltrack.api.link_evaluated import link_evaluated, trace_home
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
@@ -176,6 +176,7 @@ class _Evaluation:
     def _begin(self) -> None:
         """Keep what goes on with this run, and name its golden set in MLflow; hints where that fails."""
         self.journal.belongs_to(self.run.run_id)
+        self.plan.target.trace_into(trace_home(self.plan, self.store, self.run))
         self.hints.append(save_command(self.run.run_id, self.plan.command))
         self.hints.append(_registered(self.plan, self.store, self.run))
 

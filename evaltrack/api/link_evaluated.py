@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from evaltrack.evaluation.plan import Plan
+from evaltrack.records.trace_place import TraceHome
 from evaltrack.targets.models import ModelTarget
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.models import link_model
 from evaltrack.tracking.past_traces import link_traces
+from evaltrack.tracking.runs import OpenRun
 from evaltrack.tracking.store import Store
 
 
@@ -21,3 +23,8 @@ def link_evaluated(plan: Plan, store: Store, run_id: str) -> str | None:
     if not isinstance(target, TracedAnswers) or target.store_uri != store.uri or plan.traces != "off":
         return None
     return link_traces(store, run_id, target.used)
+
+
+def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:
+    """Where the traces belong that the target makes in MLflow while it is evaluated."""
+    return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=store.uri, joins=plan.joins_traces)

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from evaltrack.api.local_commands import Named, command_to_repeat
@@ -81,11 +81,10 @@ def asking_again(
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
         return AskAgain(why_not="recorded responses cannot be asked again")
+    asker = CandidateAsker(run, side, command, records, resources, say, store_uri=store.uri)
     if times == "auto":
-        return AskAgain(
-            CandidateAsker(run, side, command, records, resources, say, partial(newer_evaluation, store, run))
-        )
-    return AskAgain(CandidateAsker(run, side, command, records, resources, say), times)
+        return AskAgain(replace(asker, find_newer=partial(newer_evaluation, store, run)))
+    return AskAgain(asker, times)
 
 
 def _is_fixed_judge(run: EvaluationRun, command: Command) -> bool:
@@ -108,6 +107,7 @@ class CandidateAsker:
     resources: ExitStack
     say: Say = lambda _: None
     find_newer: Callable[[], EvaluationRun | None] = lambda: None
+    store_uri: str | None = None
     _times: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     _shown: dict[tuple[str, int], StoredRow] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -185,7 +185,8 @@ class CandidateAsker:
         """What is asked and where, opened once: starting a target may take longer than asking it."""
         if self._opened is None:
             command, runner = self.command, self.resources.enter_context(asyncio.Runner())
-            plan = self.resources.enter_context(planned(command.golden, command.settings, command.target, repeats=True))
+            opening = planned(command.golden, command.settings, command.target, repeats=True, store_uri=self.store_uri)
+            plan = self.resources.enter_context(opening)
             _check_same(plan, self.run)
             self.resources.callback(plan.close, runner)
             self._opened = plan, runner

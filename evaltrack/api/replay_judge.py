@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from fractions import Fraction
+from functools import partial
 from hashlib import sha256
 from math import ceil
 
@@ -72,7 +73,8 @@ def replay_judge(
     if not judged:
         raise UsageError(f"run {run_id} holds no judged response; evaluate with `judge=` first")
     population, judged = len(judged), _sample(judged, share)
-    again, tokens = _judge(settings, run.signature, judged, times, on_progress)
+    judges = partial(_judges, settings, run.signature, store_uri=store.uri)
+    again, tokens = _judge(settings, judges, judged, times, on_progress)
     was = {row.id: _as_judged(row, settings) for row in judged}
     replay = Replay(
         run_id=run.run_id,
@@ -109,7 +111,7 @@ def _sample(rows: Sequence[StoredRow], share: float) -> list[StoredRow]:
 
 def _judge(
     settings: EvaluationConfig,
-    signature: Signature,
+    open_all: Callable[[VerdictCache | None], tuple[Judge, ...]],
     rows: Sequence[StoredRow],
     times: int,
     on_progress: Callable[[int, int], object],
@@ -117,20 +119,22 @@ def _judge(
     """Each response's rows, one for each time, and the tokens that were paid."""
     cache = VerdictCache(cache_folder()) if settings.verdict_cache else None
     try:
-        return _ask(_judges(settings, signature, cache), settings, rows, times, on_progress)
+        return _ask(open_all(cache), settings, rows, times, on_progress)
     finally:
         if cache is not None:
             cache.close()
 
 
-def _judges(settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None) -> tuple[Judge, ...]:
+def _judges(
+    settings: EvaluationConfig, signature: Signature, cache: VerdictCache | None, *, store_uri: str
+) -> tuple[Judge, ...]:
     """The judges of the run, with the prompts they had."""
     if _recorded(settings.judge, signature):
         raise UsageError(f"judge `{signature.judge}`: verdicts that were recorded cannot be given again")
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
-    judges = open_judges(names, settings, cache)
+    judges = open_judges(names, settings, cache, store_uri=store_uri)
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges

@@ -36,18 +36,19 @@ from evaltrack.tracking.sweeps import CONFIGURATION_TAG, Child, end_child, find_
 Sweep = str | os.PathLike[str] | Mapping[str, Any]
 
 
-def check_sweep(sweep: Sweep) -> SweepPlan:
+def check_sweep(sweep: Sweep, tracking_uri: str | None = None) -> SweepPlan:
     """What a sweep would do: its configurations, and how many calls they make. Nothing is evaluated.
 
     Args:
         sweep: A YAML, JSON or TOML file, or a mapping of the same fields, as `json_schema("sweep")` describes them.
+        tracking_uri: MLflow store of `traces:` and `models:` targets; None follows MLflow's own settings.
 
     Raises:
         UsageError: the file, the golden set, a target, a judge or a setting is wrong; all of them are listed.
     """
     place = "sweep" if isinstance(sweep, Mapping) else os.fspath(sweep)
     file = read_sweep(sweep)
-    plan = plan_sweep(file, place)
+    plan = plan_sweep(file, place, tracking_uri)
     for each in plan.configurations:
         check_evaluation(file.golden, each.settings.with_(run_name=each.label), each.target)
     return plan
@@ -86,7 +87,7 @@ def run_sweep(
         KeyboardInterrupt: it was stopped; the runs before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    plan, stop = check_sweep(sweep), Stop()
+    plan, stop = check_sweep(sweep, tracking_uri), Stop()
     store = connect(tracking_uri, ui_url)
     with stop.handled():
         parent, hint = choose_parent(plan, store, resume)
@@ -169,7 +170,8 @@ class _Running:
         place = Place(self.parent, params, {CONFIGURATION_TAG: digest})
         settings = configuration.settings.with_(run_name=configuration.label)
         retry = self.retry_errors and resumed is not None
-        with planned(self.plan.file.golden, settings, configuration.target, settings.selection) as plan:
+        golden, uri = self.plan.file.golden, self.plan.store_uri
+        with planned(golden, settings, configuration.target, settings.selection, store_uri=uri) as plan:
             return evaluate_plan(plan, self.store, resumed, retry_errors=retry, progress=progress, place=place)
 
     def _compared(self) -> SweepResult:

@@ -27,8 +27,9 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.clock import seconds_now
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.scoring.measure import Measured, Rules, measure
-from evaltrack.targets.failures import described, usage_of
+from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
 
@@ -46,6 +47,9 @@ MESSAGE_LIMIT = 2000
 LONG_RESPONSE = 200_000
 """Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
 
+TRACEBACK_LIMIT = 8000
+"""Characters kept of the end of a traceback."""
+
 REASON_LIMIT = 500
 """Characters kept of why a score was not measured."""
 
@@ -60,6 +64,8 @@ class _Broken:
     kind: FailureKind
     message: str
     usage: Usage | None = None
+    traceback: str | None = None
+    trace: TracePlace | None = None
 
 
 @dataclass(frozen=True)
@@ -183,8 +189,10 @@ class Evaluator:
         outcome = await _within(seconds, ask, who)
         if not isinstance(outcome, _Broken):
             return outcome
-        message = self.redactor.text(outcome.message) if self.redactor else outcome.message  # before it is cut
-        return failure(outcome.kind, message, outcome.usage)
+        clean = self.redactor.text if self.redactor else str  # before it is cut
+        broken = failure(outcome.kind, clean(outcome.message), outcome.usage)
+        traceback = storable(clean(outcome.traceback))[-TRACEBACK_LIMIT:] if outcome.traceback else None
+        return broken.model_copy(update={"traceback": traceback, "trace": outcome.trace})
 
 
 def _first_of(failures: Sequence[Failure]) -> Failure | None:
@@ -246,9 +254,10 @@ async def _within(
     if isinstance(outcome, InvalidResponseError) and who == "target":
         said = str(outcome)
         joint = " " if said.startswith(("is ", "has ", "holds ")) else ": "
-        return _Broken("target_invalid", f"what the target returned{joint}{said}")
-    kind = "judge_error" if who == "judge" else "target_error"
-    return _Broken(kind, described(outcome), usage_of(outcome))
+        return _Broken("target_invalid", f"what the target returned{joint}{said}", trace=trace_of(outcome))
+    if who == "judge":
+        return _Broken("judge_error", described(outcome), usage_of(outcome))
+    return _Broken("target_error", described(outcome), usage_of(outcome), traceback_of(outcome), trace_of(outcome))
 
 
 def _waited_for(outcome: object) -> str:
@@ -265,6 +274,11 @@ def _waited_for(outcome: object) -> str:
 
 def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:
     """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
-    text = message.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    text = storable(message)
     bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
     return Failure(kind=kind, message=bounded, usage=usage)
+
+
+def storable(text: str) -> str:
+    """A text as valid Unicode without zero characters, which databases refuse."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

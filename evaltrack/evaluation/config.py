@@ -15,6 +15,7 @@ from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.earlier_settings import settings_of_earlier
 from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
@@ -181,7 +182,7 @@ class EvaluationConfig(Config):
     @classmethod
     def _from_earlier(cls, values: Any) -> Any:
         """Settings that an earlier version stored, whose weights and prices were records of their own."""
-        return _flat(values) if isinstance(values, dict) and "weights" in values else values
+        return settings_of_earlier(values) if isinstance(values, dict) and "weights" in values else values
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
@@ -279,18 +280,6 @@ class EvaluationConfig(Config):
                     params[name] += f", {prices.batch:g} of it in a batch"
         params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings as version 0.1 stored them, in today's form."""
-    former = ("weights", "prices", "judge_prices", "judges")
-    flat = {name: value for name, value in values.items() if name not in former}
-    flat |= values["weights"] | {"judge": values.get("judges", ("auto",))}
-    flat["rubric_weights"] = ",".join(f"{name}={value:.15g}" for name, value in values["rubric_weights"].items())
-    for name, prefix in (("prices", "price"), ("judge_prices", "judge_price")):
-        if prices := values.get(name):
-            flat |= {f"{prefix}_in": prices["input_per_million"], f"{prefix}_out": prices["output_per_million"]}
-    return flat
 
 
 def _prices(price_in: float | None, price_out: float | None) -> Prices | None:

@@ -49,7 +49,7 @@ from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
-from evaltrack.tracking.writer import TraceChoice
+from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
 
 OF_PROCESSES = ("python:", "models:", "runs:")
 """How the names of targets begin that run in processes of their own."""
@@ -89,6 +89,11 @@ class Plan:
     def in_batches(self) -> bool:
         """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
         return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
+
+    @property
+    def joins_traces(self) -> bool:
+        """Whether every question gets a trace, so that the target's own spans can stand in it."""
+        return self.traces == "all" or (self.traces == "auto" and len(self.golden) <= TRACED_QUESTIONS)
 
     @property
     def _opened(self) -> tuple[Closable, ...]:
@@ -256,7 +261,7 @@ def _named_target(
             own = "`workers=` and `target_memory=` are for python: targets and models"
             raise UsageError(f"{own}, not for `{shown_text(name)}`")
         return open_target(name, settings.options_of_target, store_uri), name
-    from evaltrack.targets.python import function_target
+    from evaltrack.targets.functions import function_target
 
     if not callable(target):
         raise UsageError(f"target is {target!r}; name one, or give a function")

@@ -71,6 +71,7 @@ class SweepPlan:
     file: SweepFile
     golden: GoldenSet
     configurations: tuple[Configuration, ...]
+    store_uri: str | None = None
 
     @property
     def name(self) -> str:
@@ -103,7 +104,7 @@ class SweepPlan:
         return self.target_calls(configuration) * asked
 
 
-def plan_sweep(file: SweepFile, place: str = "sweep") -> SweepPlan:
+def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = None) -> SweepPlan:
     """The configurations of a sweep, each of them checked as `evaltrack run` would.
 
     Each target is opened once, and each judge.
@@ -111,6 +112,7 @@ def plan_sweep(file: SweepFile, place: str = "sweep") -> SweepPlan:
     Args:
         file: The sweep.
         place: What errors name.
+        store_uri: The MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: the golden set, a target, a judge or a setting is wrong; all of them are listed.
@@ -127,10 +129,10 @@ def plan_sweep(file: SweepFile, place: str = "sweep") -> SweepPlan:
     except UsageError as error:
         problems.append(str(error))
     if golden is not None:
-        problems += _check_opened(file, configurations)
+        problems += _check_opened(file, configurations, store_uri)
     if problems or golden is None:
         raise GoldenError(list(dict.fromkeys(problems)))
-    return SweepPlan(file, golden, configurations)
+    return SweepPlan(file, golden, configurations, store_uri)
 
 
 def _configurations(file: SweepFile, place: str, problems: list[str]) -> Iterator[Configuration]:
@@ -226,7 +228,7 @@ def _check_names(configurations: Iterable[Configuration], place: str) -> Iterato
         yield f"{place}: {words}; name each value once, and give targets that differ a `name`"
 
 
-def _check_opened(file: SweepFile, configurations: Iterable[Configuration]) -> Iterator[str]:
+def _check_opened(file: SweepFile, configurations: Iterable[Configuration], store_uri: str | None) -> Iterator[str]:
     """What is wrong with targets, judges, scores and what is ranked by; each target and judge is opened once."""
     tried: dict[str, str] = {}
     declared: tuple[OwnScore, ...] = ()
@@ -237,12 +239,13 @@ def _check_opened(file: SweepFile, configurations: Iterable[Configuration]) -> I
             continue
         tried |= {target: "", judge: ""}
         try:
-            with planned(file.golden, each.settings, each.target, each.settings.selection) as plan:
+            selection = each.settings.selection
+            with planned(file.golden, each.settings, each.target, selection, store_uri=store_uri) as plan:
                 declared = plan.signature.scores
         except UsageError as error:
             tried[target] = str(error)
             yield from error.problems if isinstance(error, GoldenError) else [str(error)]
-            yield from _check_judges(each)
+            yield from _check_judges(each, store_uri)
     try:
         if not any(tried.values()):
             check_metric(file.rank_by, metric_table(declared))
@@ -250,11 +253,11 @@ def _check_opened(file: SweepFile, configurations: Iterable[Configuration]) -> I
         yield str(error)
 
 
-def _check_judges(configuration: Configuration) -> Iterator[str]:
+def _check_judges(configuration: Configuration, store_uri: str | None) -> Iterator[str]:
     """What is wrong with judges that were not opened, because the target could not be."""
     settings = configuration.settings
     try:
-        for judge in open_judges(judges_of(settings, configuration.target_name), settings, None):
+        for judge in open_judges(judges_of(settings, configuration.target_name), settings, None, store_uri=store_uri):
             judge.close()
     except UsageError as error:
         yield str(error)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from evaltrack.records.base import ForeignText, FreeObject, Key, Record
+from evaltrack.records.trace_place import TracePlace
 
 MOST_TOKENS = 10**15
 """Of one kind, for one question: more is a mistake, and sums over a run would leave what databases hold."""
@@ -88,7 +90,8 @@ class Response(Record):
     `sources` is ranked, best first. An empty tuple means "looked and found nothing" and is measured; None means that
     the target does not retrieve, so that retrieval is not measured. `abstained` flags "I do not know". `model` is
     the model that answered, where the target says so. `unread` names fields of what it returned that were not read.
-    `seconds` is how long a recorded response took when it was given, where that is known.
+    `seconds` is how long a recorded response took when it was given, where that is known. `trace` holds the spans that
+    the target made meanwhile.
     """
 
     answer: ForeignText | None = None
@@ -99,6 +102,7 @@ class Response(Record):
     model: ForeignText | None = None
     unread: tuple[ForeignText, ...] = ()
     seconds: float | None = Field(default=None, ge=0)
+    trace: SkipJsonSchema[TracePlace | None] = None
 
     @property
     def declined(self) -> bool:

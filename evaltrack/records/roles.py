@@ -8,6 +8,7 @@ from typing import Protocol, Self
 from evaltrack.records.own_score import OwnScore, OwnValues
 from evaltrack.records.question import Question
 from evaltrack.records.response import Response
+from evaltrack.records.trace_place import TraceHome
 from evaltrack.records.verdict import Verdict
 
 
@@ -65,6 +66,10 @@ class Target(Closable, Protocol):
 
     async def ready(self) -> None:
         """Wait until it can be asked; this is in no question's time."""
+        return
+
+    def trace_into(self, home: TraceHome) -> None:  # noqa: ARG002 - for those that run code which makes traces
+        """Have the traces that it makes in MLflow belong to a run; called once that is open."""
         return
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from evaltrack.records.base import Record
 from evaltrack.records.question import Question
 from evaltrack.records.response import Response, Usage
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.records.verdict import Mode, Verdict
 
 Finds = tuple[tuple[str, ...], ...]
@@ -24,11 +25,16 @@ FailureKind = Literal["target_error", "target_timeout", "target_invalid", "judge
 
 
 class Failure(Record):
-    """Why a question could not be measured: a record in its row, never a number. `usage` is what the failure cost."""
+    """Why a question could not be measured: a record in its row, never a number.
+
+    `usage` is what the failure cost, `traceback` where a user's function raised, `trace` the spans made until then.
+    """
 
     kind: FailureKind
     message: str
     usage: Usage | None = None
+    traceback: str | None = None
+    trace: TracePlace | None = None
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
@@ -113,3 +119,9 @@ class Row(Record):
     reasoned: Reasoned | None = None
     started_at: float
     seconds: float = Field(ge=0)
+
+    @property
+    def trace(self) -> TracePlace | None:
+        """The trace that the target itself made for the question."""
+        holder = self.response or self.failure
+        return holder.trace if holder else None

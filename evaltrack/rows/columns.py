@@ -188,6 +188,11 @@ def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
     return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
 
 
+def _of_trace(name: str) -> Callable[[Row, int], str | None]:
+    """Of the trace that the target itself made."""
+    return _part("trace", name)
+
+
 _ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included", "wording_sensitive"})
 
 COLUMNS = (
@@ -243,6 +248,9 @@ COLUMNS = (
     Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None, since_first=False),
     Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS, since_first=False),
     Column("history", "objects", _history, fields=TURN_COLUMNS, since_first=False),
+    Column("traceback", "text", _part("failure", "traceback"), since_first=False),
+    Column("trace_id", "text", _of_trace("trace_id"), since_first=False),
+    Column("root_span_id", "text", _of_trace("span_id"), since_first=False),
 )
 
 

@@ -91,7 +91,7 @@ class StoredRow:
     decline; it names passages where `by_passage`, titles where `by_title`, else chunk ids. `trials` counts the measured
     trials that the row merges, `passes` those that passed. `wordings` holds the same for each wording of a question
     with variants, and `wording` is the place of the one whose answer the row shows; `history` holds the turns before
-    the question.
+    the question. `trace_id` and `root_span_id` are of the trace that the target itself made in MLflow.
     """
 
     id: str
@@ -139,6 +139,9 @@ class StoredRow:
     wording: int | None = None
     wordings: tuple[StoredWording, ...] = ()
     history: tuple[StoredTurn, ...] = ()
+    traceback: str | None = None
+    trace_id: str | None = None
+    root_span_id: str | None = None
     own: tuple[str, ...] = ()
 
     @classmethod

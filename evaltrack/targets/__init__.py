@@ -61,8 +61,8 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     return f"bm25:{corpus}"
 
 
-OF_STORE = frozenset({"models", "runs", "traces"})
-"""Kinds that read an MLflow store, which their setting `store` names."""
+OF_STORE = frozenset({"models", "python", "runs", "traces"})
+"""Kinds that read an MLflow store, or whose own traces go there; their setting `store` names it."""
 
 
 def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri: str | None = None) -> Target:

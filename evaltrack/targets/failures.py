@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import signal
+import traceback
+from contextlib import suppress
+from pathlib import Path
 
 from evaltrack.records import Usage
+from evaltrack.records.trace_place import TracePlace
 
 READ_LIMIT = 100_000
-"""Characters looked at of an error's message."""
+"""Characters looked at of an error's message, and of the end of its traceback."""
+
+OWN_FOLDER = str(Path(__file__).parents[1])
+FRAMES = 50
+"""Calls shown of a traceback, of each error in its chain: the last ones."""
 
 
 class RaisedElsewhereError(Exception):
     """What a user's function raised in a process of its own; the message begins with the type, as `described` does."""
 
-    def __init__(self, text: str, usage: Usage | None = None) -> None:
+    def __init__(
+        self, text: str, usage: Usage | None = None, traceback_text: str | None = None, trace: TracePlace | None = None
+    ) -> None:
         super().__init__(text)
         self.usage = usage
+        self.evaltrack_traceback, self.evaltrack_trace = traceback_text, trace
 
 
 def described(error: BaseException) -> str:
@@ -26,11 +37,43 @@ def described(error: BaseException) -> str:
 
 def usage_of(outcome: object) -> Usage | None:
     """What a call that failed, or came late, has cost, as far as it tells."""
+    usage = _attribute(outcome, "usage")
+    return usage if isinstance(usage, Usage) else None
+
+
+def note_origin(error: BaseException, trace: TracePlace | None = None) -> None:
+    """Have an error that a user's function raised hold its traceback, and the trace it was raised in."""
+    with suppress(Exception):  # a class of the user may refuse attributes
+        error.evaltrack_traceback = _traceback(error)  # type: ignore[attr-defined]
+        error.evaltrack_trace = trace  # type: ignore[attr-defined]
+
+
+def traceback_of(outcome: object) -> str | None:
+    """The traceback that an error holds."""
+    text = _attribute(outcome, "evaltrack_traceback")
+    return text if isinstance(text, str) else None
+
+
+def trace_of(outcome: object) -> TracePlace | None:
+    """The trace that an error was raised in."""
+    trace = _attribute(outcome, "evaltrack_trace")
+    return trace if isinstance(trace, TracePlace) else None
+
+
+def _attribute(outcome: object, name: str) -> object:
     try:
-        usage = getattr(outcome, "usage", None)
+        return getattr(outcome, name, None)
     except Exception:
         return None
-    return usage if isinstance(usage, Usage) else None
+
+
+def _traceback(error: BaseException) -> str | None:
+    """Where it was raised, without the calls that led into the user's function; None where no call is left."""
+    report = traceback.TracebackException.from_exception(error, limit=-FRAMES, compact=True)
+    report.stack = traceback.StackSummary.from_list(
+        [frame for frame in report.stack if not frame.filename.startswith(OWN_FOLDER)]
+    )
+    return "".join(report.format())[-READ_LIMIT:] if report.stack else None
 
 
 def _message(error: BaseException) -> str:

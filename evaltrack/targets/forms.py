@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from evaltrack.records.trace_place import TracePlace
+
 CLOSE = 0.8
 """How alike (of 1) a name must be to a field that is missing for it to be taken for a slip of the pen."""
 
 
 class InvalidResponseError(ValueError):
-    """What a target returned cannot be read as a `Response`."""
+    """What a target returned cannot be read as a `Response`; `trace` is the one that it made meanwhile."""
+
+    def __init__(self, text: str, trace: TracePlace | None = None) -> None:
+        super().__init__(text)
+        self.evaltrack_trace = trace
 
 
 def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, unread: list[str]) -> dict[str, Any]:

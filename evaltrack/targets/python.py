@@ -16,15 +16,15 @@ failed, and another takes its place. What it prints goes to stderr.
 | `workers` | how many processes; 1 by default |
 | `memory` | how much each may take, such as `2GB`; as much as there is by default |
 | `in_process` | `true` calls the function in this process: for debuggers, and where it must share its state |
+| `store` | the MLflow store that the function's own traces go to; that of the run by default |
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,19 +32,21 @@ from typing import Any
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.records import PlainTarget, Question, Response, Target
+from evaltrack.records import Question, Response, Target
 from evaltrack.records.base import Record
+from evaltrack.records.trace_place import TraceHome
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.call_shape import call_shape, is_async
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
 from evaltrack.targets.forms import InvalidResponseError
-from evaltrack.targets.mapping import MAX_BYTES, bounded
-from evaltrack.targets.responses import as_response
-from evaltrack.targets.threads import in_own_loop, in_thread
+from evaltrack.targets.functions import function_target, small_enough
+from evaltrack.targets.threads import aside
+from evaltrack.tracking.question_spans import settle_in, write_spans
 
 MAX_WORKERS = 256
 NAMES_SHOWN = 10
+WRITE_SPANS = b""
+"""The call by which a process waits until the function's own traces are written."""
 LEAST_MEMORY = 64 << 20
 """Bytes without which a process does not even start."""
 
@@ -58,7 +60,8 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     workers = worker_count(settings.pop("workers", "1"))
     memory = memory_bytes(settings.pop("memory", ""))
     in_process = settings.pop("in_process", "false")
-    no_more_settings("python", settings, "workers, memory, in_process")
+    store = settings.pop("store", None)
+    no_more_settings("python", settings, "workers, memory, in_process, store")
     if in_process not in ("true", "false"):
         raise UsageError(f"python target: in_process is `{in_process}`; write true or false")
     if in_process == "true":
@@ -72,7 +75,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
     if memory and not can_limit():
         raise UsageError("python target: memory cannot be bounded on this system; leave it out")
     what = f"python target `{place}`"
-    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory), what, workers))
+    return ProcessTarget(Pool(Order(place, "evaltrack.targets.python:answering", memory, store), what, workers))
 
 
 def worker_count(text: str) -> int:
@@ -108,10 +111,17 @@ class Call(Record):
 
     question: Question
     k: int
+    home: TraceHome | None = None
 
 
 class ProcessTarget(InProcesses, Target):
     """A function in processes of its own."""
+
+    _home: TraceHome | None = None
+
+    def trace_into(self, home: TraceHome) -> None:
+        """Have the function's own traces belong to a run."""
+        self._home, self._pool.last_call = home, WRITE_SPANS
 
     @property
     def takes_history(self) -> bool:
@@ -126,10 +136,10 @@ class ProcessTarget(InProcesses, Target):
             RaisedElsewhereError: the function raised.
             ProcessEndedError: its process ended.
         """
-        call = Call.model_construct(question=question, k=k)
+        call = Call.model_construct(question=question, k=k, home=self._home)
         returned = await self._pool.call(call.model_dump_json(exclude_defaults=True).encode())
         try:
-            return _small_enough(Response.model_validate_json(returned))
+            return small_enough(Response.model_validate_json(returned))
         except ValidationError as error:
             raise InvalidResponseError(f"is no response: {error.error_count()} of its fields are wrong") from None
 
@@ -147,7 +157,13 @@ def answering(place: str) -> Service:
     target = function_target(import_function(place), own_loop=False)
 
     async def answer(payload: bytes) -> bytes:
+        if payload == WRITE_SPANS:
+            await aside(write_spans)
+            return b""
         call = Call.model_validate_json(payload)
+        if call.home:
+            settle_in(call.home)
+            target.trace_into(call.home)
         response = await target(call.question, call.k)
         return response.model_dump_json(exclude_defaults=True).encode()
 
@@ -193,41 +209,3 @@ def _import_cure(error: BaseException, module: str) -> str:
         names = [name for name, each in vars(found).items() if callable(each) and name[0] != "_"]
         return f"it has {', '.join(names[:NAMES_SHOWN])}" if names else "it has no function of its own"
     return f"correct it; `python -c 'import {module}'` shows where"
-
-
-def function_target(function: Callable[..., Any], *, own_loop: bool = True) -> Target:
-    """A `Target` that calls `function`: a sync one in threads, an async one in an event loop of its own, or in ours.
-
-    Raises:
-        UsageError: the function takes other arguments than a question, k and messages.
-    """
-    shape = call_shape(function)
-    run = in_own_loop if own_loop else _as_it_is
-    by_position = shape.bound(function)
-    call = run(by_position) if is_async(function) else in_thread(by_position)
-    finish = run(_awaited)
-
-    async def ask(question: Question, k: int, /) -> Response:
-        returned = await call(*shape.arguments(question, k))
-        if inspect.isawaitable(returned):
-            returned = await finish(returned)
-        return _small_enough(as_response(bounded(returned)))
-
-    return PlainTarget(ask, takes_history=shape.takes_history)
-
-
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function
-
-
-async def _awaited(returned: Awaitable[Any]) -> Any:
-    return await returned
-
-
-def _small_enough(response: Response) -> Response:
-    """Rows wait for each other in memory, a thousand at a time: what is longer than a server may send is refused."""
-    texts = [response.answer, *(text for each in response.sources or () for text in (each.text, each.title, each.url))]
-    length = sum(len(text) for text in texts if text)
-    if length > MAX_BYTES:
-        raise InvalidResponseError(f"is {length:,} characters long; return at most {MAX_BYTES:,}")
-    return response

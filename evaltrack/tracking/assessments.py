@@ -23,8 +23,13 @@ def assessments_of(row: StoredRow, trace_id: str) -> list[Assessment]:
     assessments = _assessments(row)
     for position, each in enumerate(assessments):
         each.trace_id = trace_id
-        each.assessment_id = f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
+        each.assessment_id = assessment_id(trace_id, position)
     return assessments
+
+
+def assessment_id(trace_id: str, position: int) -> str:
+    """Always the same, so that a request which arrives twice adds nothing."""
+    return f"a-{sha256(f'{trace_id} {position}'.encode()).hexdigest()[:32]}"
 
 
 def _assessments(row: StoredRow) -> list[Assessment]:

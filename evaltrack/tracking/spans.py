@@ -18,10 +18,13 @@ SAID = (*ANSWER_GRADES, "declined", "observed", "reasoning")
 """What of a verdict a judge's span shows."""
 
 
-def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any]) -> list[Span]:
-    """The question with every score, below it what was retrieved and what each judge said."""
+def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any], root_id: str | None = None) -> list[Span]:
+    """The question with every score, below it what was retrieved and what each judge said.
+
+    `root_id` is of the question's span where that is there already, with spans of the target below it.
+    """
     start, end = row.started_at, row.started_at + row.seconds
-    root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=row.scores, error=row.error)
+    root = _Span("question", "CHAIN", start, end, inputs, outcome(row), attributes=_attributes(row), error=row.error)
     spans = [root]
     if row.sources is not None:
         documents = [_document(source) for source in row.sources]
@@ -30,11 +33,15 @@ def spans_of(row: StoredRow, trace_id: str, inputs: dict[str, Any]) -> list[Span
     for verdict in row.verdicts:
         outputs = {name: value for name in SAID if (value := getattr(verdict, name)) is not None}
         spans.append(_Span("judge", "EVALUATOR", end, end, judged, outputs, attributes={"judge": verdict.judge}))
-    ids = [_span_id(trace_id, position) for position in range(len(spans))]
+    ids = [root_id or span_id(trace_id, 0), *(span_id(trace_id, place) for place in range(1, len(spans)))]
     return [span.of(trace_id, ids[n], ids[0] if n else None) for n, span in enumerate(spans)]
 
 
-def _span_id(trace_id: str, position: int) -> str:
+def _attributes(row: StoredRow) -> dict[str, Any]:
+    return {**row.scores, **({"traceback": row.traceback} if row.traceback else {})}
+
+
+def span_id(trace_id: str, position: int) -> str:
     """Always the same, so that a request which arrives twice adds nothing."""
     return hashlib.sha256(f"{trace_id} {position}".encode()).hexdigest()[:16]
 

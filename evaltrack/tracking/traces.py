@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evaltrack.records.row import Traced
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.assessments import assessments_of
+from evaltrack.tracking.joined_traces import joined_root, own_assessments, own_spans
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
@@ -84,7 +85,7 @@ def write_traces(
             infos: list[TraceInfo] = []
             spans: list[Span] = []
             for row in batch:
-                trace_id = trace_id_of(run_id, row.id)
+                trace_id = trace_of(run_id, row)
                 inputs: dict[str, Any] = {"question": row.question}
                 if row.question in repeated:
                     inputs["id"] = row.id
@@ -92,7 +93,7 @@ def write_traces(
                     inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
                 info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
                 infos.append(client.start_trace(info))
-                spans += spans_of(row, trace_id, inputs)
+                spans += spans_of(row, trace_id, inputs, joined_root(row))
                 counts += TraceCounts(1, 0, len(info.assessments))
             _send_spans(client, experiment_id, infos, spans)
             counts += TraceCounts(0, len(spans), 0)
@@ -101,8 +102,9 @@ def write_traces(
 
 
 def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:
-    """Send the spans of some traces; a store of files takes those of each trace as an artifact."""
+    """Send the spans of some traces; a store of files takes those of each trace as an artifact, which is replaced."""
     from mlflow.entities import TraceData
+    from mlflow.exceptions import MlflowException
 
     for pause in VERSION_PAUSES if isinstance(client, Persistent) else ():
         with suppress(NotImplementedError):
@@ -115,6 +117,10 @@ def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spa
     except NotImplementedError:
         for info in infos:
             own = [span for span in spans if span.trace_id == info.trace_id]
+            ids = {span.span_id for span in own}
+            with suppress(MlflowException):  # it has none yet, where its target made none
+                stored = client._download_trace_data(info)  # noqa: SLF001
+                own += [span for span in stored.spans if span.span_id not in ids]
             client._upload_trace_data(info, TraceData(own))  # noqa: SLF001 - the client has no public name for it
 
 
@@ -133,8 +139,18 @@ def _client(store: Store) -> Any:
 
 
 def trace_id_of(run_id: str, question_id: str) -> str:
-    """The trace of a question in a run: always the same, so that a report can link to it."""
+    """The trace that evaltrack writes of a question in a run: always the same, so that a report can link to it."""
     return f"tr-{hashlib.sha256(json.dumps([run_id, question_id]).encode()).hexdigest()[:32]}"
+
+
+def trace_of(run_id: str, row: StoredRow) -> str:
+    """The trace of a question in a run: the one that its target made, or else that of evaltrack."""
+    return row.trace_id if row.trace_id and joined_root(row) else trace_id_of(run_id, row.id)
+
+
+def shown_trace(traced: Traced, run_id: str, row: StoredRow) -> str | None:
+    """The trace to link to; None where `traced` says that the question has none."""
+    return trace_of(run_id, row) if joined_root(row) or has_trace(traced, row) else None
 
 
 def has_trace(traced: Traced, row: StoredRow) -> bool:
@@ -149,8 +165,13 @@ def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def read_counts(store: Store, experiment_id: str, run_id: str, ids: Collection[str] | None = None) -> TraceCounts:
-    """How many traces the store holds for a run, with how many spans and assessments; of these ids alone, or of all.
+def read_counts(
+    store: Store, experiment_id: str, run_id: str, roots: Mapping[str, str | None] | None = None
+) -> TraceCounts:
+    """How many traces the store holds for a run, with how many spans and assessments.
+
+    `roots` names the traces that are counted, all by default. Of one that its target made it holds the root span, and
+    what evaltrack did not add is not counted.
 
     Raises:
         TrackingError: the store does not answer.
@@ -158,16 +179,26 @@ def read_counts(store: Store, experiment_id: str, run_id: str, ids: Collection[s
     counts, others = TraceCounts(), False
     with tracking_errors("reading the traces back"):
         for page in _pages(store, experiment_id, run_id):
-            own = [trace for trace in page if ids is None or trace.info.trace_id in ids]
-            counts += TraceCounts(len(own), 0, sum(len(trace.info.assessments) for trace in own))
-            others |= len(own) < len(page)
+            own = [trace for trace in page if roots is None or trace.info.trace_id in roots]
+            joined = [trace for trace in own if roots and roots[trace.info.trace_id]]
+            assessments = sum(len(trace.info.assessments) for trace in own if trace not in joined)
+            counts += TraceCounts(len(own), 0, assessments + sum(map(own_assessments, joined)))
+            others |= len(own) < len(page) or bool(joined)
         if not counts.traces:
             return counts
         spans = None if others else _count_spans(store, experiment_id, run_id)
         if spans is None:
             whole = (trace for page in _pages(store, experiment_id, run_id, include_spans=True) for trace in page)
-            spans = sum(len(trace.data.spans) for trace in whole if ids is None or trace.info.trace_id in ids)
+            spans = sum(_spans_in(trace, roots) for trace in whole)
         return counts + TraceCounts(0, spans, 0)
+
+
+def _spans_in(trace: Trace, roots: Mapping[str, str | None] | None) -> int:
+    """How many of its spans are counted."""
+    if roots is not None and trace.info.trace_id not in roots:
+        return 0
+    root = roots[trace.info.trace_id] if roots else None
+    return own_spans(trace, root) if root else len(trace.data.spans)
 
 
 def _count_spans(store: Store, experiment_id: str, run_id: str) -> int | None:
@@ -199,8 +230,8 @@ def forget_traces(store: Store, experiment_id: str, run_id: str) -> None:
 
 
 def _is_own(info: TraceInfo, run_id: str) -> bool:
-    """Whether evaltrack wrote the trace, for this run."""
-    return info.trace_metadata.get("mlflow.sourceRun") == run_id and OWN_TAG in info.tags
+    """Whether evaltrack wrote the trace, for this run, from its first span on."""
+    return OWN_TAG in info.tags and info.trace_id == trace_id_of(run_id, info.tags[OWN_TAG])
 
 
 def _pages(store: Store, experiment_id: str, run_id: str, *, include_spans: bool = False) -> Iterator[list[Trace]]:

@@ -23,12 +23,13 @@ from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
 from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.tracking.artifacts import Artifacts
+from evaltrack.tracking.joined_traces import joined_root
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.stored_rows import ROWS, TRIALS, rows_tag
-from evaltrack.tracking.traces import TRACES_TAG, has_trace, read_counts, trace_id_of, write_traces
+from evaltrack.tracking.traces import TRACES_TAG, has_trace, read_counts, trace_of, write_traces
 from evaltrack.tracking.working_folder import WorkingFolder
 
 if TYPE_CHECKING:
@@ -231,8 +232,9 @@ class RunWriter:
             repeated,
             lambda done: on_progress("writing traces", done, total),
         )
-        ids = {trace_id_of(self._run_id, row.id) for row in self.rows(["id"])}
-        expect(self._run_id, lambda: counts.gap(read_counts(*place, ids)))
+        named = self.rows(["id", "trace_id", "root_span_id"])
+        roots = {trace_of(self._run_id, row): joined_root(row) for row in named}
+        expect(self._run_id, lambda: counts.gap(read_counts(*place, roots)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
 
@@ -273,7 +275,7 @@ _RARE = frozenset(
         *Reasoned.model_fields,
         *OF_TRIALS,
         *OF_WORDINGS,
-        *("trial", "trials", "passes", "wording", "wordings", "history", "model"),
+        *("trial", "trials", "passes", "wording", "wordings", "history", "model", "traceback"),
     }
 )
 """Columns of the rubric, an agent's checks, trials, wordings, history and a target's model: left out where empty."""
@@ -292,5 +294,6 @@ _SHOWN_OTHERWISE = frozenset(
         "started_at",
         "position",
         "verdicts",
+        *("trace_id", "root_span_id"),
     }
 )

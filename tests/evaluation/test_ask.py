@@ -15,7 +15,7 @@ from evaltrack.evaluation.ask import MESSAGE_LIMIT, Counter, failure
 from evaltrack.records import Failure, Judge, Question, Response, Row, Source, Target, Tokens, Usage, Verdict
 from evaltrack.scoring.measure import JUDGE_FAILED, NO_ANSWER, Rules, measure
 from evaltrack.targets.forms import InvalidResponseError
-from evaltrack.targets.python import function_target
+from evaltrack.targets.functions import function_target
 from tests.actors import FOUND, Blocking, Opinion, evaluator, failing, finish, instant, questions, raising, turns
 
 

@@ -33,6 +33,7 @@ from evaltrack.records import (
     together,
 )
 from evaltrack.records.signature import SelectedPart
+from evaltrack.records.trace_place import TraceHome, TracePlace
 
 GRADES = (
     *("h_count", "oscillation", "crux", "epistemic_honesty"),
@@ -53,6 +54,8 @@ MINIMAL: dict[type[Record], dict[str, Any]] = {
     ToolCall: {"name": "search"},
     Usage: {"prompt_tokens": 3, "completion_tokens": 4},
     Response: {},
+    TracePlace: {"trace_id": f"tr-{'0a' * 16}", "span_id": "0a" * 8},
+    TraceHome: {"run_id": "r", "experiment_id": "0", "store": "sqlite:///x.db", "joins": True},
     Failure: {"kind": "target_error", "message": "it broke"},
     Dimensions: dict.fromkeys(GRADES, 0),
     Observed: SEEN,

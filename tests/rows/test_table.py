@@ -32,6 +32,7 @@ from evaltrack.records import (
     Usage,
     Verdict,
 )
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, USAGE_PARTS, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
@@ -58,7 +59,7 @@ COLUMNS = [
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
     *REASONED,
     *("verdicts", "seconds", "started_at", "digest", "judged_digest", "position", "trial", "trials", "passes"),
-    *("wording", "wordings", "history"),
+    *("wording", "wordings", "history", "traceback", "trace_id", "root_span_id"),
 ]
 
 
@@ -94,6 +95,7 @@ OBSERVED = Observed(
     quotes={"crux": ("Là 😀",)},
 )
 
+TRACE = TracePlace(trace_id=f"tr-{'0a' * 16}", span_id="0b" * 8)
 FULL = row(
     3,
     question=Question(
@@ -112,6 +114,7 @@ FULL = row(
         metadata={"not": "in the table"},
     ),
     response=Response(
+        trace=TRACE,
         answer="Là.",
         sources=(
             Source(chunk_id="05", title="T", url="t.md", text="some text", score=1.5),
@@ -278,12 +281,15 @@ FULL_FLAT: dict[str, Any] = {
         {"text": "À quel endroit?", "trials": 2, "passes": 2},
     ],
     "history": [{"role": "user", "content": "Là 😀"}, {"role": "tool", "content": "{}"}],
+    "traceback": None,
+    "trace_id": TRACE.trace_id,
+    "root_span_id": TRACE.span_id,
 }
 
 FAILED = row(
     1,
     question=Question(id="5", question="Why?", domain="d", expected_sources=()),
-    failure=Failure(kind="target_timeout", message="no response within 60 s"),
+    failure=Failure(kind="target_timeout", message="no response within 60 s", traceback="File é"),
     unmeasured={"hit": "é"},
 )
 FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
@@ -291,6 +297,7 @@ FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
     "question": "Why?",
     "domain": "d",
     "error": "target_timeout: no response within 60 s",
+    "traceback": "File é",
     "unmeasured": '{"hit": "\\u00e9"}',
     "score_reasoning": None,
     "expected": [],

@@ -18,8 +18,9 @@ import pytest
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
 from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
-from evaltrack.targets.python import function_target, import_function, open_python
+from evaltrack.targets.python import import_function, open_python
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
 THREAD = "evaltrack-target"
@@ -69,7 +70,8 @@ def test_place_is_module_and_function(place: str) -> None:
 
 def test_settings_are_refused() -> None:
     """A function has no settings."""
-    with pytest.raises(UsageError, match=r"^python target: unknown setting `k`; known: workers, memory, in_process$"):
+    settings = "workers, memory, in_process, store"
+    with pytest.raises(UsageError, match=rf"^python target: unknown setting `k`; known: {settings}$"):
         open_python("json:loads", {"k": "5"})
 
 
@@ -391,7 +393,7 @@ def test_call_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import asyncio, threading\n"
         "from evaltrack.records import Question\n"
-        "from evaltrack.targets.python import function_target\n"
+        "from evaltrack.targets.functions import function_target\n"
         "target = function_target(lambda question: threading.Event().wait())\n"
         "async def main():\n"
         "    async with asyncio.timeout(0.1):\n"

@@ -22,7 +22,7 @@ from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metric import Score
 from evaltrack.scoring.metrics import BY_NAME, SCORES
-from evaltrack.tracking.traces import has_trace, trace_id_of
+from evaltrack.tracking.traces import shown_trace
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
 GROUPS: dict[Fate, Group] = {
@@ -78,7 +78,7 @@ def run_questions(
 ) -> Iterator[dict[str, Any]]:
     """Each question of one run, in the order of its rows."""
     for row in rows:
-        trace = trace_id_of(run_id, row.id) if has_trace(traces, row) else None
+        trace = shown_trace(traces, run_id, row)
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= turns_before(row, limit) | numbers(None, row)
@@ -192,7 +192,7 @@ def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
 
 
 def _trace(run: RunInfo, row: StoredRow) -> str | None:
-    return trace_id_of(run.run_id, row.id) if run.run_id and has_trace(run.traces, row) else None
+    return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 
 def _side(

@@ -11,6 +11,7 @@ from functools import partial
 from typing import cast
 
 from evaltrack.records import Usage
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -122,12 +123,14 @@ class Calls(asyncio.Protocol):
         self.answered += 1
         if message.kind == RESULT:
             future.set_result(message.payload)
-        elif message.kind == INVALID:
-            future.set_exception(InvalidResponseError(message.payload.decode()))
+            return
+        error = json.loads(message.payload)
+        trace = TracePlace.model_validate(error["trace"]) if error["trace"] else None
+        if message.kind == INVALID:
+            future.set_exception(InvalidResponseError(str(error["text"]), trace))
         else:
-            error = json.loads(message.payload)
             usage = Usage.model_validate(error["usage"]) if error["usage"] else None
-            future.set_exception(RaisedElsewhereError(error["text"], usage))
+            future.set_exception(RaisedElsewhereError(error["text"], usage, error["traceback"], trace))
 
     @property
     def ending(self) -> str:

@@ -16,6 +16,9 @@ from evaltrack.targets.threads import aside
 END_SECONDS = 5.0
 """How long a process may take to end by itself once it is not needed any more."""
 
+LAST_CALL_SECONDS = 60.0
+"""How long it may take to answer its last call before."""
+
 MOST_CANCELLED = 64
 """Calls given up in one process before another takes its place: threads and tasks that hang stay in it for ever."""
 
@@ -46,6 +49,8 @@ class Pool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._endings: Counter[str] = Counter()
         self._in_vain = 0
+        self.last_call: bytes | None = None
+        """What each process is called with before it is ended, if anything."""
         try:
             for _ in range(workers):  # all at once: importing may take long
                 self._started.append(Process(order))
@@ -146,7 +151,14 @@ class Pool:
         """End a process once what it was asked before has come back, or its deadline has."""
         while len(calls):  # noqa: ASYNC110 - each of them has a deadline of its own
             await asyncio.sleep(RETIRE_SECONDS)
-        await calls.close(0)
+        await self._end(calls, 0)
+
+    async def _end(self, calls: Calls, seconds: float) -> None:
+        """Have a process finish what it must, and end it."""
+        if self.last_call is not None and not calls.over and calls.answered:
+            with suppress(Exception):  # it may end meanwhile
+                await asyncio.wait_for(calls.call(self.last_call), LAST_CALL_SECONDS)
+        await calls.close(seconds)
 
     async def aclose(self) -> None:
         """Let all processes end, and kill those that do not."""
@@ -154,7 +166,7 @@ class Pool:
             task.cancel()
         self._let_go()
         calls, self._calls = self._calls, []
-        await asyncio.gather(*(each.close(END_SECONDS) for each in calls))
+        await asyncio.gather(*(self._end(each, END_SECONDS) for each in calls))
         self.close()
 
     def close(self) -> None:

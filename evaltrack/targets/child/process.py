@@ -37,12 +37,14 @@ DRAIN_SECONDS = 1.0
 class Order:
     """What a child process serves: the user's function `place`, made to answer calls by `opener`.
 
-    Both are written ``package.module:name``. `memory` is in bytes.
+    Both are written ``package.module:name``. `memory` is in bytes. `store` is the MLflow store of the run, where it is
+    not the one that its environment leads to.
     """
 
     place: str
     opener: str
     memory: int | None = None
+    store: str | None = None
 
 
 class Process:

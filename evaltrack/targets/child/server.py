@@ -21,6 +21,7 @@ from typing import Any
 from evaltrack.errors import EXIT_INTERRUPTED, EvaltrackError
 from evaltrack.records.system.channel import connect_to_parent
 from evaltrack.records.system.limits import limit_own_memory
+from evaltrack.records.trace_place import TracePlace
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -35,8 +36,9 @@ from evaltrack.targets.child.frames import (
     FrameReader,
     frame,
 )
-from evaltrack.targets.failures import READ_LIMIT, described, usage_of
+from evaltrack.targets.failures import READ_LIMIT, described, trace_of, traceback_of, usage_of
 from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.tracking.question_spans import expect_many_spans
 
 Answer = Callable[[bytes], Awaitable[bytes]]
 """From the JSON of a call to the JSON of its result."""
@@ -88,9 +90,15 @@ def _first(parent: socket.socket, reader: FrameReader) -> Frame:
 
 
 def _open(order: dict[str, Any]) -> Service:
-    """The function that the order names, behind the opener that it names, within the memory that it allows."""
+    """The function that the order names, behind the opener that it names, within the memory that it allows.
+
+    MLflow's own settings lead it to the store that the order names.
+    """
     if order["memory"]:
         limit_own_memory(order["memory"])
+    expect_many_spans()
+    if order["store"]:
+        os.environ["MLFLOW_TRACKING_URI"] = order["store"]
     module, _, name = order["opener"].partition(":")
     service: Service = getattr(import_module(module), name)(order["place"])
     return service
@@ -151,13 +159,13 @@ class _Server:
         try:
             kind, result = RESULT, await self._answer(payload)
         except InvalidResponseError as error:
-            kind, result = INVALID, str(error)[:READ_LIMIT].encode("utf-8", "replace")
+            kind, result = INVALID, _refused(str(error)[:READ_LIMIT], trace_of(error))
         except BaseException as error:  # noqa: BLE001 - also SystemExit: a call that fails ends nothing but itself
             kind, result = RAISED, _described(error)
         finally:
             self._tasks.pop(number, None)
         if len(result) > MAX_FRAME:
-            kind, result = INVALID, f"is {len(result):,} bytes long; return at most {MAX_FRAME:,}".encode()
+            kind, result = INVALID, _refused(f"is {len(result):,} bytes long; return at most {MAX_FRAME:,}")
         self._send(frame(kind, number, result))
 
     def _send(self, message: bytes) -> None:
@@ -171,7 +179,18 @@ class _Server:
         self._loop.stop()
 
 
+def _refused(text: str, trace: TracePlace | None = None) -> bytes:
+    """Why what was returned is no response, as JSON, and the trace that was made meanwhile."""
+    return json.dumps({"text": text, "trace": trace and trace.model_dump()}).encode()
+
+
 def _described(error: BaseException) -> bytes:
-    """An error as JSON: its type and text, and the usage that it names."""
-    usage = usage_of(error)
-    return json.dumps({"text": described(error), "usage": usage and usage.model_dump(exclude_none=True)}).encode()
+    """An error as JSON: its type and text, the usage that it names, its traceback, and the trace it was raised in."""
+    usage, trace = usage_of(error), trace_of(error)
+    fields = {
+        "text": described(error),
+        "usage": usage and usage.model_dump(exclude_none=True),
+        "traceback": traceback_of(error),
+        "trace": trace and trace.model_dump(),
+    }
+    return json.dumps(fields).encode()
