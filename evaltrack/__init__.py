@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evaltrack.api.add_question import add_question as add_question
     from evaltrack.api.anchor_golden import anchor_golden as anchor_golden
     from evaltrack.api.ask_target import ask_target as ask_target
+    from evaltrack.api.assert_no_regression import assert_no_regression as assert_no_regression
     from evaltrack.api.baselines import baseline_history as baseline_history
     from evaltrack.api.baselines import clear_baseline as clear_baseline
     from evaltrack.api.baselines import get_baseline as get_baseline
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
     from evaltrack.api.json_schemas import json_schema as json_schema
     from evaltrack.api.judge_agreement import judges_agreement as judges_agreement
     from evaltrack.api.lint_golden import lint_golden as lint_golden
+    from evaltrack.api.load_run import load_run as load_run
     from evaltrack.api.migrate_golden import migrate_golden as migrate_golden
+    from evaltrack.api.prune import Pruning as Pruning
+    from evaltrack.api.prune import prune as prune
     from evaltrack.api.replay_judge import replay_judge as replay_judge
     from evaltrack.api.report_html import report_html as report_html
     from evaltrack.api.report_sets import report_sets as report_sets
@@ -50,9 +54,15 @@ if TYPE_CHECKING:
     from evaltrack.api.sync_golden import GoldenSync as GoldenSync
     from evaltrack.api.sync_golden import pull_golden as pull_golden
     from evaltrack.api.sync_golden import push_golden as push_golden
+    from evaltrack.api.write_golden import write_golden as write_golden
     from evaltrack.compare.comparison import Comparison as Comparison
     from evaltrack.compare.leaderboard import Leaderboard as Leaderboard
     from evaltrack.compare.set_comparisons import SetComparisons as SetComparisons
+    from evaltrack.errors import EvaltrackError as EvaltrackError
+    from evaltrack.errors import GoldenError as GoldenError
+    from evaltrack.errors import InconclusiveError as InconclusiveError
+    from evaltrack.errors import TrackingError as TrackingError
+    from evaltrack.errors import UsageError as UsageError
     from evaltrack.evaluation.result import RunResult as RunResult
     from evaltrack.evaluation.set_results import SetResults as SetResults
     from evaltrack.evaluation.sweep_plan import SweepPlan as SweepPlan
@@ -73,11 +83,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
     "DemoRuns": "evaltrack.api.run_demo",
+    "EvaltrackError": "evaltrack.errors",
+    "GoldenError": "evaltrack.errors",
     "GoldenExport": "evaltrack.api.import_golden",
     "GoldenImport": "evaltrack.api.import_golden",
     "GoldenSet": "evaltrack.golden.reader",
     "GoldenSync": "evaltrack.api.sync_golden",
     "Leaderboard": "evaltrack.compare.leaderboard",
+    "InconclusiveError": "evaltrack.errors",
     "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
     "ReasoningRubric": "evaltrack.scoring.rubric_tables",
@@ -85,16 +98,19 @@ _HOMES = {
     "RunResult": "evaltrack.evaluation.result",
     "Source": "evaltrack.records",
     "ToolCall": "evaltrack.records",
+    "TrackingError": "evaltrack.errors",
     "Usage": "evaltrack.records",
     "SetComparisons": "evaltrack.compare.set_comparisons",
     "SetResults": "evaltrack.evaluation.set_results",
     "SweepPlan": "evaltrack.evaluation.sweep_plan",
     "SweepResult": "evaltrack.evaluation.sweep_result",
+    "UsageError": "evaltrack.errors",
     "Verdict": "evaltrack.records",
     "accept_question": "evaltrack.api.accept_question",
     "add_question": "evaltrack.api.add_question",
     "anchor_golden": "evaltrack.api.anchor_golden",
     "ask_target": "evaltrack.api.ask_target",
+    "assert_no_regression": "evaltrack.api.assert_no_regression",
     "baseline_history": "evaltrack.api.baselines",
     "clear_baseline": "evaltrack.api.baselines",
     "compare_runs": "evaltrack.api.compare_runs",
@@ -112,8 +128,11 @@ _HOMES = {
     "judges_agreement": "evaltrack.api.judge_agreement",
     "lint_golden": "evaltrack.api.lint_golden",
     "list_baselines": "evaltrack.api.baselines",
+    "load_run": "evaltrack.api.load_run",
     "migrate_golden": "evaltrack.api.migrate_golden",
     "open_golden": "evaltrack.golden.reader",
+    "Pruning": "evaltrack.api.prune",
+    "prune": "evaltrack.api.prune",
     "pull_golden": "evaltrack.api.sync_golden",
     "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",
@@ -129,6 +148,7 @@ _HOMES = {
     "check_sweep": "evaltrack.api.run_sweep",
     "score": "evaltrack.scorers",
     "set_baseline": "evaltrack.api.baselines",
+    "write_golden": "evaltrack.api.write_golden",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604 - the names are strings, the rule cannot see it

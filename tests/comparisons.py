@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.comparison import Cause, Change, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.records import Question, Response, Row, Signature, Source
@@ -123,8 +123,8 @@ def comparison(**fields: Any) -> Comparison:
         candidate=CANDIDATE,
         verdict="regression",
         reasons=(
-            "recall_at_k went from 0.800 to 0.700, 12.5 % worse (tolerated: 5 %)",
-            "1 question went from pass to fail",
+            "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
+            "1 question broke",
         ),
         metrics=(RECALL, MRR, TOKENS),
         groups=GROUPS,
@@ -140,6 +140,11 @@ def comparison(**fields: Any) -> Comparison:
         edited=("28",),
         ignored=("judge",),
         left_out=("accuracy", "judge_score"),
+        gate_lines=(
+            GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
+            GateLine("broken", "1 question broke"),
+            GateLine("held", "MRR rose by less than 0.1 %, 10 % allowed"),
+        ),
         gate=Gate(domain_drops={"travel": {"mrr": Threshold(0.02, relative=True)}}),
         causes={"source_demoted": 2, "target_failed": 1},
         criteria=((Checked(CRITERION, 0.85, met=True), Checked(CRITERION, 0.75, met=False)),),
@@ -155,6 +160,7 @@ def quiet(**fields: Any) -> Comparison:
         comparison(
             verdict="ok",
             reasons=("no regression",),
+            gate_lines=(GateLine("held", "no question broke; 0 allowed"),),
             candidate=replace(CANDIDATE, num_errors=0),
             metrics=(replace(same, detectable=None),),
             groups=(),
@@ -198,6 +204,7 @@ def hostile() -> Comparison:
         baseline=run,
         candidate=run,
         reasons=(f"recall_at_k in {EVIL} went down",),
+        gate_lines=(GateLine("broken", f"recall_at_k in {EVIL} went down"),),
         metrics=(replace(RECALL, drop=float("nan"), interval=(float("-inf"), float("inf"))),),
         groups=tuple(replace(group, name=f"::error::{EVIL}") for group in GROUPS),
         **dict.fromkeys(("flips", "fixes", "drops", "lost"), (change,)),

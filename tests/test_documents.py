@@ -133,7 +133,7 @@ def test_run_with_the_default_golden_set_into_a_baseline_and_compare_to_it(harne
     assert evaltrack("run", cwd=harness).returncode == 0
     worse = evaltrack("compare", "--baseline", "docs/eval/baseline.json", cwd=harness)
     assert worse.returncode == 1
-    assert "recall_at_k went from 1.000 to 0.500" in worse.stdout
+    assert "Recall@5 went from 1.000 to 0.500" in worse.stdout
     baseline.write_text("travel: 26 questions\n")
     refused = evaltrack("compare", "--baseline", "docs/eval/baseline.json", cwd=harness)
     assert refused.returncode == 2
@@ -208,7 +208,8 @@ def test_drift_page() -> None:
     page = comparison_html(comparison())
     data = json.loads(re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[0])
     sides = data["questions"][0]["sides"]
-    assert "Where: change since the baseline" in page
+    assert "Each metric by domain, difficulty and category" in page
+    assert re.search(r"domain</span> travel<br>.*?0\.700 <b [^>]*>\N{MINUS SIGN}0\.100</b>", page, re.DOTALL)
     assert len(sides) == 2
     assert all({"answer", "sources"} <= set(side) for side in sides)
 

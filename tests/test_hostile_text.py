@@ -277,7 +277,9 @@ def check_markdown(text: str) -> None:
     assert {tag for tag, _ in page.elements} <= TAGS | {"h1", "h2", "blockquote", "ol", "em", "pre"}
     for _, attributes in page.elements:
         assert set(attributes) <= {"href", "style"}
-        assert re.match(r"#/|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$", attributes.get("href") or "")
+        assert re.match(
+            r"#/|evaltrack/run\?|http://(a\.example|127\.0\.0\.1)|https://docs\.example|$", attributes.get("href") or ""
+        )
 
 
 def check_page(text: str) -> None:

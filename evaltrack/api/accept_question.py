@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evaltrack.errors import UsageError
 from evaltrack.scoring.rubric import TIERS, acceptance
 from evaltrack.tracking.judge_notes import Accepted, note_accepted
@@ -33,18 +35,28 @@ def accept_question(run_id: str, question_id: str, why: str = "", *, tracking_ur
     row = next((row for row in read_rows(store, run, columns) if row.id == question_id), None)
     if row is None:
         raise UsageError(f"run {run_id} has no question `{question_id}`")
-    if row.passed is None:
+    check_acceptance(question_id, why, passed=row.passed, tier=row.tier, hard_fails=row.hard_fails)
+    return note_accepted(store, run.run_id, question_id, row.tier, why.strip())
+
+
+def check_acceptance(
+    question_id: str, why: str, *, passed: bool | None, tier: int | None, hard_fails: Sequence[str]
+) -> None:
+    """Refuse what no acceptance gate lets through.
+
+    Raises:
+        UsageError: it passed or was not measured, it is a hard fail, or it needs a justification, or a shorter one.
+    """
+    if passed is None:
         raise UsageError(f"question `{question_id}` was not measured; there is nothing to accept")
-    tier = row.tier
-    needed = acceptance(tier, row.hard_fails) if tier is not None else "justification"
-    if row.passed or needed == "none needed":
+    needed = acceptance(tier, tuple(hard_fails)) if tier is not None else "justification"
+    if passed or needed == "none needed":
         raise UsageError(f"question `{question_id}` passed; there is nothing to accept")
     if needed == "refused":
-        fails = ", ".join(row.hard_fails)
+        fails = ", ".join(hard_fails)
         action = TIERS[0].action.lower()
         raise UsageError(f"question `{question_id}` is a hard fail ({fails}): {action}; nothing bypasses one")
     if needed == "justification" and not why.strip():
         raise UsageError(f"question `{question_id}` failed; to accept it write a justification: `why='...'`")
     if len(why) > MAX_WHY:
         raise UsageError(f"the justification has {len(why):,} characters; write at most {MAX_WHY:,}")
-    return note_accepted(store, run.run_id, question_id, tier, why.strip())

@@ -15,6 +15,7 @@ from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import choose_runs, side_of_run
 from evaltrack.api.failure_history import no_records, question_records
 from evaltrack.api.local_commands import Named
+from evaltrack.api.question_history import question_histories
 from evaltrack.api.repeat_flips import asking_again
 from evaltrack.api.saved_side import side_of_file
 from evaltrack.compare.comparison import Comparison
@@ -26,6 +27,7 @@ from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
+from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
 from evaltrack.scoring.criteria import parse_criteria
 from evaltrack.scoring.metric_table import metric_table
@@ -91,9 +93,12 @@ def compare_runs(
         if config.gate == "auto":
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
         comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
-    comparison = replace(comparison, compare_link=side_by_side(store, candidate_run, compared_run))
     comparison = replace(
-        comparison, history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden)
+        comparison,
+        compare_link=side_by_side(store, candidate_run, compared_run),
+        history=run_history(store, candidate_run.experiment_id, candidate_run.signature.golden),
+        question_history=question_histories(store, candidate_run),
+        screen=comparison_screen,
     )
     if log:
         deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}

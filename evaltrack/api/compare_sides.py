@@ -249,7 +249,10 @@ def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    text = "str" if pd.__version__ >= "3" else "string[pyarrow_numpy]"  # older `str` makes text of a missing value
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
-        frame[name] = frame[name].astype("str")
+        frame[name] = frame[name].astype(text)  # type: ignore[call-overload]
     return frame

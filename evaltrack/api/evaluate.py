@@ -7,19 +7,21 @@ KILLED, holding what was done so far.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.link_evaluated import link_evaluated, trace_home
 from evaltrack.api.local_commands import save_command
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
 from evaltrack.api.run_notes import run_notes
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
+from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal
@@ -36,6 +38,7 @@ from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
+from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.scoring.aggregate import Kept, Ledger, Summary
 from evaltrack.scoring.criteria import check_criteria
@@ -43,18 +46,9 @@ from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of
-from evaltrack.tracking.runs import (
-    JOURNAL_TAG,
-    Dataset,
-    Description,
-    OpenRun,
-    Place,
-    Status,
-    close_run,
-    open_run,
-    reopen_run,
-)
-from evaltrack.tracking.store import USUAL_STORE, Store, StoreAddress
+from evaltrack.tracking.run_inputs import Dataset
+from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
+from evaltrack.tracking.store import Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
 
 NOT_STATED = "not stated"
@@ -62,19 +56,20 @@ NOT_STATED = "not stated"
 
 
 def evaluate_golden(
-    golden_path: str | os.PathLike[str],
+    golden_path: str,
     settings: EvaluationConfig,
+    connection: StoreAddress,
     *,
     target: str | Callable[..., Any] | None = None,
-    open_store: StoreAddress = USUAL_STORE,
+    functions: Functions = MappingProxyType({}),
     resume: str | None = None,
     retry_errors: bool = False,
-    progress: Progress | None = None,
-    functions: Functions | None = None,
+    progress: ProgressChoice = None,
 ) -> RunResult:
     """Evaluate a target on a golden set, as one MLflow run. `evaltrack.run_eval` says what the arguments are.
 
-    `open_store` is called once everything else is checked; `functions` are scores that were given as objects.
+    The `connection` is made once everything else is checked; `functions` are judges and scores that were given as
+    objects.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong; nothing was run.
@@ -84,13 +79,13 @@ def evaluate_golden(
     check_evaluation(golden_path, settings, target)
     store, selection = None, settings.selection
     if settings.only_failed:
-        store = open_store()
-        settings, selection = select_questions(os.fspath(golden_path), settings, store)
-    with planned(
-        os.fspath(golden_path), settings, target, selection, functions=functions, store_uri=open_store.uri
-    ) as plan:
-        store = store or open_store()
-        return evaluate_plan(plan, store, resume, retry_errors=retry_errors, progress=progress)
+        store = connection()
+        settings, selection = select_questions(golden_path, settings, store)
+    with (
+        planned(golden_path, settings, target, selection, functions=functions, store_uri=connection.uri) as plan,
+        shown_progress(progress) as bar,
+    ):
+        return evaluate_plan(plan, store or connection(), resume, retry_errors=retry_errors, progress=bar)
 
 
 def evaluate_plan(
@@ -199,7 +194,11 @@ class _Evaluation:
         """The error, with the way to go on where there is one."""
         if self.journal.problem or not isinstance(error, KeyboardInterrupt | TrackingError):
             return error
-        message = f"{str(error) or 'stopped'}; no finished row is lost, go on with: evaltrack resume {self.run.run_id}"
+        waiting = self.journal.num_batches_under_way
+        those = "1 batch of verdicts goes" if waiting == 1 else f"{waiting:,} batches of verdicts go"
+        batches = f"; {those} on at the server" if waiting else ""
+        goes_on = f"no finished row is lost{batches}, go on with: evaltrack resume {self.run.run_id}"
+        message = f"{str(error) or 'stopped'}; {goes_on}"
         return type(error)(message)
 
     def _ask_and_log(self, stop: Stop) -> tuple[RunResult, BaseException | None]:
@@ -216,7 +215,8 @@ class _Evaluation:
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
-                self.plan.ask(take, memory=self.journal, stop=lambda: stop.is_requested)
+                watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
+                self.plan.ask(take, memory=self.journal, watch=watch)
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             trials.close()
@@ -241,10 +241,15 @@ class _Evaluation:
             whose: (price, tokens)
             for whose, price, tokens in (
                 ("target", settings.prices, ledger.target_usage),
-                ("judge", settings.judge_prices if plan.judges else None, ledger.judge_usage),
+                (
+                    "judge",
+                    prices_of_judge(settings) if plan.judges or ledger.calls["judge"] else None,
+                    ledger.judge_usage,
+                ),
             )
             if ledger.reports[whose] == ledger.calls[whose]
         }
+        costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price and price.knows(tokens)}
         signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
         result = RunResult(
             run_id=run.run_id,
@@ -257,7 +262,7 @@ class _Evaluation:
             groups=summary.groups,
             seconds=ledger.seconds(),
             by_judge=summary.by_judge,
-            cost_usd={whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price},
+            cost_usd=costs,
             criteria=check_criteria(plan.criteria, summary.metrics),
             notes=run_notes(plan, self.journal, self.hints, ledger, summary),
             errors=tuple(shown_rows.errors),
@@ -266,6 +271,7 @@ class _Evaluation:
             serve_command=self.store.serve_command,
             read_rows=partial(read_rows_of, self.store, run.run_id),
             settings=run.settings,
+            screen=run_screen,
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))

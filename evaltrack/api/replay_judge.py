@@ -134,7 +134,7 @@ def _judges(
     names = judge_names(settings.judge)
     if (judge := "+".join(names) or "none") != signature.judge:
         raise UsageError(f"the run was judged by {signature.judge}, not by {judge}; name its judge with `judge=`")
-    judges = open_judges(names, settings, cache, store_uri)
+    judges = open_judges(names, settings, cache, store_uri=store_uri)
     if (prompts := "+".join(judge.digest for judge in judges)) != signature.judge_prompt:
         raise UsageError(f"the judge's prompt was {signature.judge_prompt} and is {prompts}; evaluate again")
     return judges

@@ -18,13 +18,14 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
+from evaltrack.report.html.screen import run_screen
 from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_summary
 from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metric_table import metric_table
-from evaltrack.tracking.history import run_history
+from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary, read_rows
@@ -84,7 +85,7 @@ def around_run(store: Store, run: EvaluationRun) -> Around:
         name=run.name,
         traces=run.traces,
         trace_link=store.trace_link(run.experiment_id, run.run_id),
-        history=run_history(store, run.experiment_id, run.signature.golden),
+        history=run_history(store, run.experiment_id, run.signature.golden, past_run(store, run.run_id).started_at),
         accepted=accepted_words(judge_notes(store, run.run_id)),
     )
 
@@ -141,6 +142,7 @@ def result_of(
         serve_command=serve_command,
         read_rows=read,
         settings=stored.settings,
+        screen=run_screen,
     )
 
 

@@ -11,16 +11,17 @@ from typing import Any, Unpack
 
 from evaltrack.api.check_evaluation import check_evaluation
 from evaltrack.api.evaluate import evaluate_plan
+from evaltrack.api.progress_bar import ProgressChoice, shown_progress
+from evaltrack.api.run_eval import config_of
 from evaltrack.errors import EvaltrackError, GoldenError, TrackingError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.options import EvaluationOptions
 from evaltrack.evaluation.plan import Plan, check_set, planned
-from evaltrack.evaluation.progress import Progress
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.markdown import with_own_note
 from evaltrack.report.run.sets import sets_note
-from evaltrack.scorers.opening import Functions, named_functions
+from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.parents import end_parent, open_parent
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.runs import OpenRun, Place, Status
@@ -37,7 +38,7 @@ def run_sets(
     target: str | Callable[..., Any] | None = None,
     tracking_uri: str | None = None,
     ui_url: str | None = None,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
     say: Callable[[str], object] = lambda _: None,
     **settings: Unpack[EvaluationOptions],
 ) -> SetResults:
@@ -52,7 +53,7 @@ def run_sets(
         target: As for `run_eval`; None gives each set the default target of its own.
         tracking_uri: MLflow store; None follows MLflow's own settings.
         ui_url: Where MLflow's UI is, for links; None takes EVALTRACK_UI_URL, else the store if it is a server.
-        progress: Receives the progress of each set.
+        progress: Receives the progress of each set; otherwise as of `run_eval`.
         say: Receives which set is evaluated.
         **settings: As for `run_eval`, but for `only_failed` and `evaluation_json`, which are of one set. `run_name` is
             the name of the parent, and the beginning of those of its children.
@@ -63,12 +64,11 @@ def run_sets(
         KeyboardInterrupt: it was stopped; the sets before are FINISHED, and the one under way is KILLED and holds what
             was done.
     """
-    names, functions = named_functions(settings.pop("scores", ()) or ())
-    paths, config = [os.fspath(each) for each in golden_paths], EvaluationConfig.of(k=k, scores=names, **settings)
+    paths, (config, functions) = [os.fspath(each) for each in golden_paths], config_of(k, settings)
     _check(paths, config, target)
     store = connect(tracking_uri, ui_url)
     name = config.run_name or f"{len(paths)} golden sets"
-    with ExitStack() as opened:  # the parent is opened once nothing can be wrong with target and judges any more
+    with shown_progress(progress) as bar, ExitStack() as opened:  # the parent is opened when nothing can be wrong
         plan = opened.enter_context(_planned(paths[0], config, target, functions, tracking_uri))
         parent = open_parent(store, config.experiment, name, "golden sets", config.tag)
         results: list[RunResult] = []
@@ -77,7 +77,7 @@ def run_sets(
                 say(f"{path} ({place} of {len(paths)})")
                 if place > 1:
                     plan = opened.enter_context(_planned(path, config, target, functions, tracking_uri))
-                results.append(evaluate_plan(plan, store, progress=progress, place=Place(parent)))
+                results.append(evaluate_plan(plan, store, progress=bar, place=Place(parent)))
                 opened.close()
             sets = _results(store, parent, results)
             note = with_own_note(config.note, sets_note(sets))

@@ -19,7 +19,7 @@ from evaltrack.records import Signature
 from evaltrack.records.base import Count
 from evaltrack.report.run.json_form import RUN_SCHEMA
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import every_column
+from evaltrack.rows.columns import OBJECTS, every_column
 from evaltrack.rows.parquet_claims import DamagedError
 from evaltrack.rows.schema_checks import check_columns
 from evaltrack.rows.stored_row import StoredRow
@@ -142,8 +142,6 @@ def _own_names(signature: Signature) -> tuple[str, ...]:
 
 
 def _pack(row: dict[str, Any], own: tuple[str, ...]) -> dict[str, Any]:
-    """A saved row in the form the table holds: reasons as text, columns that an older version lacked as null."""
-    reasons = row.get("unmeasured")
-    return {name: row.get(name) for name in schema(own).names} | {
-        "unmeasured": json.dumps(reasons) if reasons else None
-    }
+    """A saved row in the form the table holds: objects as text, columns that an older version lacked as null."""
+    objects = {name: json.dumps(row[name]) if row.get(name) else None for name in OBJECTS}
+    return {name: row.get(name) for name in schema(own).names} | objects

@@ -35,6 +35,7 @@ COMMANDS = {
     "ask": ("evaltrack.cli.ask:ask", "Ask a target one question, and show its ranked sources."),
     "golden": ("evaltrack.cli.golden:golden", "Check golden sets, and bring them along to other chunks and tools."),
     "cache": ("evaltrack.cli.cache:cache", "Show and clear the verdicts that were paid for before."),
+    "prune": ("evaltrack.cli.prune:prune", "Remove what is kept of old runs; lists it first."),
     "schema": ("evaltrack.cli.schema:schema", "Print the JSON Schema of a file or an output."),
     "completion": ("evaltrack.cli.completion.command:completion", "Print the script by which a shell completes."),
     "ui": ("evaltrack.cli.ui:ui", "Serve MLflow with evaltrack's page on this machine."),

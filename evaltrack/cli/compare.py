@@ -39,6 +39,7 @@ BASELINE_HELP = "Baseline: a run's id, its beginning, or its name.  [default: `e
 SAVED_HELP = "Saved `evaltrack run --output json` as the baseline."
 EXPERIMENT_HELP = "MLflow experiment to look in.  [default: MLflow's own]"
 LOG_HELP = "Record the comparison on the candidate's run.  [default: yes]"
+ALL_GROUPS_HELP = "Show every group in the terminal, not only the five worst that changed."
 FILES_HELP = "Also write a .html, .md, .json, .xml, .txt."
 COMPARED = in_group("What is compared")
 
@@ -55,6 +56,7 @@ def _say(text: str) -> None:
 @click.option("--experiment", default="", help=EXPERIMENT_HELP, **COMPARED)
 @click.option("--log/--no-log", default=True, help=LOG_HELP, **in_group("In MLflow"))
 @click.option("-o", "--output-file", "files", multiple=True, type=click.Path(), help=FILES_HELP, **in_group("Result"))
+@click.option("--all-groups", is_flag=True, help=ALL_GROUPS_HELP, **in_group("Result"))
 @ui_option
 @click.option("--github", is_flag=True, help="Also print GitHub annotations.", **in_group("Result"))
 @output_option("markdown")
@@ -63,6 +65,7 @@ def compare(
     baseline_run: str,
     baseline: str,
     files: tuple[str, ...],
+    all_groups: bool,
     github: bool,
     output: str,
     **options: Any,
@@ -102,8 +105,8 @@ def compare(
     result_is_in(f"MLflow run {comparison.candidate.run_id}" if options["log"] else "the exit code")
     for name in files:
         write_comparison(comparison, Path(name))
-    table, markdown = partial(print_comparison, comparison), partial(comparison_markdown, comparison)
-    print_result_as(output, table, lambda: [json_text(comparison)], markdown)
+    table = partial(print_comparison, comparison, all_groups=all_groups)
+    print_result_as(output, table, lambda: [json_text(comparison)], partial(comparison_markdown, comparison))
     if github:
         print_annotations(comparison, output)
     return comparison.exit_code

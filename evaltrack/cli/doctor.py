@@ -17,6 +17,9 @@ def doctor() -> int:
     """Show versions and settings, and whether MLflow can be written to."""
     from importlib.metadata import version
 
+    shadow = _shadow()
+    if shadow:
+        click.secho(shadow, fg="red")
     click.echo(f"evaltrack {__version__}, Python {platform.python_version()}")
     click.echo(", ".join(f"{name} {version(name)}" for name in PACKAGES))
     click.echo(f"judge auto: {_auto_judge()}")
@@ -27,7 +30,20 @@ def doctor() -> int:
         click.secho(f"MLflow: {str(error).removeprefix('MLflow: ')}", fg="red")
         return EXIT_INCONCLUSIVE
     click.echo(f"MLflow store: {where}, can be written to")
-    return 0
+    return EXIT_INCONCLUSIVE if shadow else 0
+
+
+def _shadow() -> str:
+    """That a stranger's package, whose files stand in the folder of ours, is installed too; empty where none is."""
+    from importlib.metadata import distributions
+
+    for other in distributions(name="evaltrack"):
+        if not any(each.group == "mlflow.app" for each in other.entry_points):  # ours was called so before
+            problem = f"the package evaltrack {other.version} is installed, which is somebody else's: its files and"
+            rest = "ours are in one folder, and the last one installed wrote over the other"
+            cure = "pip uninstall -y evaltrack mlflow-evaltrack, and install mlflow-evaltrack again"
+            return f"{problem} {rest}; {cure}"
+    return ""
 
 
 def _auto_judge() -> str:

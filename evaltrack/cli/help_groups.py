@@ -16,13 +16,17 @@ HEADINGS = (
 
 EVALUATION = {
     "What is evaluated": "target_options k",
-    "Judges and scores": "judge judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout"
-    " verdict_cache",
+    "Judges and scores": (
+        "judge judge_mode judge_prompt scores rubric rubric_weights pass_threshold judge_timeout call_timeout"
+        " verdict_cache"
+    ),
     "Result": "require evaluation_json",
     "A part of the set": "filter only_failed sample sample_seed",
     "In MLflow": "experiment run_name param tag note traces",
     "Execution": "trials concurrency timeout workers target_memory in_process",
-    "Tokens, cost and secrets": "model alpha beta gamma price_in price_out judge_price_in judge_price_out redact",
+    "Tokens, cost and secrets": (
+        "model alpha beta gamma price_in price_out judge_price_in judge_price_out judge_batch_price redact"
+    ),
 }
 COMPARISON = {
     "The gate": "max_drop max_rise allow_flips gate min_coverage ignore require require_agreement",

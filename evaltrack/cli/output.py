@@ -18,6 +18,7 @@ import click
 from evaltrack.cli.help_groups import GroupedOption
 from evaltrack.errors import EXIT_INCONCLUSIVE
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
+from evaltrack.scoring.metric import MINUS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -156,9 +157,24 @@ def code_after_output(code: int) -> int:
 
 
 def _replace_what_cannot_be_written(stream: TextIO | None) -> None:
-    """An output that is not UTF-8 shows `?` for the characters that it lacks."""
+    """An output that is not UTF-8 shows `?` for the characters that it lacks, and signs of ours in ASCII."""
     if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
-        stream.reconfigure(errors="replace")
+        stream.reconfigure(errors=TEXT_ESCAPES)
+
+
+IN_ASCII = {MINUS: "-", "→": "->", "≈": "~", "✕": "x", "✓": "v", "…": "...", "×": "x", "·": "-", "–": "-"}
+"""Signs that change what is said where they are missing."""
+
+
+def _ascii_signs(error: UnicodeError) -> tuple[str, int]:
+    """The characters that cannot be encoded, each as its sign in ASCII or as a question mark."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+TEXT_ESCAPES = "evaltrack.text"
+codecs.register_error(TEXT_ESCAPES, _ascii_signs)
 
 
 def print_command(line: str, *, err: bool) -> None:

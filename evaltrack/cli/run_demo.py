@@ -40,8 +40,9 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
 
 def _means(result: RunResult) -> str:
     """The means by which people know a run."""
-    from evaltrack.report.words import metric_title, number
+    from evaltrack.report.words import metric_number, metric_title
     from evaltrack.scoring.metrics import HEADLINES
 
     names = [score.metric for score in HEADLINES if score.metric in result.metrics]
-    return ", ".join(f"{metric_title(name, result.signature.k)} {number(result.metrics[name])}" for name in names)
+    k, metrics = result.signature.k, result.metrics
+    return ", ".join(f"{metric_title(name, k)} {metric_number(name, metrics[name])}" for name in names)

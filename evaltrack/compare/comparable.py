@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from evaltrack.compare.engine import AFFECTED, metrics_left_out
 
 if TYPE_CHECKING:
+    from evaltrack.records import Signature
     from evaltrack.records.past_run import PastRun
+
+
+def passes_alike(one: Signature, other: Signature) -> bool:
+    """Whether questions pass by the same rules (judge, k, threshold, weights, …) in both runs, of any target."""
+    return "pass_rate" not in metrics_left_out(one, other, AFFECTED)
 
 
 def alike(metric: str, one: PastRun, other: PastRun) -> bool:

@@ -6,7 +6,7 @@ Differences are candidate - baseline. A *drop* is how much worse the candidate i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
+    from evaltrack.compare.histories import Histories
     from evaltrack.records.past_run import PastRun
 
 CauseKind = Literal[
@@ -105,6 +106,17 @@ class MetricDelta:
         return self.regressed or self.measured is None or self.measured[0] == self.n
 
 
+RuleState = Literal["broken", "unknown", "held"]
+
+
+@dataclass(frozen=True)
+class GateLine:
+    """A rule of the gate in a sentence, with its value and what is allowed; or what kept the gate from deciding."""
+
+    state: RuleState
+    text: str
+
+
 @dataclass(frozen=True)
 class GroupDelta:
     """The metrics of one domain, difficulty or category; `p_value` of its flips (exact McNemar, Holm over its kind)."""
@@ -139,10 +151,9 @@ class Cause:
 class Change:
     """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
 
-    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both
-    sides for the first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who
-    accepted the question in spite of it, and why; `by_judge`: it fails by its judge alone; `informs`: and that judge is
-    not trusted.
+    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
+    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
+    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
     """
 
     id: str
@@ -185,7 +196,11 @@ class Comparison:
     `by_fate` lists the questions by what became of them, the worst first; `fates` counts them all. Of the identical
     ones `same` holds the candidate's rows without texts of sources, of very many a sample, and `unchanged` id, domain
     and outcome, where they are not too many. `history` is the last runs of the set, newest first; `gate` the rules.
-    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set.
+    `gate_lines` holds the rules one by one, those that were broken first.
+    `texts` are the questions that were not compared, by id, of very many none. `question_history` is how the
+    candidate's questions went over the last runs.
+    `not_selected` are the questions that one side lacks because it was asked a selection of the golden set. `screen`
+    renders the comparison for a notebook.
     """
 
     baseline: RunInfo
@@ -221,6 +236,10 @@ class Comparison:
     asking: Asking = field(default_factory=Asking)
     gate: Gate | None = None
     not_selected: tuple[str, ...] = ()
+    gate_lines: tuple[GateLine, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    question_history: Histories | None = None
+    screen: Callable[[Comparison], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def differences(self) -> tuple[RunDifference, ...]:
@@ -253,3 +272,6 @@ class Comparison:
     def exit_code(self) -> int:
         """0 no regression, 1 regression, 3 could not tell."""
         return {"ok": 0, "regression": 1, "unknown": 3}[self.verdict]
+
+    def _repr_html_(self) -> str | None:
+        return self.screen(self) if self.screen else None

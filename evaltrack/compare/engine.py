@@ -147,6 +147,7 @@ def _comparison(
         candidate=candidate,
         verdict=decided.verdict,
         reasons=decided.reasons,
+        gate_lines=decided.gate_lines,
         metrics=decided.metrics,
         groups=decided.groups,
         flips=changes.flips,
@@ -159,6 +160,7 @@ def _comparison(
         removed=paired.removed,
         edited=paired.edited,
         not_selected=paired.not_selected,
+        texts=_texts(paired),
         ignored=(),
         left_out=tuple(sorted(name for name in left_out if _measured(name, paired))),
         causes=dict(num_by_cause.most_common()),
@@ -172,6 +174,20 @@ def _comparison(
         errors=changes.errors,
         aims=tuple(aims_of(decided.metrics)) if candidate.signature.rubric == "reasoning" else (),
     )
+
+
+def _texts(paired: Paired) -> dict[str, str]:
+    """The questions that are in one run only, or were edited, as they were asked last; none where they are many."""
+    new = {*paired.edited, *paired.added, *paired.not_selected}
+    old = {*paired.removed, *paired.not_selected}
+    if len(new) + len(old) > MOST_TEXTS:
+        return {}
+    rows = [*(paired.baseline.brief(old) if old else ()), *(paired.candidate.brief(new) if new else ())]
+    return {row.id: row.question for row in rows}
+
+
+MOST_TEXTS = 5_000
+"""Questions that are not compared of which the texts are read."""
 
 
 def _measured(metric: str, paired: Paired) -> bool:

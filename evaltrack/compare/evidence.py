@@ -47,3 +47,8 @@ def rule_name(metric: MetricDelta, group: GroupDelta | None = None) -> str:
 def is_worse(metric: MetricDelta) -> bool:
     """Whether the candidate's mean is on the worse side."""
     return metric.delta < 0 if metric.higher_is_better else metric.delta > 0
+
+
+def differs(metric: MetricDelta) -> bool:
+    """Whether the difference is shown to be one: its 95 % interval leaves out 0."""
+    return metric.interval is not None and (metric.interval[0] > 0 or metric.interval[1] < 0)

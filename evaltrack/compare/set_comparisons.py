@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from evaltrack.compare.comparison import Comparison, Verdict
 
@@ -41,3 +42,10 @@ class SetComparisons:
     def exit_code(self) -> int:
         """0 no regression in any set, 1 a regression in one, else 3 where one could not be told."""
         return EXIT_CODES[self.verdict]
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            (each.comparison and each.comparison._repr_html_())
+            or f"<p>{escape(each.golden)}: {escape(each.problem)}</p>"
+            for each in self.sets
+        )

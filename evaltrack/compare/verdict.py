@@ -7,22 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import GroupDelta, MetricDelta, Verdict
+from evaltrack.compare.comparison import GateLine, GroupDelta, MetricDelta, Verdict
 from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
+from evaltrack.scoring.metric import ROUNDING
+from evaltrack.scoring.metric_forms import metric_form
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 
 @dataclass(frozen=True)
 class Decided:
-    """Metrics and groups with what regressed, the verdict, and why."""
+    """Metrics and groups with what regressed, the verdict, why, and each rule with its value."""
 
     metrics: tuple[MetricDelta, ...]
     groups: tuple[GroupDelta, ...]
     verdict: Verdict
     reasons: tuple[str, ...]
+    gate_lines: tuple[GateLine, ...] = ()
 
 
 def decide(
@@ -42,20 +45,32 @@ def decide(
     groups = tuple(
         replace(group, metrics=tuple(_settled(gate, m, group, shown) for m in group.metrics)) for group in groups
     )
-    worse = [_metric_reason(metric, "", gate) for metric in metrics if metric.regressed]
-    worse += [_metric_reason(m, f" in {group.name}", gate) for group in groups for m in group.metrics if m.regressed]
+    words = _Words(gate, paired.candidate.info.signature.k)
     broken = list(_flip_reasons(gate, changes, counted, shown is not None and FLIPS in shown, asking))
-    worse += broken
+    worse = [*words.broken(metrics, groups), *broken]
     unsure = [*_unsettled(changes, asking), *_uncovered(gate, changes.num_lost, paired)]
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
-    tolerated = [_not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
+    tolerated = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
     tolerated += [] if broken else _flips_tolerated(gate, changes, counted)
+    held = [*tolerated, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
+    states = (("broken", worse), ("unknown", unsure), ("held", held))
+    lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
     if worse:
-        return Decided(metrics, groups, "regression", (*_moved_reasons(changes), *worse, *tolerated, *unsure))
-    reasons = tuple(unsure) or (_no_regression(changes),)
-    return Decided(metrics, groups, "unknown" if unsure else "ok", (*reasons, *tolerated))
+        reasons = (*_moved_reasons(changes), *worse, *tolerated, *unsure)
+        return Decided(metrics, groups, "regression", reasons, lines)
+    reasons = (*(unsure or (_no_regression(changes),)), *tolerated)
+    return Decided(metrics, groups, "unknown" if unsure else "ok", reasons, lines)
+
+
+def _no_flips(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
+    """The rule on questions that broke, where none did that counts."""
+    if changes.counted and not counted and gate.kind != "significant":
+        spared = changes.counts["broke"]
+        words = {0: "no question broke", 1: "1 question broke, and does not count"}
+        which = words.get(spared, f"{spared:,} questions broke, and none of them counts")
+        yield f"{which}; {gate.allow_flips:,} allowed"
 
 
 def _eligible(changes: Changes) -> int:
@@ -107,11 +122,11 @@ def _what_asking_told(changes: Changes, asking: Asking) -> str:
 
 
 def _went(broke: int, fixed: int, gate: Gate, *, whole: bool = True) -> str:
-    """``3 questions went from pass to fail, 52 from fail to pass (exact McNemar p 1e-9)``; p where they are all."""
+    """``3 questions broke, 52 were fixed (exact McNemar p 1e-9)``; p where they are all."""
     allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
     p_value = f" (exact McNemar p {mcnemar_exact(broke, fixed):.3g})" if whole else ""
-    other = f", {fixed:,} from fail to pass{p_value}" if fixed else ""
-    return f"{broke:,} question{'s' * (broke != 1)} went from pass to fail{allowed}{other}"
+    other = f", {fixed:,} {'was' if fixed == 1 else 'were'} fixed{p_value}" if fixed else ""
+    return f"{broke:,} question{'s' * (broke != 1)} broke{allowed}{other}"
 
 
 def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
@@ -136,20 +151,11 @@ def _flips_tolerated(gate: Gate, changes: Changes, counted: int) -> Iterator[str
         yield f"{_went(counted, changes.counts['fixed'], gate)}, which is not shown to be more than chance"
 
 
-def _not_shown(metric: MetricDelta) -> str:
-    """A drop that exceeds its rule, and that chance explains."""
-    level = f"below {LEVEL:g} when corrected for being several would be"
-    p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g}; {level})"
-    return f"{_metric_reason(metric, '', None)}, which is not shown to be more than chance{p_value}"
-
-
 def _no_regression(changes: Changes) -> str:
     scatter = sum(flip.repeat is not None and flip.repeat.kind == "scatter" for flip in changes.flips)
     if not scatter:
         return "no regression"
-    return (
-        f"no regression: {scatter:,} question{'s' * (scatter > 1)} that went from pass to fail {_is(scatter)} scatter"
-    )
+    return f"no regression: {scatter:,} question{'s' * (scatter > 1)} that broke {_is(scatter)} scatter"
 
 
 def _is(count: int) -> str:
@@ -195,10 +201,62 @@ def _no_rule(gate: Gate, metrics: Sequence[MetricDelta], groups: Sequence[GroupD
         yield "no rule of the gate could be applied: what they are about is not compared"
 
 
-def _metric_reason(metric: MetricDelta, where: str, gate: Gate | None) -> str:
-    change = f"{metric.baseline:.3f} to {metric.candidate:.3f}"
-    drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
-    limit = f"tolerated: {metric.threshold}"
-    if gate is not None and gate.kind == "significant" and metric.p_value is not None:
-        limit = f"exact p {metric.p_value:.3g}"
-    return f"{metric.name}{where} went from {change}{drop} ({limit})"
+class _Words:
+    """The rules on metrics in sentences, under the titles that people read."""
+
+    def __init__(self, gate: Gate, k: int) -> None:
+        self._gate, self._k = gate, k
+
+    def broken(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
+        """Each rule that was broken: ``MRR went from 0.900 to 0.750, 16.7 % worse (allowed: 10 %)``."""
+        significant = self._gate.kind == "significant"
+        for metric, where in _ruled(metrics, groups):
+            if metric.regressed:
+                by_p = significant and metric.p_value is not None
+                yield self._moved(metric, where, f"exact p {metric.p_value:.3g}" if by_p else "")
+
+    def not_shown(self, metric: MetricDelta) -> str:
+        """A drop that exceeds its rule, and that chance explains."""
+        level = f"below {LEVEL:g} when corrected for being several would be"
+        p_value = "" if metric.p_value is None else f" (exact p {metric.p_value:.3g}; {level})"
+        return f"{self._moved(metric, '')}, which is not shown to be more than chance{p_value}"
+
+    def held(self, metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[str]:
+        """Each rule that was kept: ``MRR fell 0.7 %, 10 % allowed``."""
+        significant = self._gate.kind == "significant"
+        for metric, where in _ruled(metrics, groups):
+            if not metric.regressed and not (metric.over and not where):
+                limit = "which is not shown to be more than chance" if significant else f"{metric.threshold} allowed"
+                yield f"{self._title(metric)}{where} {_course(metric)}, {limit}"
+
+    def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
+        score = metric_form(metric.name)
+        change = f"{score.shown(metric.baseline)} to {score.shown(metric.candidate)}"
+        drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
+        return f"{self._title(metric)}{where} went from {change}{drop} ({limit or f'allowed: {metric.threshold}'})"
+
+    def _title(self, metric: MetricDelta) -> str:
+        return metric_form(metric.name).title.format(k=self._k)
+
+
+def _ruled(metrics: Sequence[MetricDelta], groups: Sequence[GroupDelta]) -> Iterator[tuple[MetricDelta, str]]:
+    """The metrics that have a rule, and where it applies."""
+    yield from ((metric, "") for metric in metrics if metric.threshold)
+    yield from ((m, f" in {group.name}") for group in groups for m in group.metrics if m.threshold)
+
+
+def _course(metric: MetricDelta) -> str:
+    """``fell 0.7 %`` of the baseline's value, ``rose 0.050`` where the rule is an amount, or ``did not change``."""
+    score, absolute = metric_form(metric.name), metric.threshold is not None and not metric.threshold.relative
+    if abs(metric.delta) < ROUNDING:
+        return "did not change"
+    way = "rose" if metric.delta > 0 else "fell"
+    share = 100 * abs(metric.drop) if metric.drop is not None else None
+    if absolute or share is None:
+        size = score.change(abs(metric.delta)).removeprefix("+")
+        return f"{way} by {'less than 0.001' if size == '≈ 0' else size}"
+    return f"{way} by {f'{share:.1f}' if share >= SMALLEST else f'less than {SMALLEST}'} %"
+
+
+SMALLEST = 0.1
+"""Per cent below which a change is not written as a number."""

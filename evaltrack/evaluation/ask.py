@@ -28,7 +28,7 @@ from evaltrack.records import (
 )
 from evaltrack.records.clock import seconds_now
 from evaltrack.records.trace_place import TracePlace
-from evaltrack.scoring.measure import Rules, measure
+from evaltrack.scoring.measure import Measured, Rules, measure
 from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.threads import aside
@@ -109,32 +109,56 @@ class Evaluator:
         shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
         return asked.model_copy(update={"response": shown, **await self._judged(variant, outcome, shown, asked)})
 
+    async def judge_row(self, row: Row) -> Row:
+        """Judge and score a row that holds an answer, as `row` gives it without judges; its own scores stay."""
+        assert row.response is not None
+        question, response = row.question.in_wording(row.wording), row.response
+        verdicts, failure, _ = await self._opinions(question, response, response, row, ())
+        counted, failed = () if failure else verdicts, failure is not None
+        before = Measured(row.scores, row.unmeasured, row.duplicates, row.finds)
+        measured = measure(question, response, self.rules, counted, row.tokens, judge_failed=failed, before=before)
+        own = {score.name for scorer in self.scorers for score in scorer.declared}
+        more = {
+            "scores": {**measured.scores, **{name: row.scores[name] for name in own & row.scores.keys()}},
+            "unmeasured": {
+                **measured.unmeasured,
+                **{name: row.unmeasured[name] for name in own & row.unmeasured.keys()},
+            },
+        }
+        return row.model_copy(update={"verdicts": verdicts, "failure": failure, **vars(measured), **more})
+
     async def _judged(self, question: Question, response: Response, shown: Response, asked: Row) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
-        judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
-        calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
-        calls = [self._judge(judge, question, shown) for judge in own]
-        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in self.scorers]
-        judged = await _together(calls)
-        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
-        own_values = [each for each in judged if isinstance(each, OwnValues)]
-        failure = _first_of([each for each in judged if isinstance(each, Failure)])
+        verdicts, failure, own_values = await self._opinions(question, response, shown, asked, self.scorers)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
         tokens = await _aside(response, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
         return {
             "verdicts": verdicts,
+            "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
+            "score_usage": reduce(together, (each.usage for each in own_values), None),
             "failure": failure,
+            "tokens": tokens,
+            **vars(measured),
             "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
             "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
-            "duplicates": measured.duplicates,
-            "finds": measured.finds,
-            "passed": measured.passed,
-            "reasoned": measured.reasoned,
-            "tokens": tokens,
         }
+
+    async def _opinions(
+        self, question: Question, response: Response, shown: Response, asked: Row, scorers: Sequence[Scorer]
+    ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
+        """What the judges said, the failure of those that said nothing, and what one's own scores gave."""
+        judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
+        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
+        calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
+        calls = [self._judge(judge, question, shown) for judge in own]
+        on_trial = [each.on_trial(asked.trial or 1) for each in scorers]
+        calls += [self._scored(each, question, response if each.measures_raw else shown) for each in on_trial]
+        judged = await _together(calls)
+        verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
+        failure = _first_of([each for each in judged if isinstance(each, Failure)])
+        return verdicts, failure, [each for each in judged if isinstance(each, OwnValues)]
 
     async def _judge(self, judge: Judge, question: Question, response: Response) -> Verdict | Failure:
         outcome = await self._within(self.judge_timeout, lambda: judge(question, response), "judge")
@@ -149,10 +173,14 @@ class Evaluator:
         """What one's own scores give, or why they do not: that is a reason in the row, and no failure of it."""
         outcome = await self._within(self.judge_timeout, lambda: scorer(question, response), "judge")
         if isinstance(outcome, Failure):
-            return OwnValues(reasons={score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared})
+            reasons = {score.name: outcome.message[:REASON_LIMIT] for score in scorer.declared}
+            return OwnValues(reasons=reasons, usage=outcome.usage)
         texts = {name: self.redactor.text(why) if self.redactor else why for name, why in outcome.reasons.items()}
         reasons = {name: failure("judge_error", why).message[:REASON_LIMIT] for name, why in texts.items()}
-        return outcome.model_copy(update={"reasons": reasons})
+        verdicts = dict(outcome.verdicts)
+        if self.redactor:
+            verdicts = {name: self.redactor.verdict(verdict) for name, verdict in verdicts.items()}
+        return outcome.model_copy(update={"reasons": reasons, "verdicts": verdicts})
 
     async def _within(
         self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]

@@ -7,6 +7,7 @@ and the reference of settings are made from `EvaluationConfig`, or held against 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from pydantic import model_validator
 
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
+from evaltrack.evaluation.earlier_settings import settings_of_earlier
 from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
@@ -31,6 +33,9 @@ from evaltrack.tracking.writer import TraceChoice
 
 RubricName = Literal["answer", "reasoning"]
 """What judges are asked: whether an answer is right, or how a conclusion was reached."""
+
+JudgeMode = Literal["online", "batch"]
+"""How verdicts are asked for: call by call, or in batches."""
 
 MAX_CONCURRENCY = 1024
 MAX_TRIALS = 1000
@@ -72,9 +77,15 @@ class EvaluationConfig(Config):
         "auto, none, openai:MODEL, recorded:FILE or package.module:function; several make a panel.",
         shapes=False,
     )
+    judge_mode: JudgeMode = setting(
+        "online",
+        "online; or batch: the server's Batch endpoint gives the verdicts of openai: judges, cheaper, within a day.",
+        logged="chosen",
+    )
     scores: Texts = setting(
         (),
-        "A score of your own: package.module:function, exact_match, token_f1, contains, cost, regex:PATTERN,"
+        "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
+        " citation_recall, context_precision, faithfulness, tool_order, cost, regex:PATTERN,"
         " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
@@ -157,13 +168,21 @@ class EvaluationConfig(Config):
     judge_price_out: float | None = setting(
         None, "USD per million output tokens of the judge.", logged="never", shapes=False, ge=0, le=MAX_PRICE
     )
+    judge_batch_price: float | None = setting(
+        None,
+        "Price of a batch, as a share of the judge's prices.  [default: 0.5 at OpenAI, else not known]",
+        logged="never",
+        shapes=False,
+        ge=0,
+        le=1,
+    )
     evaluation_json: OptionalText = setting("", "Write evaluation.json to this file too.", logged="never", shapes=False)
 
     @model_validator(mode="before")
     @classmethod
     def _from_earlier(cls, values: Any) -> Any:
         """Settings that an earlier version stored, whose weights and prices were records of their own."""
-        return _flat(values) if isinstance(values, dict) and "weights" in values else values
+        return settings_of_earlier(values) if isinstance(values, dict) and "weights" in values else values
 
     @model_validator(mode="after")
     def _fit_together(self) -> EvaluationConfig:
@@ -198,8 +217,9 @@ class EvaluationConfig(Config):
 
     @property
     def judge_prices(self) -> Prices | None:
-        """The prices of the judge."""
-        return _prices(*self._judge_pair)
+        """The prices of the judge; that of a batch as it was set."""
+        prices = _prices(*self._judge_pair)
+        return replace(prices, batch=self.judge_batch_price) if prices else None
 
     @property
     def _judge_pair(self) -> tuple[float | None, float | None]:
@@ -256,20 +276,10 @@ class EvaluationConfig(Config):
         for name, prices in {"prices": self.prices, "judge_prices": self.judge_prices}.items():
             if prices:
                 params[name] = f"{prices.input_per_million:g}/{prices.output_per_million:g} USD per million"
+                if prices.batch is not None:
+                    params[name] += f", {prices.batch:g} of it in a batch"
         params |= {f"{OWN_PARAM}{name}": shown_text(value) for name, value in self.param.items()}
         return params | {f"target.{key}": shown_text(option) for key, option in self.target_options.items()}
-
-
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings as version 0.1 stored them, in today's form."""
-    former = ("weights", "prices", "judge_prices", "judges")
-    flat = {name: value for name, value in values.items() if name not in former}
-    flat |= values["weights"] | {"judge": values.get("judges", ("auto",))}
-    flat["rubric_weights"] = ",".join(f"{name}={value:.15g}" for name, value in values["rubric_weights"].items())
-    for name, prefix in (("prices", "price"), ("judge_prices", "judge_price")):
-        if prices := values.get(name):
-            flat |= {f"{prefix}_in": prices["input_per_million"], f"{prefix}_out": prices["output_per_million"]}
-    return flat
 
 
 def _prices(price_in: float | None, price_out: float | None) -> Prices | None:

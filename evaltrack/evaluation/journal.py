@@ -16,11 +16,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-from pydantic import ValidationError
-
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.evaluation.batch_journal import BatchJournal
 from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, no_journal, unusable
+from evaltrack.evaluation.journal_lines import line_of, row_in
 from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
 from evaltrack.privacy.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
 from evaltrack.records import Question, Row
@@ -83,6 +83,7 @@ class Journal:
         self._retry_errors = retry_errors
         self._lock = threading.Lock()
         self._command: dict[str, Any] = {}
+        self._batches: BatchJournal | None = None
         self._known = self._reused = self._redone = self._retried = 0
         used = _size(path) > 0
         try:
@@ -156,16 +157,37 @@ class Journal:
             self._give_up(f"{self.path}: cannot be read any more: {error}; what it held is asked again")
             return None
         for digest, text, checksum in found:
-            if digest == question.digest.encode() and (row := _read(text, checksum, question, trial)) is not None:
+            if digest == question.digest.encode() and (row := row_in(text, checksum, question, trial)) is not None:
                 return row
         self._redone += bool(found)
         return None
+
+    def batches(self) -> BatchJournal:
+        """Answers that wait for their verdicts, and the batches in which these are asked.
+
+        Raises:
+            UsageError: there is no journal, so that a batch that was paid for could be lost.
+        """
+        if self.problem:
+            raise UsageError(f"`judge_mode=batch` keeps batches on disk; {self.problem}, or use `judge_mode=online`")
+        self._batches = BatchJournal(self._database, self._lock, self.path)
+        return self._batches
+
+    @property
+    def num_batches_under_way(self) -> int:
+        """How many batches of verdicts are at the server."""
+        if self._batches is None or self.problem:
+            return 0
+        try:
+            return self._batches.num_under_way
+        except InconclusiveError:
+            return 0
 
     def keep(self, rows: Sequence[Row], /) -> None:
         """Make rows durable, all or none: a kill loses nothing of them. An error never replaces an earlier row."""
         if self.problem:
             return
-        lines = [_line(row) for row in rows]
+        lines = [line_of(row) for row in rows]
         if not self.path.exists():
             self._give_up(no_journal(self.path, "the file was removed"))
             return
@@ -208,24 +230,6 @@ class Journal:
         """Close and delete it."""
         self.close()
         delete_journal(self.path)
-
-
-def _line(row: Row) -> tuple[str, str, int | None, bool, str, int]:
-    text = row.model_dump_json(exclude_defaults=True)
-    failed = row.failure is not None
-    return row.question.id, row.question.digest, row.trial, failed, text, crc32(text.encode())
-
-
-def _read(text: object, checksum: object, question: Question, trial: int) -> Row | None:
-    """The row of a question; None where its text is not as it was written, or of another version."""
-    if not isinstance(text, bytes) or crc32(text) != checksum:
-        return None
-    try:
-        row = Row.model_validate_json(text)
-    except ValidationError:
-        return None
-    asked = row.question
-    return row if (asked.id, asked.digest, row.trial) == (question.id, question.digest, trial) else None
 
 
 def read_command(path: Path) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from evaltrack.evaluation.ask import Evaluator
 from evaltrack.records import Closable, Question, Row
 
 CONCURRENCY = 16
@@ -32,13 +32,21 @@ class Memory(Protocol):
         ...
 
 
+class RowMaker(Protocol):
+    """What makes the row of one question in one of its trials: an `Evaluator`."""
+
+    def row(self, position: int, question: Question, trial: int) -> Coroutine[Any, Any, Row]:
+        """The row; a failure stays in it."""
+        ...
+
+
 STOP_SECONDS = 5.0
 """How long the questions in flight may take to stop."""
 
 
 async def evaluate(
     questions: Iterable[Question],
-    evaluator: Evaluator,
+    evaluator: RowMaker,
     *,
     trials: Sequence[int] = (1,),
     memory: Memory | None = None,
@@ -56,9 +64,27 @@ async def evaluate(
     Raises:
         ValueError: `concurrency` is below 1.
     """
+    numbered = ((*one, trial) for one in enumerate(questions) for trial in one[1].trials_of(trials))
+    async with aclosing(evaluate_each(numbered, evaluator, memory=memory, stop=stop, concurrency=concurrency)) as rows:
+        async for row in rows:
+            yield row
+
+
+async def evaluate_each(
+    numbered: Iterator[tuple[int, Question, int]],
+    evaluator: RowMaker,
+    *,
+    memory: Memory | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    concurrency: int = CONCURRENCY,
+) -> AsyncGenerator[Row]:
+    """Yield a row for each position, question and trial, as `evaluate` does.
+
+    Raises:
+        ValueError: `concurrency` is below 1.
+    """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    numbered = ((*one, trial) for one in enumerate(questions) for trial in one[1].trials_of(trials))
     loop = _Loop(evaluator, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))
@@ -78,7 +104,7 @@ async def evaluate(
 class _Loop:
     """What the workers share: the questions still to ask, and the rows that are finished but not yet yielded."""
 
-    evaluator: Evaluator
+    evaluator: RowMaker
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[tuple[int, Question, int]]

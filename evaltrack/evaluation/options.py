@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from evaltrack.evaluation.config import RubricName
+from evaltrack.evaluation.config import JudgeMode, RubricName
+from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
 
 
@@ -19,7 +20,8 @@ class EvaluationOptions(TypedDict, total=False):
     only_failed: str | None
     sample: int
     sample_seed: int
-    judge: str | Sequence[str]
+    judge: JudgeChoice | Sequence[JudgeChoice]
+    judge_mode: JudgeMode
     scores: str | Sequence[str | Callable[..., Any]]
     judge_prompt: str
     rubric: RubricName
@@ -49,4 +51,5 @@ class EvaluationOptions(TypedDict, total=False):
     price_out: float | None
     judge_price_in: float | None
     judge_price_out: float | None
+    judge_batch_price: float | None
     evaluation_json: str | os.PathLike[str] | None

@@ -9,22 +9,27 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import Counter, Evaluator
+from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import open_judges
+from evaltrack.evaluation.journal import Journal
+from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.golden.selection import Selection
-from evaltrack.judges import judge_names
-from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.judges import Models, open_faithfulness_judge
+from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -39,7 +44,7 @@ from evaltrack.records import (
     Target,
     Tokens,
 )
-from evaltrack.scorers.opening import Functions, open_scorers
+from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.scoring.criteria import Criterion, parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
@@ -81,6 +86,11 @@ class Plan:
         return "off" if has_traces else self.settings.traces
 
     @property
+    def in_batches(self) -> bool:
+        """Whether verdicts are asked for in batches: that is set, and a judge is an LLM."""
+        return self.settings.judge_mode == "batch" and any(isinstance(judge, LlmJudge) for judge in self.judges)
+
+    @property
     def joins_traces(self) -> bool:
         """Whether every question gets a trace, so that the target's own spans can stand in it."""
         return self.traces == "all" or (self.traces == "auto" and len(self.golden) <= TRACED_QUESTIONS)
@@ -92,6 +102,8 @@ class Plan:
     def notes(self) -> tuple[str, ...]:
         """What target, judges, golden set and cache found worth saying."""
         notes = [note for each in self._opened for note in each.notes]
+        if self.settings.judge_mode == "batch" and not self.in_batches:
+            notes.append("nothing was judged in batches: that is for judges openai:MODEL, and there is none")
         if drafts := self.golden.stats.drafts:
             notes.append(
                 f"{drafts:,} draft{'s' * (drafts > 1)} of the golden set, which nobody has confirmed, left out"
@@ -126,24 +138,26 @@ class Plan:
         questions: Iterable[Question] | None = None,
         trials: Sequence[int] | None = None,
         memory: Memory | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        watch: Watch | None = None,
         runner: asyncio.Runner | None = None,
     ) -> None:
         """Ask all questions, or those given, and hand each row on.
 
-        Target and judges are closed at the end; with a `runner` they stay open until `close`.
+        Target and judges are closed at the end; with a `runner` they stay open until `close`. Verdicts come in batches
+        where that is set and `memory` is a journal.
         """
-        settings = self.settings
+        settings, watch = self.settings, watch or Watch()
+        asked = self.golden if questions is None else questions
+        rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
-            return evaluate(
-                self.golden if questions is None else questions,
-                self._evaluator(),
-                trials=trials or range(1, settings.trials + 1),
-                memory=memory,
-                stop=stop,
-                concurrency=settings.concurrency,
-            )
+            evaluator = self._evaluator()
+            if self.in_batches and isinstance(memory, Journal):
+                return evaluate_in_batches(
+                    asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
+                )
+            most = settings.concurrency
+            return evaluate(asked, evaluator, trials=rounds, memory=memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
 
@@ -173,23 +187,24 @@ def planned(
     selection: Selection | None = None,
     *,
     repeats: bool = False,
-    functions: Functions | None = None,
+    functions: Functions = MappingProxyType({}),
     store_uri: str | None = None,
 ) -> Iterator[Plan]:
     """Check everything, and open target, judges and scores; what only `repeats` questions writes no file.
 
-    The golden set is that of a `selection`, or whole. `functions` are scores that were given as objects, by the names
-    that stand for them in the settings. A repeat asks whether questions pass, which they say nothing of. `store_uri` is
-    the MLflow store, where it is not the usual one.
+    The golden set is that of a `selection`, or whole. `functions` are judges and scores that were given as objects, by
+    the names that stand for them in the settings. A repeat asks whether questions pass, of which scores say nothing.
+    `store_uri` is the MLflow store, where it is not the usual one.
 
     Raises:
         UsageError: golden set, target, judge or a setting is wrong.
     """
     Redactor(settings.redact)  # a wrong pattern is found before anything is opened
     with ExitStack() as opened:
-        scorers = open_scorers(
-            () if repeats else settings.scores, functions, in_process=settings.in_process, prices=settings.prices
-        )
+        specs, models = () if repeats else settings.scores, Models(settings.concurrency, settings.call_timeout)
+        cache = open_cache(settings, opened) if any(map(asks_judge, specs)) else None
+        run_judges = judges_of(settings, target if isinstance(target, str) else "")
+        scorers = open_scores(specs, functions, settings, partial(open_faithfulness_judge, run_judges, models, cache))
         for scorer in scorers:
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
@@ -201,10 +216,9 @@ def planned(
         opened.callback(opened_target.close)  # also where it is never asked
         names = judges_of(settings, target_name)
         check_measurable(golden, settings, names)
-        cache = VerdictCache(cache_folder()) if settings.verdict_cache and names else None
-        if cache is not None:
-            opened.callback(cache.close)
-        judges = open_judges(names, settings, cache, store_uri)
+        if names and cache is None:
+            cache = open_cache(settings, opened)
+        judges = open_judges(names, settings, cache, functions, store_uri=store_uri, models=models)
         for judge in judges:
             opened.callback(judge.close)
         check_names(judges)
@@ -233,15 +247,6 @@ def check_set(golden_path: str, settings: EvaluationConfig, target: str | Callab
         opened, name = _named_target(None, golden, settings)
         opened.close()
     check_measurable(golden, settings, judges_of(settings, name))
-
-
-def judges_of(settings: EvaluationConfig, target: str) -> list[str]:
-    """The judges by name; `auto` takes the verdicts that lie beside recorded responses before it pays for any."""
-    kind, _, place = target.partition(":")
-    beside = Path(place.partition("?")[0]).with_suffix(".verdicts.jsonl")
-    if settings.judge == ("auto",) and kind == "recorded" and beside.is_file():
-        return [f"recorded:{beside}"]
-    return judge_names(settings.judge)
 
 
 def _named_target(

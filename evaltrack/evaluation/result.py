@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.records import Row, Signature
 from evaltrack.rows.stored_row import StoredRow
@@ -14,6 +14,9 @@ from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.metric_table import MetricTable, metric_table
 from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.scoring.reasoning_aims import MeasuredAim, measured_aims
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METRICS = frozenset(BY_METRIC)
 
@@ -27,6 +30,7 @@ class RunResult:
     `target` and `judge` where prices are known. `notes` says what is worth knowing. `errors` and `missed` are the first
     rows that failed or did not pass. `link` is the run's page in MLflow's UI; where that address is not known,
     `serve_command` starts one. `settings` is how it was made: its params, and the commit of the working directory.
+    `screen` renders the result for a notebook.
     """
 
     run_id: str
@@ -48,6 +52,7 @@ class RunResult:
     serve_command: str | None
     read_rows: Callable[[], Iterable[StoredRow]] = field(repr=False, compare=False)
     settings: Mapping[str, str] = field(default_factory=dict)
+    screen: Callable[[RunResult], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def success(self) -> bool:
@@ -92,3 +97,12 @@ class RunResult:
     def rows(self) -> list[dict[str, Any]]:
         """Every row as columns, in the order of the golden set, read back from MLflow."""
         return [row.columns() for row in self.read_rows()]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Every row as a pandas data frame, in the order of the golden set; what was not measured is None or NaN."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    def _repr_html_(self) -> str | None:
+        return self.screen(self) if self.screen else None

@@ -180,7 +180,7 @@ def journals(passed_over: list[str] | None = None) -> Iterator[tuple[Path, dict[
     Raises:
         NotPrivateError: others may write to the folder.
     """
-    for path in sorted(_paths(), key=_last_written, reverse=True):
+    for path in sorted(_paths(), key=last_written, reverse=True):
         try:
             stored = read_command(path)
         except JournalBusyError:
@@ -200,7 +200,7 @@ def remove_old() -> None:
         NotPrivateError: others may write to the folder.
     """
     for path in _paths():
-        if time.time() - _last_written(path) > KEPT_DAYS * 86_400:
+        if time.time() - last_written(path) > KEPT_DAYS * 86_400:
             try:
                 read_command(path)
             except JournalBusyError:
@@ -217,10 +217,15 @@ def _paths() -> list[Path]:
     return []
 
 
-def _last_written(path: Path) -> float:
-    """When something was last written, in seconds since the epoch; another process may just be removing it."""
+def last_written(path: Path) -> float:
+    """When something was last written, in seconds since the epoch; another process may just be removing it.
+
+    An empty log beside it was made by a reader.
+    """
     times = [0.0]
     for each in (path, path.with_name(f"{path.name}-wal")):
         with suppress(OSError):
-            times.append(each.stat().st_mtime)
+            status = each.stat()
+            if status.st_size or each == path:
+                times.append(status.st_mtime)
     return max(times)

@@ -27,3 +27,6 @@ class SetResults:
     def success(self) -> bool:
         """Whether every run ended FINISHED."""
         return all(result.success for result in self.results)
+
+    def _repr_html_(self) -> str:
+        return "".join(filter(None, (result._repr_html_() for result in self.results)))

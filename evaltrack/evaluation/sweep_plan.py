@@ -15,12 +15,13 @@ from evaltrack import __version__
 from evaltrack.compare.ranking import check_metric
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.evaluation.judge_opening import open_judges
-from evaltrack.evaluation.plan import judges_of, planned
+from evaltrack.evaluation.judge_opening import judges_of, open_judges
+from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
+from evaltrack.scorers.opening import asks_judge
 from evaltrack.scoring.metric_table import metric_table
 
 MAX_CONFIGURATIONS = 200
@@ -98,7 +99,9 @@ class SweepPlan:
 
     def judge_calls(self, configuration: Configuration) -> int:
         """How often it asks judges at most; verdicts of the cache, and responses without an answer, take none."""
-        return self.target_calls(configuration) * len(judges_of(configuration.settings, configuration.target_name))
+        settings = configuration.settings
+        asked = len(judges_of(settings, configuration.target_name)) + sum(map(asks_judge, settings.scores))
+        return self.target_calls(configuration) * asked
 
 
 def plan_sweep(file: SweepFile, place: str = "sweep", store_uri: str | None = None) -> SweepPlan:
@@ -254,7 +257,7 @@ def _check_judges(configuration: Configuration, store_uri: str | None) -> Iterat
     """What is wrong with judges that were not opened, because the target could not be."""
     settings = configuration.settings
     try:
-        for judge in open_judges(judges_of(settings, configuration.target_name), settings, None, store_uri):
+        for judge in open_judges(judges_of(settings, configuration.target_name), settings, None, store_uri=store_uri):
             judge.close()
     except UsageError as error:
         yield str(error)

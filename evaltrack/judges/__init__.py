@@ -7,20 +7,50 @@
 | `openai:MODEL` | a model on an OpenAI-compatible server (`OPENAI_API_KEY`, `OPENAI_BASE_URL`) |
 | `recorded:FILE` | verdicts given earlier, by humans or judges: JSON Lines |
 | `package.module:function` | your own function, sync or async |
+
+From Python a function may be given itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.cache import VerdictCache
-from evaltrack.llm import CALL_SECONDS, has_server
+from evaltrack.llm import CALL_SECONDS, LLM, has_server
 from evaltrack.records import Judge
 from evaltrack.tracking.prompts import RegisteredPrompt
 
 DEFAULT_JUDGE_MODEL = "gpt-4o-mini"
+
+JudgeChoice: TypeAlias = str | Callable[..., Any]
+"""A judge by its name, or the function that judges."""
+
+JudgeFunctions: TypeAlias = Mapping[str, Callable[..., Any]]
+"""Functions that judge, by the names that they have as judges."""
+
+
+def named_judges(choice: JudgeChoice | Sequence[JudgeChoice]) -> tuple[tuple[str, ...], JudgeFunctions]:
+    """The names of the chosen judges, and the functions among them: one is called `module:function`.
+
+    Raises:
+        UsageError: two functions have the same name, as those that `lambda` makes.
+    """
+    chosen = (choice,) if isinstance(choice, str) or callable(choice) else tuple(choice)
+    functions: dict[str, Callable[..., Any]] = {}
+    names: list[str] = []
+    for each in chosen:
+        name = each if isinstance(each, str) or not callable(each) else _function_name(each)
+        if callable(each) and functions.setdefault(name, each) is not each:
+            raise UsageError(f"`judge=`: two functions are called `{name}`; give each a name of its own with `def`")
+        names.append(name)
+    return tuple(names), functions
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
 def judge_names(names: Sequence[str]) -> list[str]:
@@ -38,36 +68,78 @@ def judge_names(names: Sequence[str]) -> list[str]:
     return [] if list(names) == ["none"] else list(names)
 
 
+class Models:
+    """Models on the server, each opened once: who asks the same one shares its limits and its connections.
+
+    A call of a model is waited for `call_timeout` seconds, of `concurrency` calls in flight at most.
+    """
+
+    def __init__(self, concurrency: int, call_timeout: float = CALL_SECONDS) -> None:
+        self._concurrency, self._call_timeout = concurrency, call_timeout
+        self._opened: dict[str, LLM] = {}
+
+    def open(self, model: str, name: str) -> LLM:
+        """The model of the judge called `name`.
+
+        Raises:
+            UsageError: there is no server.
+        """
+        if not has_server():
+            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
+            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
+        if model not in self._opened:
+            self._opened[model] = LLM(model, concurrency=self._concurrency, call_seconds=self._call_timeout)
+        return self._opened[model]
+
+
+def open_faithfulness_judge(run_judges: Sequence[str], models: Models, cache: VerdictCache | None, name: str) -> Judge:
+    """The judge of faithfulness called `name` (`openai:MODEL`); without a name, the first model among `run_judges`.
+
+    Raises:
+        UsageError: it is no `openai:MODEL`, or none is named.
+    """
+    name = name or next((each for each in run_judges if each.startswith("openai:")), "")
+    kind, _, model = name.partition(":")
+    if kind != "openai" or not model:
+        cure = "give `judge=openai:MODEL`, or name it: faithfulness:openai:MODEL"
+        raise UsageError(f"`scores=faithfulness`: asks a judge by LLM, and there is none; {cure}", guide=Guide.MODEL)
+    from evaltrack.judges.faithfulness import FaithfulnessJudge
+
+    return FaithfulnessJudge(models.open(model, name), name, cache)
+
+
 def open_judge(
     name: str,
     *,
     rubric: str = "answer",
     concurrency: int,
-    call_timeout: float = CALL_SECONDS,
     cache: VerdictCache | None,
     in_process: bool = False,
     own: RegisteredPrompt | None = None,
+    function: Callable[..., Any] | None = None,
+    models: Models | None = None,
 ) -> Judge:
     """The judge called `name`, who looks at answers, or with the `rubric` reasoning at how they were reached.
 
-    An LLM is waited for `call_timeout` seconds at each call. A function runs in a process of its own, or `in_process`.
-    The `own` prompt is for an LLM that looks at answers.
+    An LLM is one of the `models`, which others may ask too. A function that is named runs in a process of its own, or
+    `in_process`; a `function` that is given as an object runs in this one. The `own` prompt is for an LLM that looks at
+    answers.
 
     Raises:
         UsageError: there is no such judge, or it cannot be opened.
     """
+    if function is not None:
+        from evaltrack.judges.function import FunctionJudge
+
+        return FunctionJudge(name, function)
     kind, _, rest = name.partition(":")
     if own is not None and (kind != "openai" or rubric != "answer"):
         raise UsageError(f"judge `{name}`: `judge_prompt=` is for openai: judges of answers; leave it out")
     if kind == "openai" and rest:
-        if not has_server():
-            cure = "set OPENAI_API_KEY or OPENAI_BASE_URL first, or use `judge=none`"
-            raise UsageError(f"judge {name}: {cure}", guide=Guide.MODEL)
+        llm = (models or Models(concurrency)).open(rest, name)
         from evaltrack.judges.answer import AnswerJudge
         from evaltrack.judges.reasoning import ReasoningJudge
-        from evaltrack.llm import LLM
 
-        llm = LLM(rest, concurrency=concurrency, call_seconds=call_timeout)
         return ReasoningJudge(llm, name, cache) if rubric == "reasoning" else AnswerJudge(llm, name, cache, own=own)
     if kind == "recorded" and rest:
         from evaltrack.judges.recorded import RecordedJudge

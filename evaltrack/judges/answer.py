@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from evaltrack.judges.cache import VerdictCache
+from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     LlmJudge,
@@ -23,7 +24,6 @@ from evaltrack.judges.llm_judge import (
     prompt,
     question_parts,
     read_reply,
-    refuse_copy,
     system_and_user,
     tagged,
 )

@@ -7,7 +7,7 @@ runs in a process of its own, as a function that is a target does (see `evaltrac
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,15 +26,15 @@ from evaltrack.targets.threads import in_thread
 
 
 class FunctionJudge(Judge):
-    """Calls a user's function for each verdict; a sync one runs in threads.
+    """Calls a user's function for each verdict; a sync one runs in threads. Without the `function` it is imported.
 
     Raises:
         UsageError: it cannot be imported, or does not take a question and a response.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
         self.name = name
-        function = import_function(name, "judge", Guide.JUDGE_FUNCTION)
+        function = function or import_function(name, "judge", Guide.JUDGE_FUNCTION)
         try:
             inspect.signature(function).bind("question", "response")
         except TypeError:

@@ -11,7 +11,9 @@ import asyncio
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self, TypeVar
@@ -22,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.neutral_text import SUFFIX, TAG_RULE, inert, with_suffix
 from evaltrack.judges.strict import findings, no_repeats, object_in
-from evaltrack.llm import LLM, AnswerError, Schema
+from evaltrack.llm import LLM, Answer, AnswerError, BatchCall, BatchReply, Schema
 from evaltrack.records import Judge, Question, Response, Usage, Verdict, together
 
 TEXT_LIMIT = 12_000
@@ -31,11 +33,12 @@ TEXT_LIMIT = 12_000
 CUT = " [... cut]"
 HISTORY_TAG = "question_history"
 RAW_SHOWN = 500
-COPY_LETTERS = 15
-"""Letters from which a part of the prompt's example is a copy of it."""
 
 Messages = list[dict[str, str]]
 Reply = TypeVar("Reply", bound=BaseModel)
+
+Replies = Callable[[str], BatchReply | None]
+"""What came of the call of a batch for a verdict's key; None where there was none."""
 
 Locks = WeakValueDictionary[str, asyncio.Lock]
 """One for each verdict being asked for."""
@@ -60,11 +63,19 @@ class LlmJudge(Judge, ABC):
     """Judges with one model. Verdicts already paid for come from the cache; each trial has its own."""
 
     def __init__(
-        self, llm: LLM, name: str, verdicts: VerdictCache | None = None, *, trial: int = 1, locks: Locks | None = None
+        self,
+        llm: LLM,
+        name: str,
+        verdicts: VerdictCache | None = None,
+        *,
+        trial: int = 1,
+        locks: Locks | None = None,
+        replies: Replies = lambda _: None,
     ) -> None:
         self.name, self.digest = name, self.prompts_digest()
         self._llm, self._cache, self._trial = llm, verdicts, trial
         self._locks: Locks = WeakValueDictionary() if locks is None else locks
+        self._replies = replies
 
     @staticmethod
     @abstractmethod
@@ -91,9 +102,25 @@ class LlmJudge(Judge, ABC):
         """The same judge, over the same connections, for another trial."""
         if trial == self._trial:
             return self
+        return self._changed(_trial=trial)
+
+    def with_replies(self, replies: Replies) -> Self:
+        """The same judge, who asks for no verdict that a batch has the reply for."""
+        return self._changed(_replies=replies)
+
+    def _changed(self, **attributes: Any) -> Self:
         other = copy(self)
-        other._trial = trial  # noqa: SLF001 - its own copy
+        vars(other).update(attributes)
         return other
+
+    def batch_call(self, question: Question, response: Response) -> BatchCall | None:
+        """The call for a verdict as a line of a batch; None where the cache has the verdict."""
+        messages = self.messages(question, response)
+        key = self._key(messages)
+        if self._cache is not None and self._cache.get(key) is not None:
+            return None
+        request = self._llm.request_of(with_suffix(messages), self.schema(question))
+        return BatchCall(key, self._llm.model, request)
 
     @property
     def notes(self) -> list[str]:
@@ -109,13 +136,15 @@ class LlmJudge(Judge, ABC):
             ServerRefusesError, AccessLostError, QuotaError, ServerBusyError: no question can be judged any more.
         """
         messages = self.messages(question, response)
-        if self._cache is None:
-            return await self._ask_model(messages, question, response)
         key = self._key(messages)
+        reply = self._replies(key)
+        if self._cache is None:
+            return await self._ask_or_read(messages, question, response, reply)
         async with self._locks.setdefault(key, asyncio.Lock()):  # who asks the same meanwhile waits and pays nothing
-            if (cached := self._cache.get(key)) is not None:
+            owned = reply is not None and reply.owner == question.id
+            if not owned and (cached := self._cache.get(key)) is not None:
                 return cached.model_copy(update={"cached": True, "judge": self.name})
-            verdict = await self._ask_model(messages, question, response)
+            verdict = await self._ask_or_read(messages, question, response, reply)
             await asyncio.to_thread(self._cache.put, key, verdict)  # waits for the disk
             return verdict
 
@@ -123,9 +152,33 @@ class LlmJudge(Judge, ABC):
         """Close the connections."""
         await self._llm.aclose()
 
-    async def _ask_model(self, messages: Messages, question: Question, response: Response) -> Verdict:
+    async def _ask_or_read(
+        self, messages: Messages, question: Question, response: Response, reply: BatchReply | None
+    ) -> Verdict:
+        """The verdict from the reply of a batch, else from the model; the cost of a reply is its owner's."""
+        if reply is None or reply.owner == question.id:
+            return await self._ask_model(messages, question, response, reply)
+        verdict = await self._ask_model(messages, question, response, replace(reply, usage=None))
+        paid = verdict.usage is not None or reply.text is None
+        return verdict if paid else verdict.model_copy(update={"cached": True})
+
+    async def _first(self, messages: Messages, schema: Schema, reply: BatchReply | None) -> Answer:
+        """The first answer: that of a batch, or the model's where a batch has none, with what both cost."""
+        if reply is not None and reply.text is not None:
+            return Answer(reply.text, reply.usage)
+        spent = reply.usage if reply is not None else None
+        try:
+            answer = await self._llm.ask(messages, schema)
+        except AnswerError as error:
+            error.usage = together(spent, error.usage)
+            raise
+        return replace(answer, usage=together(spent, answer.usage))
+
+    async def _ask_model(
+        self, messages: Messages, question: Question, response: Response, reply: BatchReply | None
+    ) -> Verdict:
         schema, messages = self.schema(question), with_suffix(messages)
-        first = await self._llm.ask(messages, schema)
+        first = await self._first(messages, schema, reply)
         try:
             return self._verdict(self.read(first.text, question, response), first.usage)
         except ValueError as error:
@@ -134,10 +187,10 @@ class LlmJudge(Judge, ABC):
         request = (
             f"That cannot be read: {inert(wrong)}. Reply again: only the JSON object, every field present and in range."
         )
-        reply = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
+        earlier = {"role": "assistant", "content": inert(first.text[:TEXT_LIMIT])}
         text, usage = first.text, first.usage
         try:
-            second = await self._llm.ask([*messages, reply, {"role": "user", "content": request}], schema)
+            second = await self._llm.ask([*messages, earlier, {"role": "user", "content": request}], schema)
             text, usage = second.text, together(usage, second.usage)
             return self._verdict(_with_note(self.read(text, question, response), refused), usage)
         except (ValueError, AnswerError) as error:
@@ -165,28 +218,6 @@ def _with_note(fields: dict[str, Any], refused: ValueError) -> dict[str, Any]:
 def prompt(name: str) -> str:
     """The text of a prompt file."""
     return files("evaltrack.judges").joinpath(name).read_text("utf-8")
-
-
-@cache
-def _example(name: str) -> str:
-    """The letters of the reasoning that the prompt shows as an example."""
-    text = prompt(name)
-    return _letters(json.loads(text[text.index("{") : text.rindex("}") + 1])["reasoning"])
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def refuse_copy(reasoning: str, name: str) -> None:
-    """Refuse a reply whose reasoning is that of the prompt's example, whole or a good part of it.
-
-    Raises:
-        ValueError: it is; the numbers beside it are no judgement.
-    """
-    letters, example = _letters(reasoning), _example(name)
-    if example in letters or (len(letters) >= COPY_LETTERS and letters in example):
-        raise ValueError("reasoning: is copied from the prompt; write what you found in this one")
 
 
 def system_and_user(system: str, parts: list[str]) -> Messages:

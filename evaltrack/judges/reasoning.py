@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any
-from unicodedata import category, normalize
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from evaltrack.judges.copied_example import refuse_copy
 from evaltrack.judges.llm_judge import (
     TEXT_LIMIT,
     DoubtfulReplyError,
@@ -27,11 +26,11 @@ from evaltrack.judges.llm_judge import (
     prompt,
     question_parts,
     read_reply,
-    refuse_copy,
     system_and_user,
     tagged,
 )
-from evaltrack.judges.neutral_text import BREAK, TAG_RULE, inert
+from evaltrack.judges.neutral_text import TAG_RULE, inert
+from evaltrack.judges.quotes import occurs, plain, quoted_words
 from evaltrack.llm import Schema
 from evaltrack.records import (
     CruxTreatment,
@@ -49,9 +48,6 @@ from evaltrack.scoring.rubric import RUBRIC_VERSION
 
 QUOTE_LIMIT = 2000
 """Characters of a quote at most."""
-
-SIGNS = str.maketrans("’‘‚“”„«»‐‑‒–—−", "'''" + 5 * '"' + 6 * "-")
-"""Quotation marks and dashes in the form they are compared in."""
 
 Quote = Annotated[ForeignText, StringConstraints(min_length=2, max_length=QUOTE_LIMIT)]
 
@@ -187,7 +183,7 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     ):
         if count != len(quotes):
             yield f"num_{name} is {count}, but {len(quotes)} are quoted"
-        if len(set(map(_words, quotes))) < len(quotes):
+        if len(set(map(quoted_words, quotes))) < len(quotes):
             yield f"{name}: the same words are quoted twice"
     if bool(reply.crux_quotes) != (reply.crux_treatment != "none"):
         yield f"crux_treatment is `{reply.crux_treatment}`, but crux_quotes holds {len(reply.crux_quotes)}"
@@ -195,32 +191,15 @@ def _invented(reply: ReasoningReply, answer: str) -> Iterator[str]:
     if len(set(codes)) < len(codes):
         yield "hard_fails: a code stands twice; put its quotes together"
     yield from _unconfirmed(reply)
-    shown_answer = _plain(inert(answer))  # as it was shown
+    shown_answer = plain(inert(answer))  # as it was shown
     for quote in _quotes(reply):
-        if not _occurs(quote, shown_answer):
+        if not occurs(quote, shown_answer):
             yield f"`{quote[:80]}` does not stand in the response; quote letter for letter"
 
 
 def _quotes(reply: ReasoningReply) -> Iterable[str]:
     lists = [reply.hypotheses, reply.shifts, reply.crux_quotes, reply.confidence_quotes]
     return [quote for quotes in [*lists, *(fail.quotes for fail in reply.hard_fails)] for quote in quotes]
-
-
-def _occurs(quote: str, text: str) -> bool:
-    """Whether the words stand in the text, as whole ones; markup, space and forms of quotation marks do not count."""
-    words = _words(quote)
-    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
-
-
-def _words(quote: str) -> str:
-    """The quote without what a judge may have put around it."""
-    return _plain(quote).strip(" .,;:'\"")
-
-
-def _plain(text: str) -> str:
-    """A text without markup, what cannot be seen, and what breaks tags."""
-    text = "".join(char for char in normalize("NFKC", text) if category(char) != "Cf")
-    return " ".join(re.sub(rf"[*_`#>{BREAK}]", "", text.casefold().translate(SIGNS)).split())
 
 
 def _unconfirmed(reply: ReasoningReply) -> Iterator[str]:

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.attempts import ATTEMPTS, WAITING, Asking, Message
@@ -46,6 +47,21 @@ AGAIN_SECONDS = 30.0
 CONCURRENCY, MAX_CONCURRENCY = 16, 64
 PUT_OFF = frozenset({408, 409, 425, 429})
 ILL_FORMED = frozenset({400, 415, 422})
+
+
+def http_library() -> Any:
+    """What the installed client speaks HTTP with: httpx2 from its version 3 on, httpx before."""
+    from openai import DefaultAsyncHttpxClient
+
+    return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+
+
+def open_client(api_key: str, address: str, seconds: float) -> AsyncOpenAI:
+    """A client of OpenAI's that tries nothing again; no part of a call takes longer than so many seconds."""
+    from openai import AsyncOpenAI, Timeout
+
+    timeout = Timeout(seconds, connect=CONNECT_SECONDS)
+    return AsyncOpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=timeout)
 
 
 class LLM:
@@ -162,6 +178,18 @@ class LLM:
         """What an answer depends on besides the messages: model, server and parameters asked for."""
         return json.dumps([self.model, self._base_url, self._sampling], sort_keys=True)
 
+    def request_of(self, messages: Sequence[Message], schema: Schema | None = None) -> dict[str, Any]:
+        """The body of a call as it would be sent now, after what the server has refused so far."""
+        return self._request(messages, schema, self._forms.of(self._forms.form), self._parameters)
+
+    def _request(
+        self, messages: Sequence[Message], schema: Schema | None, form: int, parameters: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        request = {"model": self.model, "messages": list(messages), **parameters}
+        if (wanted := response_format(schema, form)) is not None:
+            request["response_format"] = wanted
+        return request
+
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
@@ -183,25 +211,14 @@ class LLM:
 
     async def _post(self, asking: Asking, parameters: Mapping[str, Any]) -> bytes:
         """One call; the body as it came."""
-        import httpx2
-
-        request = {"model": self.model, "messages": asking.messages, **parameters}
-        if (form := response_format(asking.schema, asking.form)) is not None:
-            request["response_format"] = form
-        response: httpx2.Response = await self._open().post("/chat/completions", body=request, cast_to=httpx2.Response)
-        return response.content
+        request = self._request(asking.messages, asking.schema, asking.form, parameters)
+        response = await self._open().post("/chat/completions", body=request, cast_to=http_library().Response)
+        content: bytes = response.content
+        return content
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            import httpx2
-            from openai import AsyncOpenAI
-
-            self._client = AsyncOpenAI(
-                api_key=self._key,
-                base_url=self._base_url,
-                max_retries=0,
-                timeout=httpx2.Timeout(self._call_seconds, connect=CONNECT_SECONDS),
-            )
+            self._client = open_client(self._key, self._base_url, self._call_seconds)
         return self._client
 
     def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:

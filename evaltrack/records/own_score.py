@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from evaltrack.records.base import Record, Text
+from evaltrack.records.response import Usage
+from evaltrack.records.verdict import Verdict
 
 MOST_SCORES = 40
 """Scores of one's own in one run."""
@@ -45,7 +47,13 @@ class OwnScore(Record):
 
 
 class OwnValues(Record):
-    """What scores of one's own came to for one question: values by name, and reasons for those without one."""
+    """What scores of one's own came to for one question: values by name, and reasons for those without one.
+
+    `verdicts` are those of a judge that a score asked, by the name of the score; `usage` is what a judge used that gave
+    none.
+    """
 
     values: Mapping[str, float] = Field(default_factory=dict)
     reasons: Mapping[str, str] = Field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = Field(default_factory=dict)
+    usage: Usage | None = None

@@ -15,7 +15,7 @@ class PastRun:
     `started_at` is in milliseconds since 1970 (UTC); `metrics` are the run's means by the names of `SCORES`, those that
     were measured; `verdict` is that of the last comparison with the run as candidate; `promoted` says whether it ever
     was a baseline; `counts` says over how many
-    questions each mean is, and `headline` is the verdict in words.
+    questions each mean is, `headline` is the verdict in words, and `commit` what git had checked out, if that is known.
     """
 
     run_id: str
@@ -32,6 +32,7 @@ class PastRun:
     experiment_id: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
     headline: str | None = None
+    commit: str = ""
 
     @property
     def question_set(self) -> tuple[str, int] | None:

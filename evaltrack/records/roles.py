@@ -102,6 +102,10 @@ class Scorer(Closable, Protocol):
     declared: tuple[OwnScore, ...]
     measures_raw: bool = False
 
+    def on_trial(self, trial: int) -> Self:  # noqa: ARG002 - for scores that ask a judge
+        """The score of one trial, from 1; another one where a verdict on an earlier trial must not be used again."""
+        return self
+
     def __call__(self, question: Question, response: Response, /) -> Awaitable[OwnValues]:
         """Score the response."""
         ...

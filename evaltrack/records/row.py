@@ -94,7 +94,9 @@ class Row(Record):
 
     `scores` holds measured values only; each score without a value stands in `unmeasured` with its reason. `passed` is
     None where the question could not be measured. A row whose target answered and whose judge failed has a `response`,
-    its retrieval scores, and a `failure`. `finds` is there where sources were compared with passages.
+    its retrieval scores, and a `failure`. `score_verdicts` are those that scores of one's own asked for, by the names
+    of the scores, and `score_usage` what they used where no verdict came of it. `finds` is there where sources were
+    compared with passages.
     `started_at` is seconds since the epoch, `seconds` the target's time.
     """
 
@@ -105,6 +107,8 @@ class Row(Record):
     tally: Tally | None = None
     response: Response | None = None
     verdicts: tuple[Verdict, ...] = ()
+    score_verdicts: Mapping[str, Verdict] = Field(default_factory=dict)
+    score_usage: Usage | None = None
     failure: Failure | None = None
     scores: Mapping[str, float] = Field(default_factory=dict)
     unmeasured: Mapping[str, str] = Field(default_factory=dict)

@@ -11,11 +11,16 @@ from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.scoring.criteria import Checked
 from evaltrack.scoring.latencies import LATENCIES
+from evaltrack.scoring.metric import MINUS
+from evaltrack.scoring.metric_forms import metric_form, named_score
 from evaltrack.scoring.metrics import HEADLINES, SCORES
 from evaltrack.scoring.reasoning_aims import RubricAim
 from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
+
+ROUNDING = 1e-12
+"""Below this a difference of means comes from their rounding."""
 
 LATENCY_TITLES = {score.metric: score.title for score in LATENCIES}
 
@@ -90,7 +95,7 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
     for each in result.aims:
         yield (
             metric_title(each.metric, result.signature.k),
-            number(each.measured),
+            metric_number(each.metric, each.measured),
             f"{aim_limit(each.aim)} {'reached' if each.reached else 'missed'}",
             f"{each.aim.published:g}",
             change_words(each.improvement),
@@ -105,12 +110,34 @@ def aim_limit(aim: RubricAim) -> str:
 
 def change_words(change: float) -> str:
     """``+192 %``."""
-    return f"{100 * change:+.0f} %"
+    return f"{100 * change:+.0f} %".replace("-", MINUS)
 
 
 def number(value: float) -> str:
-    """A score to three decimals; a number of tokens to one."""
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+    """A number of which it is not known what it measures: three decimals, none from 100 on."""
+    digits = f"{abs(value):.3f}" if abs(value) < 100 else f"{abs(value):,.0f}"
+    return f"{MINUS}{digits}" if value < 0 and digits.strip("0.") else digits
+
+
+def metric_number(name: str, value: float) -> str:
+    """The value of a metric or score of this name, as `Score.shown` writes it: ``71.3 %``, ``0.803``, ``1,251``."""
+    return metric_form(name).shown(value)
+
+
+def metric_change(name: str, value: float) -> str:
+    """The difference of two values of a metric or score, as `Score.change` writes it: ``−3.5 points``, ``+0.053``."""
+    return metric_form(name).change(value)
+
+
+def metric_end(name: str, value: float) -> str:
+    """The end of an interval of a difference: as `metric_change`, without its unit."""
+    return metric_change(name, value).removesuffix(" points").removesuffix(" point")
+
+
+def score_title(name: str, k: int | None) -> str:
+    """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given."""
+    score = named_score(name)
+    return score.title.format(k="k" if k is None else k) if score else name
 
 
 def errors_words(errors: int) -> str:
@@ -169,14 +196,15 @@ def cost_words(result: RunResult) -> str:
 
 
 def criterion_words(checked: Checked) -> str:
-    """A criterion, what the run reached, and whether that is enough."""
+    """A criterion, what the run reached, and whether that is enough, by the name that `--require` reads."""
     return f"{checked.criterion}: {state_words(checked)}"
 
 
 def state_words(checked: Checked) -> str:
     """Whether a criterion is met, with the value: ``not reachable (0.209 of at most 0.282)``."""
-    most = "" if checked.reachable is None else f" of at most {number(checked.reachable)}"
-    return checked.state + ("" if checked.value is None else f" ({number(checked.value)}{most})")
+    name = checked.criterion.metric
+    most = "" if checked.reachable is None else f" of at most {metric_number(name, checked.reachable)}"
+    return checked.state + ("" if checked.value is None else f" ({metric_number(name, checked.value)}{most})")
 
 
 def missed_words(row: Row, k: int) -> str:
@@ -213,5 +241,5 @@ def _reasoned_words(row: StoredRow) -> str:
     if row.hard_fails:
         parts.append(", ".join(row.hard_fails))
     elif row.penalty:
-        parts.append(f"-{row.penalty} for a claim {row.coupling_gap} above what it earned")
+        parts.append(f"{MINUS}{row.penalty} for a claim {row.coupling_gap} above what it earned")
     return "; ".join(parts)

@@ -22,6 +22,9 @@ from evaltrack.scoring.relevance import expected_of
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
 
+USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))
+"""What is stored of a usage; what was paid for in batches shapes the cost of a run alone."""
+
 MOST = 1 << 60
 """The largest count, and the largest time in seconds."""
 
@@ -99,6 +102,12 @@ def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
     return [{column.name: column.value(verdict, k) for column in VERDICT_COLUMNS} for verdict in row.verdicts]
 
 
+def _score_reasoning(row: Row, _: int) -> str | None:
+    """What judges said whom scores of one's own asked, by the names of the scores, as JSON."""
+    said = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
+    return json.dumps(said) if said else None
+
+
 def _retrieval_digest(row: Row, k: int) -> str | None:
     """Of the ranked list that was scored: the same where the same sources came back in the same order."""
     if row.response is None or row.response.sources is None:
@@ -152,7 +161,7 @@ VERDICT_COLUMNS = (
     Column("declined", "flag", _attribute("declined")),
     Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
     Column("cached", "flag", _attribute("cached")),
-    *(Column(name, "integer", _part("usage", name)) for name in Usage.model_fields),
+    *(Column(name, "integer", _part("usage", name)) for name in USAGE_PARTS),
 )
 
 WORDING_COLUMNS = (
@@ -208,6 +217,7 @@ COLUMNS = (
         for score in SCORES
     ),
     Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
+    Column("score_reasoning", "text", _score_reasoning, since_first=False),
     Column("expected", "texts", _expected),
     Column("by_title", "flag", _by_title, required=True),
     Column("by_passage", "flag", _by_passage, since_first=False),
@@ -217,7 +227,7 @@ COLUMNS = (
     Column("retrieval_digest", "text", _retrieval_digest),
     Column("duplicates", "integer", _attribute("duplicates"), required=True),
     Column("tool_calls", "texts", _tool_calls),
-    *(Column(name, "integer", _response_usage(name)) for name in Usage.model_fields),
+    *(Column(name, "integer", _response_usage(name)) for name in USAGE_PARTS),
     Column("tokens_known", "text", _part("tokens", "known"), choices=("reported", "counted", "estimated")),
     Column("tier", "integer", _part("reasoned", "tier"), bounds=(0, 3)),
     Column("claimed_band", "integer", _part("reasoned", "claimed_band"), bounds=(1, 4)),
@@ -243,6 +253,9 @@ COLUMNS = (
     Column("root_span_id", "text", _of_trace("span_id"), since_first=False),
 )
 
+
+OBJECTS = ("unmeasured", "score_reasoning")
+"""Columns of text that is an object in JSON, from names of scores to texts."""
 
 BEHIND_SCORES = "unmeasured"
 """The column before which scores of one's own stand."""

@@ -105,6 +105,7 @@ class StoredRow:
     error: str | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     unmeasured: str | None = None
+    score_reasoning: str | None = None
     expected: tuple[str, ...] | None = None
     by_title: bool = False
     by_passage: bool | None = None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import Column, every_column
+from evaltrack.rows.columns import OBJECTS, Column, every_column
 from evaltrack.rows.parquet_claims import DamagedError
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def check_values(table: pa.Table) -> None:
             if column and column.required and _has_gaps(array, column):
                 raise DamagedError(f"column `{name}` is empty in some rows")
             _check_array(name, array, table)
-    if "unmeasured" in table.column_names:
-        _check_reasons(table["unmeasured"])
+    for name in set(OBJECTS) & set(table.column_names):
+        _check_objects(name, table[name])
 
 
 def _has_gaps(array: Any, column: Column) -> bool:
@@ -114,15 +114,15 @@ def _check_all(name: str, array: Any, sound: Any, table: pa.Table) -> None:
     raise DamagedError(f"column `{name}` holds {value_text}{place}")
 
 
-def _check_reasons(column: pa.ChunkedArray) -> None:
-    """Each is an object in JSON; a run has few of them."""
+def _check_objects(name: str, column: pa.ChunkedArray) -> None:
+    """Each is an object in JSON."""
     for text in column.unique().drop_null().to_pylist():
         try:
             sound = isinstance(json.loads(text), dict)
         except (ValueError, RecursionError):
             sound = False
         if not sound:
-            raise DamagedError("column `unmeasured` holds a text that is no object in JSON")
+            raise DamagedError(f"column `{name}` holds a text that is no object in JSON")
 
 
 def _id_words(ids: Sequence[str]) -> str:

@@ -5,6 +5,10 @@
 | `package.module:function` | your own function, sync or async |
 | `exact_match`, `token_f1` | the answer's words against those of the expected answer, as SQuAD defines them |
 | `contains` | whether the words of the expected answer stand in the answer |
+| `citation_precision`, `citation_recall` | whether the sources that the answer cites hold the words that it quotes |
+| `context_precision` | how far relevant sources stand above others |
+| `faithfulness`, `faithfulness:openai:MODEL` | the share of the answer's claims that the sources hold, by a judge |
+| `tool_order` | how much of the expected sequence of tools was called in its order |
 | `cost` | US dollars per 1,000 questions, by the tokens that the target reports and their prices |
 | `regex:PATTERN` | whether the pattern is found in the answer |
 | `json_schema:FILE` | whether the answer is JSON that holds to a schema |

@@ -1,4 +1,4 @@
-"""Scores that are built in and computed where they are named: of the answer's words, a pattern, or a JSON schema."""
+"""Scores that are built in and computed where they are named: of words, citations, tools, a pattern, a JSON schema."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
 from evaltrack.scoring.answer_match import contains, exact_match, token_f1
+from evaltrack.scoring.citations import NO_ANSWER, citation_precision, citation_recall
+from evaltrack.scoring.tool_use import tool_order
 from evaltrack.targets.threads import aside
 
-NO_ANSWER = "the target gave no answer"
 NO_EXPECTED_ANSWER = "the question has no expected_answer"
 
 Measured = float | str
@@ -28,16 +29,26 @@ WORDS: dict[str, Callable[[str, str], float]] = {
 }
 """The answer's words against those of the expected answer."""
 
+PATTERNS = ("regex", "json_schema")
+"""What is written by the user and may match for ever."""
+
+OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
+    "citation_precision": citation_precision,
+    "citation_recall": citation_recall,
+    "tool_order": tool_order,
+}
+"""Of more than the answer: its sources, or the tools that were called."""
+
 MAX_SCHEMA = 1_000_000
 """Bytes of a JSON schema."""
 
 
-LONG_ANSWER = 100_000
-"""Characters from which an answer is looked at beside the event loop."""
+LONG_RESPONSE = 100_000
+"""Characters from which an answer and its sources are looked at beside the event loop."""
 
 
-async def _at_once(function: Callable[[Question, str], Measured], question: Question, answer: str) -> Measured:
-    return function(question, answer)
+async def _at_once(function: Callable[[Question, Response], Measured], *given: Any) -> Measured:
+    return function(*given)
 
 
 class BuiltinScorer(Scorer):
@@ -49,19 +60,18 @@ class BuiltinScorer(Scorer):
     measures_raw = True
 
     def __init__(
-        self, name: str, spec: str, said: list[Any], function: Callable[[Question, str], Measured], *, binary: bool
+        self, name: str, spec: str, said: list[Any], function: Callable[[Question, Response], Measured], *, binary: bool
     ) -> None:
-        self.may_hang = spec not in WORDS
+        self.may_hang = spec.partition(":")[0] in PATTERNS
         self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
         self._function = function
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """The value, or why there is none."""
         (score,) = self.declared
-        measured: Measured = NO_ANSWER
-        if response.answer is not None:
-            run = aside if len(response.answer) > LONG_ANSWER else _at_once
-            measured = await run(self._function, question, response.answer)
+        texts = (response.answer, *(source.text for source in response.sources or ()))
+        run = aside if sum(len(text) for text in texts if text) > LONG_RESPONSE else _at_once
+        measured = await run(self._function, question, response)
         named = {score.name: measured}
         return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 
@@ -73,14 +83,26 @@ def open_builtin(spec: str, name: str = "") -> BuiltinScorer | None:
         UsageError: the pattern or the schema cannot be read.
     """
     kind, colon, rest = spec.partition(":")
+    name = name or kind
     if kind in WORDS and not colon:
-        return BuiltinScorer(name or kind, spec, [kind], _of_words(WORDS[kind]), binary=kind != "token_f1")
+        return BuiltinScorer(name, spec, [kind], _of_answer(_of_words(WORDS[kind])), binary=kind != "token_f1")
+    if kind in OF_RESPONSES and not colon:
+        return BuiltinScorer(name, spec, [kind], OF_RESPONSES[kind], binary=False)
     if kind == "regex" and colon:
-        return BuiltinScorer(name or kind, spec, [spec], _of_pattern(rest), binary=True)
+        return BuiltinScorer(name, spec, [spec], _of_answer(_of_pattern(rest)), binary=True)
     if kind == "json_schema" and colon:
         text = _schema_text(Path(rest))
-        return BuiltinScorer(name or kind, spec, [kind, text], _of_schema(text, spec), binary=True)
+        return BuiltinScorer(name, spec, [kind, text], _of_answer(_of_schema(text, spec)), binary=True)
     return None
+
+
+def _of_answer(function: Callable[[Question, str], Measured]) -> Callable[[Question, Response], Measured]:
+    """The same of a response, which may hold no answer."""
+
+    def measure(question: Question, response: Response) -> Measured:
+        return NO_ANSWER if response.answer is None else function(question, response.answer)
+
+    return measure
 
 
 def _of_words(function: Callable[[str, str], float]) -> Callable[[Question, str], Measured]:

@@ -18,7 +18,8 @@ from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.mlflow_records import DatasetRecord, question_of
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
-from evaltrack.scorers.builtin import NO_ANSWER, NO_EXPECTED_ANSWER, WORDS
+from evaltrack.scorers.builtin import NO_EXPECTED_ANSWER, WORDS
+from evaltrack.scoring.citations import NO_ANSWER
 from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded

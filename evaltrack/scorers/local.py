@@ -9,7 +9,8 @@ from evaltrack.records.roles import Scorer
 from evaltrack.scorers.builtin import open_builtin
 
 CHOICES = (
-    "exact_match, token_f1, contains, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or package.module:function"
+    "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
+    "tool_order, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or package.module:function"
 )
 
 MLFLOW = "mlflow:"

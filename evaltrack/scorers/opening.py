@@ -7,14 +7,18 @@ from contextlib import ExitStack
 from typing import Any
 
 from evaltrack.errors import UsageError
+from evaltrack.records import Judge
 from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.records.roles import Scorer
 from evaltrack.rows.columns import COLUMNS
 from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer
 from evaltrack.scorers.cost import COST, CostScorer
+from evaltrack.scorers.faithfulness import FAITHFULNESS, FaithfulnessScorer
 from evaltrack.scorers.local import check_place, open_local, split_name
 from evaltrack.scoring.aggregate import Ledger, Summary
 from evaltrack.scoring.latencies import LATENCIES
+from evaltrack.scoring.measure import Rules
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.scoring.tokens import Prices
 
@@ -35,12 +39,19 @@ def _place(function: Callable[..., Any]) -> str:
 
 
 def open_scorers(
-    specs: Sequence[str], functions: Functions | None = None, *, in_process: bool, prices: Prices | None = None
+    specs: Sequence[str],
+    functions: Functions | None = None,
+    *,
+    in_process: bool,
+    prices: Prices | None = None,
+    k: int = Rules.k,
+    judge: Callable[[str], Judge] | None = None,
 ) -> tuple[Scorer, ...]:
     """The scores with these names, ready to be called, in their order.
 
     A named function runs in a process of its own, or `in_process`; those in `functions` always run in this one.
-    `prices` are those of the target's tokens.
+    `prices` are those of the target's tokens, `k` is how many sources are scored. `judge`
+    opens the judge of faithfulness by its name, or by an empty one that of the run.
 
     Raises:
         UsageError: there is no such score, it cannot be opened, or two have one name, or one is a name of ours.
@@ -51,6 +62,10 @@ def open_scorers(
             name, place = split_name(spec)
             if place == COST:
                 scorer: Scorer = CostScorer(name, prices)
+            elif place == CONTEXT_PRECISION:
+                scorer = ContextPrecisionScorer(name, k)
+            elif judge is not None and asks_judge(spec):
+                scorer = FaithfulnessScorer(name, judge(place.partition(":")[2]))
             else:
                 scorer = _open(spec, functions or {}, in_process=in_process)
             opened.callback(scorer.close)
@@ -58,6 +73,11 @@ def open_scorers(
         check_scores(scorers)
         opened.pop_all()  # nothing is closed but where one cannot be opened
     return tuple(scorers)
+
+
+def asks_judge(spec: str) -> bool:
+    """Whether the score with this name asks a judge of evaltrack."""
+    return split_name(spec)[1].partition(":")[0] == FAITHFULNESS
 
 
 def _open(spec: str, functions: Functions, *, in_process: bool) -> Scorer:

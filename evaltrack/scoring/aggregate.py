@@ -78,10 +78,12 @@ class Ledger:
                 if name in self.unread or len(self.unread) < MAX_UNREAD:
                     self.unread[name] = self.unread.get(name, 0) + 1
             self._enter("target", response.usage)
-        for verdict in row.verdicts:
+        for verdict in (*row.verdicts, *row.score_verdicts.values()):
             self.cached_verdicts += verdict.cached
             if not verdict.cached:
                 self._enter("judge", verdict.usage)
+        if row.score_usage is not None:
+            self._enter("judge", row.score_usage)
         if failure is not None and failure.usage is not None:
             self._enter("judge" if failure.kind == "judge_error" else "target", failure.usage)
 
@@ -98,6 +100,7 @@ class Ledger:
     @property
     def totals(self) -> dict[str, int]:
         """What was counted over all trials."""
+        in_batches = (self.judge_usage.batch_prompt_tokens or 0) + (self.judge_usage.batch_completion_tokens or 0)
         return {
             "total_tokens": self.total_tokens,
             "judge_tokens": self.judge_usage.total_tokens,
@@ -108,7 +111,7 @@ class Ledger:
             "cached_verdicts": self.cached_verdicts,
             "num_unanswered": self.num_unanswered,
             "trial_errors": self.trial_errors,
-        }
+        } | ({"judge_batch_tokens": in_batches} if in_batches else {})
 
     def seconds(self) -> dict[str, float]:
         """Mean and 95th percentile (nearest rank) of the target's time; empty where nothing was answered."""

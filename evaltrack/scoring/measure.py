@@ -15,6 +15,10 @@ from evaltrack.scoring.reasoning import reasoned
 from evaltrack.scoring.relevance import Relevance, graded_keys, relevance_of
 from evaltrack.scoring.rubric import PASS_SCORE, RubricWeights
 
+RETRIEVED = frozenset({*(score.name for score in SCORES if score.retrieval), "judged_at_k"})
+TOOLS = frozenset({"tools_called", "tool_invoked", "tools_coordinated", "sources_included"})
+"""Scores of what came back, which no verdict changes."""
+
 PASS_THRESHOLD = 0.75
 """Overall score from which a judged answer passes."""
 
@@ -61,15 +65,28 @@ def measure(
     tokens: Tokens | None = None,
     *,
     judge_failed: bool = False,
+    before: Measured | None = None,
 ) -> Measured:
     """The scores of one response, and whether the question passed.
 
     `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
-    verdicts on a negative only `declined` counts.
+    verdicts on a negative only `declined` counts. `before` is what the response measured before it was judged: its
+    scores of sources and tools are used again, as of a response that is stored secrets may have been taken out.
     """
     if rules.reasoning is not None:
         return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
-    return _answering(question, response, rules, verdicts, tokens, judge_failed)
+    returned = before or look_at(question, response, rules.k)
+    return _answering(question, response, rules, verdicts, tokens, judge_failed, returned)
+
+
+def look_at(question: Question, response: Response, k: int) -> Measured:
+    """The scores of sources and tools, as far as they were measured."""
+    relevance = checked_relevance(question, response)
+    scores, unmeasured = _retrieval(question, relevance, k)
+    scores |= _tools(question, response)
+    if isinstance(relevance, str):
+        return Measured(scores, unmeasured)
+    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds)
 
 
 def _answering(
@@ -79,10 +96,11 @@ def _answering(
     verdicts: Sequence[Verdict],
     tokens: Tokens | None,
     judge_failed: bool,
+    returned: Measured,
 ) -> Measured:
-    """Retrieval and answer."""
-    relevance = _relevance(question, response)
-    scores, unmeasured = _retrieval(question, relevance, rules.k)
+    """What came back, and the answer."""
+    scores = {name: value for name, value in returned.scores.items() if name in RETRIEVED}
+    unmeasured = {name: why for name, why in returned.unmeasured.items() if name in RETRIEVED}
     declined = response.declined or any(verdict.declined for verdict in verdicts)
     if question.negative and judge_failed and not declined:
         unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
@@ -94,7 +112,7 @@ def _answering(
         scores |= _judged(verdicts)
     if "overall_score" not in scores:
         unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
-    scores |= _tools(question, response)
+    scores |= {name: value for name, value in returned.scores.items() if name in TOOLS}
     if tokens is not None:
         scores["num_tokens"] = float(tokens.count)
     combined = combined_score(scores, rules.weights)
@@ -106,9 +124,7 @@ def _answering(
     passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
     if passed is not None:
         scores["pass"] = float(passed)
-    if isinstance(relevance, str):
-        return Measured(scores, unmeasured, passed=passed)
-    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds, passed)
+    return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
 
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
@@ -189,7 +205,7 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
     return scores
 
 
-def _relevance(question: Question, response: Response) -> Relevance | str:
+def checked_relevance(question: Question, response: Response) -> Relevance | str:
     """What came back of what is expected, or the reason why retrieval was not measured."""
     if question.expected is None:
         return NO_EXPECTATION

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
+MINUS = "\N{MINUS SIGN}"
+"""The sign of every negative number that people read; JSON has the one of ASCII."""
+
+Form = Literal["score", "percent", "points", "count"]
+"""How values are written: three decimals, per cent, points of 100 with one decimal, or whole numbers."""
+
 Part = Literal["k", "judge", "weights", "pass_threshold"]
 """A setting of a run that shapes some metrics and leaves others as they are; a judge's prompt goes with the judge."""
 
@@ -65,6 +71,7 @@ class Score:
         own: Whether it is the user's own.
         gates: Whether rules of the gate may name it.
         quantile: Of a quantile instead of a mean, which share of the questions do not exceed it.
+        form: How its values are written for people.
     """
 
     name: str
@@ -87,6 +94,7 @@ class Score:
     own: bool = False
     gates: bool = True
     quantile: float | None = None
+    form: Form = "score"
 
     @property
     def judged_alone(self) -> bool:
@@ -99,5 +107,32 @@ class Score:
         return self.headline > 0 or self.own
 
     def shown(self, value: float) -> str:
-        """A value or a mean for people: three decimals, of points of 100 one."""
-        return f"{value:.1f}" if self.span == 100 else f"{value:.3f}"
+        """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens."""
+        digits = self._digits(abs(value))
+        sign = MINUS if value < 0 and digits.strip("0.,") else ""
+        return f"{sign}{digits} %" if self.form == "percent" else f"{sign}{digits}"
+
+    def change(self, value: float) -> str:
+        """A difference of two values with its sign: ``−0.053``, ``+3.5 points`` of a share in per cent, ``0``.
+
+        One that is not 0 and would be written as 0 is ``≈ 0``.
+        """
+        if abs(value) < ROUNDING:
+            return "0"
+        digits = self._digits(abs(value))
+        if not digits.strip("0.,"):
+            return "≈ 0"
+        unit = f" point{'' if digits == '1.0' else 's'}" if self.form == "percent" else ""
+        return f"{'+' if value > 0 else MINUS}{digits}{unit}"
+
+    def _digits(self, size: float) -> str:
+        return {
+            "score": f"{size:.3f}" if size < 100 else f"{size:,.0f}",
+            "percent": f"{100 * size:.1f}",
+            "points": f"{size:.1f}",
+            "count": f"{size:,.0f}",
+        }[self.form]
+
+
+ROUNDING = 1e-12
+"""Below this a difference of means comes from their rounding."""

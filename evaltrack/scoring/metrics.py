@@ -162,6 +162,7 @@ COST_SCORES = (
         higher_is_better=False,
         tells_result=False,
         span=None,
+        form="count",
     ),
     Score(
         "combined_score",
@@ -177,12 +178,13 @@ COST_SCORES = (
 PASS = Score(
     "pass",
     "pass_rate",
-    "Passed",
+    "Pass rate",
     "1 if the question passed, else 0",
     depends_on=PASSING,
     headline=1,
     binary=True,
     tells_result=False,  # `passed` does
+    form="percent",
 )
 
 
@@ -217,6 +219,7 @@ def _reasoning_scores() -> Iterator[Score]:
         depends_on=WEIGHTED,
         headline=5,
         span=100.0,
+        form="points",
     )
     for name, title, what, aim in (
         ("hypotheses", "Hypotheses", "distinct hypotheses", Aim(3.5, published=1.2)),
@@ -288,8 +291,3 @@ BY_METRIC = {score.metric: score for score in SCORES}
 def depending_on(part: Part) -> frozenset[str]:
     """The compared metrics that cannot be, between two runs in which this setting differs."""
     return frozenset(score.metric for score in SCORES if score.compared and part in score.depends_on)
-
-
-def is_share(metric: str) -> bool:
-    """Whether the mean is the share of questions that have 1."""
-    return metric in BY_METRIC and BY_METRIC[metric].binary

@@ -62,6 +62,17 @@ def ndcg_at_k(ranks: Sequence[int], expected: int, k: int) -> float:
     return gain / fsum(1 / log2(rank + 1) for rank in range(1, min(k, expected) + 1))
 
 
+def context_precision(ranks: Sequence[int], k: int) -> float:
+    """The mean of the precision at the rank of each relevant source in the first k, 0 without one; in [0, 1].
+
+    Ragas' context precision (https://docs.ragas.io, "Context Precision"): how far relevant sources stand above others.
+    Average precision (Manning et al. 2008, section 8.4) has the same sum over what is *expected*, so that each source
+    that is missing lowers it; here it is over what came back.
+    """
+    relevant = sorted({rank for rank in ranks if rank <= k})
+    return fsum(place / rank for place, rank in enumerate(relevant, start=1)) / len(relevant) if relevant else 0.0
+
+
 def graded_ndcg_at_k(ranked: Sequence[str], grades: Mapping[str, int], k: int) -> float:
     """NDCG whose gain is the grade, as trec_eval's `ndcg_cut_k` has it; in [0, 1].
 

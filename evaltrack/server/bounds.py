@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from contextlib import suppress
 from typing import Any
 
-from evaltrack.report.html.page import document
+from evaltrack.server.shell import shell
 
 HEAVY, LIGHT = 2, 1
 """Pages made from the rows of runs, and other pages, that one server process makes at a time: the latter in its own
@@ -63,7 +63,7 @@ class Bound:
 
     def heavy(self, path: str) -> bool:
         """Whether a page is made from the rows of runs."""
-        return path.removeprefix(self._prefix).strip("/") in ("drift", "run")
+        return path.removeprefix(self._prefix).strip("/") in ("drift", "run", "matrix", "question", "accept")
 
     def enter(self, path: str) -> Callable[[], None] | None:
         """Begin a page, and give back what ends it; None where as many are being made as may be."""
@@ -107,7 +107,7 @@ def too_slow() -> Refusal:
 
 def _page(heading: str, body: str) -> bytes:
     card = f'<div class="wrap"><main><section class="card verdict warn"><h1>{heading}</h1>{body}</section></main></div>'
-    return document(f"{heading} · evaltrack", card).encode()
+    return shell(f"{heading} · evaltrack", card).encode()
 
 
 class AsgiGuard:

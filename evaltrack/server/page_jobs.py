@@ -5,11 +5,13 @@ A job crosses into a process of its own (`evaltrack.server.page_process`): it as
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaltrack.compare.engine import JudgeContext
+from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around
@@ -67,4 +69,32 @@ class RunJob:
         return run_page(self.run, stored, rows, self.around, self.back)
 
 
-Job = DriftJob | RunJob
+@dataclass(frozen=True)
+class MatrixJob:
+    """The questions of a golden set over runs, oldest first; its files are their rows, the numbers how many."""
+
+    runs: tuple[tuple[HistoryRun, int], ...]
+
+    def page(self, files: tuple[Path, ...]) -> str:
+        """What the page shows, as JSON."""
+        from evaltrack.api.question_history import matrix_json
+
+        return json.dumps(matrix_json(self.runs, files))
+
+
+@dataclass(frozen=True)
+class QuestionJob:
+    """One question over the same."""
+
+    runs: tuple[tuple[HistoryRun, int], ...]
+    question_id: str
+    k: int
+
+    def page(self, files: tuple[Path, ...]) -> str:
+        """What the page shows, as JSON; null where the last run did not ask it."""
+        from evaltrack.api.question_history import question_json
+
+        return json.dumps(question_json(self.runs, files, self.question_id, self.k))
+
+
+Job = DriftJob | RunJob | MatrixJob | QuestionJob

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, abort, g, make_response, redirect, request
@@ -21,23 +20,30 @@ from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import check_two_runs, info_of_run
 from evaltrack.api.report_html import around_run
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
-from evaltrack.report.html.page import Back, document, templates
-from evaltrack.report.html.text import shown
+from evaltrack.report.html.page import Back
 from evaltrack.server import contents, csrf
 from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page
+from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
+from evaltrack.server.request_runs import (
+    check_end,
+    evaluation_in,
+    experiment_of,
+    golden_address,
+    run_links,
+    store_here,
+    subfolder,
+)
+from evaltrack.server.shell import REASON_LIMIT, page
+from evaltrack.server.side_by_side import MOST, side_by_side
 from evaltrack.tracking.baselines import set_baseline
-from evaltrack.tracking.history import run_history
-from evaltrack.tracking.reader import EvaluationRun, evaluation_of, side_by_side
+from evaltrack.tracking.history import past_run, run_history
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.reader import side_by_side as mlflow_link
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
-from evaltrack.tracking.server_internals import Access, Action, Experiment, find_experiment, inside_store, prefixed
-from evaltrack.tracking.store import Store, find_run, is_missing
+from evaltrack.tracking.server_internals import Access
+from evaltrack.tracking.store import is_missing
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-NOT_SIGNED_IN = "(not signed in)"
-REASON_LIMIT = 500
 FORM_LIMIT = 64 * 1024
 
 _log = logging.getLogger(__name__)
@@ -45,9 +51,13 @@ _RULES = {
     "": ("GET", "entrance"),
     "/": ("GET", "overview"),
     "/golden": ("GET", "golden"),
+    "/compare": ("GET", "compare"),
     "/drift": ("GET", "drift"),
     "/run": ("GET", "run"),
+    "/matrix": ("GET", "matrix"),
+    "/question": ("GET", "question"),
     "/baseline": ("POST", "baseline"),
+    "/accept": ("POST", "accept"),
 }
 
 
@@ -63,17 +73,20 @@ def pages(access: Access) -> Blueprint:
     blueprint, views = Blueprint("evaltrack", __name__), _Views(access)
     for path, (method, name) in _RULES.items():
         blueprint.add_url_rule(path, name, getattr(views, name), methods=[method], provide_automatic_options=False)
+    blueprint.add_url_rule("/<path:rest>", "nowhere", _nowhere, methods=["GET"], provide_automatic_options=False)
     blueprint.before_request(_bound_requests)
     for kind in (EvaltrackError, HTTPException, Exception):
         blueprint.register_error_handler(kind, _explained)
     return blueprint
 
 
-class _Views:
-    """The views, for one kind of access."""
+def _nowhere(rest: str) -> Any:  # noqa: ARG001
+    """An address below ours that leads nowhere."""
+    abort(404, "there is no such page; begin with the list of golden sets")
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+
+class _Views(QuestionViews):
+    """The views, for one kind of access."""
 
     def entrance(self) -> Any:
         """Without the slash at its end a path would be the wrong base of our links."""
@@ -84,13 +97,30 @@ class _Views:
         part = request.args.get("part", "0")
         if not re.fullmatch(r"[0-9]{1,3}", part):
             abort(400, "this address names no part of the list")
-        groups = contents.overview(_store(), self._access, int(part))
-        return _page("evaltrack", "overview.html", page=groups, user=self._access.user)
+        made = contents.overview(store_here(), self._access, int(part))
+        return page("evaltrack", "overview.html", page=made, user=self._access.user)
+
+    def compare(self) -> Any:
+        """Several runs side by side; two of one golden set question by question."""
+        named = request.args.getlist("run")
+        if not 2 <= len(set(named)) <= MOST:
+            abort(400, f"tick from 2 to {MOST} runs, then press Compare")
+        store, runs = store_here(), []
+        for each in dict.fromkeys(named):
+            experiment_id, _, run_id = each.partition(".")
+            run = evaluation_in(store, experiment_of(self._access, store, experiment_id), run_id)
+            runs.append(past_run(store, run.run_id))
+        made = side_by_side(runs, request.args.get("base", ""))
+        if len(runs) == 2 and all(map(made.same_set, runs)) and "base" not in request.args:
+            (was, _), (now, _) = made.rows
+            where = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": was.run_id}
+            return redirect(f"drift?{urlencode(where)}", 303)
+        return page("Runs side by side · evaltrack", "compare.html", page=made, user=self._access.user)
 
     def golden(self) -> Response:
         """One golden set: its runs, its baselines, the forms."""
-        store = _store()
-        experiment = self._experiment(store, request.args.get("experiment_id"))
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
         name, before = request.args.get("golden", ""), request.args.get("before", "")
         if not name or not re.fullmatch(r"[0-9]{0,15}", before):
             abort(400, "this address names no golden set, or no moment")
@@ -99,7 +129,7 @@ class _Views:
             abort(404, f"golden set {name} has no run in this experiment")
         token = csrf.token_of(request)
         may_promote = self._access.may("update", experiment.experiment_id)
-        answer = _page(
+        answer = page(
             f"{name} · evaltrack",
             "golden.html",
             experiment=experiment,
@@ -114,31 +144,31 @@ class _Views:
 
     def drift(self) -> Response:
         """A candidate against a baseline, question by question."""
-        store = _store()
-        experiment = self._experiment(store, request.args.get("experiment_id"))
-        now, was = (_check_end(_evaluation(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
+        now, was = (check_end(evaluation_in(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
         check_two_runs(now, was)
-        g.evaltrack_links = (*_links(store, now), *_links(store, was)[1:])
+        g.evaltrack_links = (*run_links(store, now), *run_links(store, was)[1:])
         job = DriftJob(
             baseline=info_of_run(store, was),
             candidate=info_of_run(store, now),
             judge_context=judge_context(store, now, was, None),
-            compare_link=side_by_side(store, now, was),
-            history=run_history(store, now.experiment_id, now.signature.golden),
+            compare_link=mlflow_link(store, now, was),
+            history=run_history(store, now.experiment_id, now.signature.golden, past_run(store, now.run_id).started_at),
             back=_back(now),
         )
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return tuple(fetch_rows(store, run, _subfolder(folder, run)) for run in (was, now))
+            return tuple(fetch_rows(store, run, subfolder(folder, run)) for run in (was, now))
 
         return make_response(made_page(job, (was.ended_at, now.ended_at), fetch))
 
     def run(self) -> Response:
         """The report of one run."""
-        store = _store()
-        experiment = self._experiment(store, request.args.get("experiment_id"))
-        evaluation = _check_end(_evaluation(store, experiment, request.args.get("run_id")))
-        g.evaltrack_links = _links(store, evaluation)
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
+        evaluation = check_end(evaluation_in(store, experiment, request.args.get("run_id")))
+        g.evaltrack_links = run_links(store, evaluation)
         job = RunJob(info_of_run(store, evaluation), around_run(store, evaluation), _back(evaluation))
 
         def fetch(folder: Path) -> tuple[Path, ...]:
@@ -156,10 +186,10 @@ class _Views:
         refusal = csrf.refusal(request)
         if refusal:
             abort(403, f"{refusal}; open the golden set's page again and press its button")
-        store = _store()
-        experiment = self._experiment(store, request.form.get("experiment_id"), "update")
-        evaluation = _evaluation(store, experiment, request.form.get("run_id"))
-        g.evaltrack_links = _links(store, evaluation)
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.form.get("experiment_id"), "update")
+        evaluation = evaluation_in(store, experiment, request.form.get("run_id"))
+        g.evaltrack_links = run_links(store, evaluation)
         reason = request.form.get("reason", "").strip()
         if len(reason) > REASON_LIMIT:
             abort(400, f"the reason is longer than {REASON_LIMIT} characters; shorten it")
@@ -170,84 +200,10 @@ class _Views:
         where = {"experiment_id": evaluation.experiment_id, "golden": evaluation.signature.golden}
         return redirect(f"golden?{urlencode(where)}", 303)
 
-    def _experiment(self, store: Store, experiment_id: str | None, action: Action = "read") -> Experiment:
-        """The experiment that the request names, once this user may do that in it.
-
-        The id must be written as MLflow writes it: `007` would be looked up as 7 but checked as another.
-        """
-        if not experiment_id or not re.fullmatch(r"0|[1-9][0-9]{0,17}", experiment_id):
-            abort(400, "this address names no experiment")
-        if not self._access.may(action, experiment_id):
-            what = "read it" if action == "read" else "set its baselines (EDIT)"
-            abort(403, f"experiment {experiment_id}: you are not permitted to {what}; ask who manages it")
-        experiment = find_experiment(store, experiment_id)
-        if experiment is None:
-            abort(404, f"there is no experiment {experiment_id}, or it is deleted")
-        return experiment
-
-
-def _store() -> Store:
-    return inside_store(request.url_root.rstrip("/") + prefixed("/"))
-
-
-def _evaluation(store: Store, experiment: Experiment, run_id: str | None) -> EvaluationRun:
-    """The run that the request names; one of another experiment is as good as none."""
-    if not run_id or not re.fullmatch(r"[A-Za-z0-9][\w-]{0,255}", run_id, re.ASCII):
-        abort(400, "this address names no run")
-    try:
-        run = find_run(store, run_id)
-    except TrackingError as error:
-        if is_missing(error):
-            _no_run(run_id)
-        raise
-    if run.info.experiment_id != experiment.experiment_id:  # before anything is said about it
-        _no_run(run_id)
-    return evaluation_of(run)
-
-
-def _check_end(run: EvaluationRun) -> EvaluationRun:
-    if run.status in ("RUNNING", "SCHEDULED"):
-        abort(409, f"run {run.name} is still {run.status}; its page comes when it has ended")
-    return run
-
-
-def _subfolder(folder: Path, run: EvaluationRun) -> Path:
-    own = folder / run.run_id
-    own.mkdir(exist_ok=True)
-    return own
-
 
 def _back(run: EvaluationRun) -> Back:
     """The page of the run's golden set."""
-    where = {"experiment_id": run.experiment_id, "golden": run.signature.golden}
-    return f"golden?{urlencode(where)}", run.signature.golden
-
-
-def _links(store: Store, run: EvaluationRun) -> tuple[tuple[str, str], ...]:
-    """Where to go on when the page of a run cannot be shown: words and address."""
-    address, golden = _back(run)
-    return (
-        (f"Runs and baseline of {golden}", address),
-        (f"Run {run.name} in MLflow", store.run_link(run.experiment_id, run.run_id) or ""),
-    )
-
-
-def _no_run(run_id: str) -> NoReturn:
-    abort(404, f"there is no run {run_id} in this experiment, or it is deleted")
-
-
-@cache
-def _templates() -> Environment:
-    """The templates beside this module; whatever is put into one is escaped."""
-    environment = templates("evaltrack.server")
-    environment.filters |= {"shown": shown, "moment": contents.moment, "day": contents.day}
-    environment.globals |= {"reason_limit": REASON_LIMIT}
-    return environment
-
-
-def _page(title: str, template: str, status: int = 200, **values: Any) -> Response:
-    body = _templates().get_template(template).render(**values)
-    return make_response(document(title, body, forms=True), status)
+    return golden_address(run), run.signature.golden
 
 
 def _bound_requests() -> None:
@@ -264,7 +220,7 @@ def _explained(error: Exception) -> Response:
         _log.error("the page %s failed", request.path, exc_info=error)
         status, message = 500, "this is a fault of evaltrack; the server's log holds it"
     heading = _HEADINGS.get(status, "That did not work")
-    return _page(
+    return page(
         f"{heading} · evaltrack",
         "error.html",
         status,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ class GenaiJudge:
     """Calls a scorer; `name` is the scorer's, `said` tells it from others, `binary` that it answers yes or no.
 
     Raises:
-        UsageError: it is no scorer, or needs more than a question, an answer and what is expected.
+        UsageError: it is no scorer, needs more than a question, an answer and what is expected, or asks a model of
+            OpenAI and there is no API key.
     """
 
     def __init__(self, scorer: object, place: str) -> None:
@@ -39,6 +41,9 @@ class GenaiJudge:
             raise UsageError(f"`scores={place}`: {scorer.name} {NOT_HERE}")
         self.name: str = scorer.name
         model = (getattr(scorer, "model", None) or get_default_model()) if self.binary else ""
+        if model.startswith("openai:/") and not os.environ.get("OPENAI_API_KEY"):
+            cure = "set OPENAI_API_KEY, to any text for a server of your own, or name another model"
+            raise UsageError(f"`scores={place}`: MLflow asks {model:.100} only with an API key; {cure}")
         self.said: Sequence[Any] = [_serialized(scorer), model]
 
     def __call__(self, inputs: Mapping[str, Any], outputs: object, expectations: Mapping[str, Any]) -> float | str:

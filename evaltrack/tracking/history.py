@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evaltrack.errors import UsageError
 from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
 from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.baselines import PROMOTED
+from evaltrack.tracking.commit import commit_of
 from evaltrack.tracking.metric_names import means_of
-from evaltrack.tracking.reader import quoted
+from evaltrack.tracking.reader import EvaluationRun, evaluation_of, quoted
 from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_metric, sound_moment
@@ -42,6 +46,38 @@ def past_runs(
     return [_past_run(run) for run in _newest(store, [experiment_id], filter_string, limit)]
 
 
+@dataclass(frozen=True)
+class PastEvaluation:
+    """A run as its history shows it, and as its rows are read."""
+
+    past: PastRun
+    evaluation: EvaluationRun
+
+
+def past_evaluations(store: Store, run: EvaluationRun, limit: int) -> list[PastEvaluation]:
+    """This run and the finished ones of its golden set that started before it, newest first: at most `limit`.
+
+    What is none of this version of evaltrack is passed over. None where the golden set's name cannot be searched for.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    golden = run.signature.golden
+    if "'" in golden:
+        return []
+    own = find_run(store, run.run_id)
+    started = sound_moment(own.info.start_time)
+    filter_string = f"tags.`{GOLDEN}` = '{golden}' AND attributes.status = 'FINISHED'"
+    filter_string += f" AND attributes.start_time <= {started}"
+    others = _newest(store, [run.experiment_id], filter_string, limit)
+    found = [PastEvaluation(_past_run(own), run)]
+    for each in others:
+        if each.info.run_id != run.run_id:
+            with suppress(UsageError):
+                found.append(PastEvaluation(_past_run(each), evaluation_of(each)))
+    return found[:limit]
+
+
 def past_run(store: Store, run_id: str) -> PastRun:
     """One run as the history shows it.
 
@@ -51,13 +87,25 @@ def past_run(store: Store, run_id: str) -> PastRun:
     return _past_run(find_run(store, run_id))
 
 
-def run_history(store: Store, experiment_id: str, golden: str) -> tuple[PastRun, ...]:
+def run_history(store: Store, experiment_id: str, golden: str, until: int | None = None) -> tuple[PastRun, ...]:
     """The same for a report, which does without where the golden set's name cannot be searched for.
+
+    `until` leaves out what started after that moment: the history of an older run is then the same for ever.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    return () if "'" in golden else tuple(past_runs(store, experiment_id, golden))
+    before = None if until is None else until + 1
+    return () if "'" in golden else tuple(past_runs(store, experiment_id, golden, before=before))
+
+
+def newest_runs(store: Store, experiment_ids: Sequence[str], limit: int) -> list[PastRun]:
+    """The evaluations of several experiments that started last, newest first.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    return [_past_run(run) for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", limit)]
 
 
 def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
@@ -106,6 +154,7 @@ def _past_run(run: Run) -> PastRun:
         info.experiment_id,
         _counts(metrics),
         tags.get(HEADLINE),
+        commit_of(tags),
     )
 
 

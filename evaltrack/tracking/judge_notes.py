@@ -71,14 +71,16 @@ def note_agreement(store: Store, run_id: str, agreement: JudgeAgreement) -> None
     _note(store, run_id, AGREEMENT, agreement)
 
 
-def note_accepted(store: Store, run_id: str, question_id: str, tier: int | None, why: str) -> Accepted:
-    """Keep with a run that a question was accepted, by whom, when and why.
+def note_accepted(
+    store: Store, run_id: str, question_id: str, tier: int | None, why: str, by: str | None = None
+) -> Accepted:
+    """Keep with a run that a question was accepted, by whom (None: this process's user), when and why.
 
     Raises:
         TrackingError: the store refused.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    note = Accepted(id=question_id, tier=tier, why=why, by=user_name(), at=now)
+    note = Accepted(id=question_id, tier=tier, why=why, by=user_name() if by is None else by, at=now)
     _note(store, run_id, ACCEPTED + hashlib.sha256(question_id.encode()).hexdigest()[:16], note)
     return note
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 from uuid import uuid4
 
+from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.read_back import Expected, write_until_held
 from evaltrack.tracking.runs import JOURNAL_TAG, OpenRun, Status, as_logged, close_run, given_run, new_run, run_tags
 from evaltrack.tracking.store import Store, choose_experiment
@@ -30,7 +31,10 @@ def open_parent(store: Store, experiment: str, name: str, kind: Kind, tags: Mapp
         parent = OpenRun(given.info.run_id, given.info.experiment_id, name=name, journal=journal)
         tag_parent(store, parent, {**(tags or {}), KIND_TAG: kind})
         return parent
-    run = new_run(store, choose_experiment(store, experiment).experiment_id, name, own)
+    outer = outer_run(store, experiment)
+    experiment_id = outer.experiment_id if outer else choose_experiment(store, experiment).experiment_id
+    below = {PARENT_TAG: outer.run_id} if outer else {}
+    run = new_run(store, experiment_id, name, {**own, **below})
     return OpenRun(run.info.run_id, run.info.experiment_id, name=name, journal=journal)
 
 

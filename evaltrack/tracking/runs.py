@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
 from evaltrack.records.system.users import user_name
+from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient
 from evaltrack.tracking.provenance import GIT_COMMIT, caller_folder, context_tags, git_tags, settings_of
 from evaltrack.tracking.read_back import Expected, write_until_held
+from evaltrack.tracking.run_inputs import Dataset, log_dataset
 from evaltrack.tracking.store import SAYS_NOTHING, Store, choose_experiment, find_run, tracking_errors
 from evaltrack.tracking.traces import forget_traces
 
@@ -53,16 +55,6 @@ class OpenRun:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """What `mlflow.log_input` shows of a golden set."""
-
-    name: str
-    digest: str
-    path: str
-    questions: int
-
-
-@dataclass(frozen=True)
 class Place:
     """Where one of several evaluations stands: below the run of them all, with params and tags that say which it is."""
 
@@ -86,7 +78,8 @@ class Description:
 
 
 def open_run(store: Store, experiment: str | None, description: Description) -> OpenRun:
-    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one.
+    """The run to fill, with its params, tags and dataset logged: the one `mlflow run` opened, else a new one, below
+    the run that the program has open, if there is one.
 
     Raises:
         TrackingError: the store refused.
@@ -96,8 +89,9 @@ def open_run(store: Store, experiment: str | None, description: Description) -> 
     if run is not None and GIT_COMMIT not in run.data.tags:
         description = replace(description, tags={**git_tags(caller_folder()), **description.tags})
     if run is None:
-        experiment_id = place.parent.experiment_id if place else choose_experiment(store, experiment).experiment_id
-        below = {**place.tags, "mlflow.parentRunId": place.parent.run_id} if place else {}
+        parent = place.parent if place else outer_run(store, experiment)
+        experiment_id = parent.experiment_id if parent else choose_experiment(store, experiment).experiment_id
+        below = {**(place.tags if place else {}), **({"mlflow.parentRunId": parent.run_id} if parent else {})}
         own = {**below, JOURNAL_TAG: description.tags[JOURNAL_TAG]}  # there from the first moment, should we be killed
         run = new_run(store, experiment_id, description.name, own)
     params = frozenset({*run.data.params, *description.params})
@@ -180,7 +174,7 @@ def reopen_run(store: Store, run_id: str, description: Description) -> OpenRun:
         store.client.log_batch(run_id, params=run_params(missing), tags=run_tags(description.tags))
         inputs = run.inputs.dataset_inputs if run.inputs else ()
         if not any(each.dataset.digest == description.data.digest[:36] for each in inputs):
-            _log_dataset(store, run_id, description.data)
+            log_dataset(store, run_id, description.data)
     forget_traces(store, info.experiment_id, run_id)
     return OpenRun(
         run_id,
@@ -213,20 +207,6 @@ def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
     return [RunTag(key, value[:TAG_LIMIT]) for key, value in tags.items()]
 
 
-def _log_dataset(store: Store, run_id: str, data: Dataset) -> None:
-    from mlflow.entities import Dataset as MlflowDataset
-    from mlflow.entities import DatasetInput, InputTag
-
-    dataset = MlflowDataset(
-        name=data.name,
-        digest=data.digest[:36],
-        source_type="local",
-        source=json.dumps({"uri": data.path}),
-        profile=json.dumps({"num_questions": data.questions}),
-    )
-    store.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
-
-
 def _describe(store: Store, run: Run, description: Description) -> None:
     run_id, logged = run.info.run_id, run.data.params
     own = {
@@ -239,7 +219,7 @@ def _describe(store: Store, run: Run, description: Description) -> None:
 
     def write() -> None:
         store.client.log_batch(run_id, params=run_params(own), tags=run_tags(tags))
-        _log_dataset(store, run_id, description.data)
+        log_dataset(store, run_id, description.data)
 
     write_until_held(store, run_id, "logging params and tags", write, logged_now)
     _name_golden_set(store, run.info.experiment_id, description.data.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -58,8 +59,12 @@ class Store:
 
     @property
     def serve_command(self) -> str | None:
-        """The command that shows this store in a browser; None where something already does."""
-        return None if self.ui else f"mlflow server --backend-store-uri {self.shown}"
+        """The command that shows this store in a browser, with our pages; None where something already does."""
+        if self.ui:
+            return None
+        own = (os.environ.get("MLFLOW_TRACKING_URI"), f"sqlite:///{Path.cwd() / 'mlflow.db'}")
+        named = "" if self.uri in own else f"MLFLOW_TRACKING_URI={shlex.quote(self.shown)} "
+        return f"{named}evaltrack ui"
 
     def run_link(self, experiment_id: str, run_id: str) -> str | None:
         """The run's page in MLflow's UI."""

@@ -211,12 +211,10 @@ def test_an_accepted_question_counts_as_accepted_and_never_as_passed(
     """It stays among the flips, in the means and in McNemar's p; the verdict is about the others."""
     before, after = fell
     fixed = "scatter was not ruled out: recorded responses cannot be asked again"
-    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri).reasons == (
-        f"2 questions went from pass to fail; {fixed}",
-    )
+    assert compare_runs(after.run_id, before.run_id, tracking_uri=store_uri).reasons == (f"2 questions broke; {fixed}",)
     accept_question(after.run_id, "a", "The pilot answered it.", tracking_uri=store_uri)
     one = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
-    assert (one.verdict, one.reasons) == ("regression", (f"1 question went from pass to fail; {fixed}",))
+    assert (one.verdict, one.reasons) == ("regression", (f"1 question broke; {fixed}",))
     accept_question(after.run_id, "b", tracking_uri=store_uri)
     both = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
     assert (both.verdict, both.exit_code, both.reasons) == ("ok", 0, ("no regression",))
@@ -242,7 +240,7 @@ def test_every_rendering_says_who_accepted_it_and_why(
     made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri)
     said = {"a": f"accepted by ada, {day}: The pilot answered it.", "b": f"accepted by ada, {day}"}
     shown = comparison_text(made, 200)
-    assert f"- a (small): pass to fail, answer_changed [{said['a']}]" in shown
+    assert f"- a (small) broke: same sources, another answer [{said['a']}]" in shown
     assert f"[{said['b']}]" in shown
     page = comparison_markdown(made).replace("\\", "")
     assert said["a"] in page

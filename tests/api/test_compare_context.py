@@ -236,8 +236,8 @@ def test_below_the_required_agreement_the_judge_informs_and_does_not_block(pair:
     above = compared(pair, require_agreement=0.6, **drop)
     assert (above.verdict, above.notes) == ("regression", ())
     drop_reason, flip_reason = above.reasons
-    assert drop_reason == "judge_score went from 0.900 to 0.750, 16.7 % worse (tolerated: 0.01)"
-    assert flip_reason.startswith("1 question went from pass to fail; scatter was not ruled out: run ")
+    assert drop_reason == "Judge score went from 0.900 to 0.750, 16.7 % worse (allowed: 0.01)"
+    assert flip_reason.startswith("1 question broke; scatter was not ruled out: run ")
     assert [(flip.by_judge, flip.informs, flip.counts) for flip in above.flips] == [(True, False, True)]
 
 
@@ -247,7 +247,7 @@ def test_every_rendering_says_that_the_judge_only_informs(pair: Pair) -> None:
     made = compared(pair, require_agreement=0.6)
     shown = comparison_text(made, 200)
     assert BELOW in shown
-    assert "d (small): pass to fail, answer_changed [informs only]" in shown
+    assert "d (small) broke: same sources, another answer [informs only]" in shown
     page = comparison_markdown(made).replace("\\", "")
     assert BELOW in page
     assert "[informs only]" in page
@@ -398,7 +398,7 @@ def test_retrieval_rules_hold_whoever_judges() -> None:
     """An untrusted judge takes no rule away but those for his own scores."""
     before, after = judged_row(found("q!"), 0.9), judged_row(found("x", "y", "q!"), 0.9)
     made = compare(side([before]), side([after]), judge=JudgeContext(trusted=False), resamples=10)
-    assert made.reasons == ("mrr went from 1.000 to 0.333, 66.7 % worse (tolerated: 10 %)",)
+    assert made.reasons == ("MRR went from 1.000 to 0.333, 66.7 % worse (allowed: 10 %)",)
 
 
 def test_an_agreement_off_the_scale_is_refused(pair: Pair) -> None:

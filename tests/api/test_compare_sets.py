@@ -88,7 +88,7 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
     assert "0.667 (-0.333)" in lines[1]
     assert lines[2].split()[:4] == ["two", "No", "regression", "3"]
     assert lines[3].split()[:6] == ["three", "Could", "not", "tell", "–", "–"]
-    assert any(line.startswith("one: 1 question went from pass to fail") for line in lines)
+    assert any(line.startswith("one: 1 question broke") for line in lines)
     assert any(line.startswith("three: the newest run ") and "is FAILED" in line for line in lines)
 
 

@@ -181,16 +181,16 @@ def test_a_person_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("noted", "package", "action"),
     [
-        (None, "evaltrack==", "OWNER/"),
-        ({"url": "file:///somewhere"}, "evaltrack @ git+https://github.com/OWNER/", "OWNER/"),
+        (None, "mlflow-evaltrack==", "OWNER/"),
+        ({"url": "file:///somewhere"}, "mlflow-evaltrack @ git+https://github.com/OWNER/", "OWNER/"),
         (
             {"url": "https://me:secret@github.com/them/evaltrack.git", "vcs_info": {"commit_id": "abc1"}},
-            "evaltrack @ git+https://github.com/them/evaltrack.git@abc1",
+            "mlflow-evaltrack @ git+https://github.com/them/evaltrack.git@abc1",
             "them/evaltrack/scripts/github@abc1",
         ),
         (
             {"url": "https://git.example:8443/e.git", "vcs_info": {"commit_id": "abc1"}},
-            "evaltrack @ git+https://git.example:8443/e.git@abc1",
+            "mlflow-evaltrack @ git+https://git.example:8443/e.git@abc1",
             "OWNER/",
         ),
     ],

@@ -67,7 +67,7 @@ def test_a_slow_tail_is_a_regression_only_by_its_own_rule(golden: Path, store_ur
     assert 0.2 > p95.baseline >= 0.03
     assert (p95.n, p95.interval) == (NUMBER, None)  # too few questions lie beyond it
     assert p50.interval is not None
-    assert any(reason.startswith("latency_p95 went from 0.0") for reason in made.reasons)
+    assert any(reason.startswith("Latency p95, s went from 0.0") for reason in made.reasons)
     (domain,) = [group for group in made.groups if group.name == "b"]
     assert not next(metric for metric in domain.metrics if metric.name == "latency_p50").regressed
     saved = tmp_path / "baseline.json"
@@ -108,7 +108,7 @@ def test_cost_is_a_metric_with_rules(golden: Path, store_uri: str, capsys: pytes
     compare = ["compare", now.run_id, "--baseline-run", was.run_id, "--repeat-flips", "0"]
     assert _run([*compare, "--max-rise", "cost=60%"]) == 0
     assert _run([*compare, "--max-rise", "cost=20%"]) == 1
-    assert "cost went from 2.000 to 3.000, 50.0 % worse (tolerated: 20 %)" in capsys.readouterr().out
+    assert "cost went from 2.000 to 3.000, 50.0 % worse (allowed: 20 %)" in capsys.readouterr().out
     assert _run([*compare, "--max-drop", "latency_p95=20%"]) == 2
     assert "write --max-rise latency_p95=20%" in capsys.readouterr().err
 

@@ -165,10 +165,7 @@ def test_a_flip_is_scatter_unsettled_or_not_measured(made: Made) -> None:
     }
     assert [key for key, flip in flips.items() if flip.counts] == ["e"]
     assert found.exit_code == 1
-    assert (
-        found.reasons[0]
-        == "1 question went from pass to fail; 1 of them could not be measured again; 3 more are scatter"
-    )
+    assert found.reasons[0] == "1 question broke; 1 of them could not be measured again; 3 more are scatter"
     assert found.reasons[1].startswith("2 questions (a, f) fail every time again")
 
 
@@ -177,7 +174,7 @@ def test_a_target_that_answers_the_same_again_broke(made: Made) -> None:
     found = compared(made.pair({"a": [False]}), made.uri)
     assert [flip.repeat for flip in found.flips] == [Repeat(3, 0, 3, "real")]
     assert (found.verdict, found.asking.scatter, found.asking.calls) == ("regression", False, 24)
-    assert found.reasons == ("1 question went from pass to fail",)
+    assert found.reasons == ("1 question broke",)
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +234,7 @@ def test_scatter_is_no_regression(made: Made) -> None:
     number = len(_all_runs(made.uri))
     found = compared((candidate, before), made.uri)
     assert (found.verdict, found.exit_code, len(found.flips)) == ("ok", 0, 1)
-    assert found.reasons == ("no regression: 1 question that went from pass to fail is scatter",)
+    assert found.reasons == ("no regression: 1 question that broke is scatter",)
     rate = {metric.name: metric for metric in found.metrics}["pass_rate"]
     assert (rate.baseline, rate.candidate, found.mcnemar_p) == (1, 0.875, 1)
     assert [row["passed"] for row in candidate.rows] == [False, *[True] * 7]
@@ -297,7 +294,7 @@ def test_evidence_wants_a_net_loss(made: Made) -> None:
     """Five flips show nothing, six do; nobody is asked."""
     assert compared(made.pair({key: [False] for key in "abcde"}), made.uri, gate="evidence").verdict == "ok"
     found = compared(made.pair({key: [False] for key in "abcdef"}), made.uri, gate="evidence")
-    said = ("6 questions went from pass to fail: a net loss is shown",)
+    said = ("6 questions broke: a net loss is shown",)
     assert (found.verdict, found.reasons) == ("regression", said)
     assert set(asked.values()) == {1}
 
@@ -305,7 +302,7 @@ def test_evidence_wants_a_net_loss(made: Made) -> None:
 def test_where_nobody_can_be_asked_the_rule_holds(made: Made, golden_text: str) -> None:
     """The reason says that scatter was not ruled out, and why; fixes stand beside the flips."""
     runs = made.pair({"a": [False]}, before="d")
-    said = "1 question went from pass to fail, 1 from fail to pass (exact McNemar p 1)"
+    said = "1 question broke, 1 was fixed (exact McNemar p 1)"
     found = compared(runs, made.uri, repeat_flips=0)
     assert found.reasons == (f"{said}; scatter was not ruled out: nothing was asked again",)
     made.golden.unlink()
@@ -362,9 +359,9 @@ def test_every_rendering_says_what_came_of_it(made: Made) -> None:
     }
     shown, page = comparison_text(found, 200), comparison_markdown(found).replace("\\", "")
     for key, words in said.items():
-        assert f"- {key} (small): pass to fail, source_lost {words}" in shown
+        assert f"- {key} (small) broke: an expected source is no longer returned {words}" in shown
         assert words in page
-    assert "asked again (11 calls): 3 scatter, 1 unsettled, 1 not measured" in shown
+    assert "Asked again (11 calls): 3 scatter, 1 unsettled, 1 not measured" in shown
     document = comparison_json(found)
     flips = {flip["id"]: flip for flip in document["flips"]}
     repeat = {"kind": "scatter", "times": 3, "passed": 2, "failed": 1, "record": {"times": 0, "failed": 0}}
@@ -558,7 +555,7 @@ def test_the_command_line(made: Made, capfd: pytest.CaptureFixture[str]) -> None
     assert "looking" in printed.err
     assert cli(*compared_, "--gate", "seed") == 1
     assert cli(*compared_, "--repeat-flips", "3") == 0
-    assert "asked again (1 call): 1 scatter" in capfd.readouterr().out
+    assert "Asked again (1 call): 1 scatter" in capfd.readouterr().out
     assert cli(*compared_, "--repeat-flips", "often") == 2
 
 

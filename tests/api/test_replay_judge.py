@@ -392,7 +392,7 @@ def test_a_comparison_shows_the_noise_beside_the_difference(
     metric = next(metric for metric in made.metrics if metric.name == "reasoning_score")
     assert (metric.delta, metric.noise) == (3, replay.noise)
     assert {m.noise for m in made.metrics if m.name != "reasoning_score"} == {None}
-    said = f"Reasoning score: within the noise of the judge, which is {replay.noise:.3f}"
+    said = f"Reasoning score: the change is within the noise of the judge, which is {replay.noise:.1f}"
     assert said in comparison_text(made)
     assert said.replace(":", "\\:") in comparison_markdown(made)
     found = comparison_json(made)["metrics"]

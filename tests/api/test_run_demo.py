@@ -22,10 +22,10 @@ def test_two_commands_show_a_regression(store_uri: str, capsys: pytest.CaptureFi
     """Without key, server or file; the means stay within what is tolerated, and a question breaks."""
     assert _run(["run", "--demo"]) == 0
     shown = capsys.readouterr()
-    assert "Before, pages cut by headings: Passed 0.857, Recall@5 0.806, MRR 0.697; this run is" in shown.out
+    assert "Before, pages cut by headings: Pass rate 85.7 %, Recall@5 0.806, MRR 0.697; this run is" in shown.out
     assert "What the change broke:  evaltrack compare\n" in shown.err
     assert _run(["compare"]) == 1
-    assert "- 1 question went from pass to fail\n" in capsys.readouterr().out
+    assert "✕ 1 question broke\n" in capsys.readouterr().out
 
 
 def test_in_an_experiment_of_its_own(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:

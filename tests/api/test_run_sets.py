@@ -76,9 +76,9 @@ def test_each_set_is_a_run_below_one_parent(store_uri: str, paths: list[Path]) -
     assert parent.data.tags[CHILDREN_TAG] == ",".join(each.info.run_id for each in children)
     assert "evaltrack.signature" not in parent.data.tags
     note = parent.data.tags["mlflow.note.content"]
-    assert "| golden set | asked | Passed | Recall@5 | MRR | errors | run |" in note
+    assert "| golden set | asked | Pass rate | Recall@5 | MRR | errors | run |" in note
     two = sets.results[1].run_id
-    assert f"| two | 3 | 0.667 | 0.667 | 0.667 | 0 | [{two[:8]}](#/experiments/0/runs/{two}) |" in note
+    assert f"| two | 3 | 66.7 % | 0.667 | 0.667 | 0 | [{two[:8]}](#/experiments/0/runs/{two}) |" in note
     assert [line.rpartition("/")[2] for line in said] == [
         f"{name}.jsonl ({n} of 3)" for n, name in enumerate(NAMES, start=1)
     ]
@@ -232,7 +232,7 @@ def test_a_store_that_loses_a_run_ends_it(store_uri: str, paths: list[Path]) -> 
     assert str(caught.value).endswith(f"; not evaluated: {paths[2]}")
     parent = next(run for run in runs() if CHILDREN_TAG in run.data.tags)
     assert parent.info.status == "FAILED"
-    assert "| one | 3 | 1.000 |" in parent.data.tags["mlflow.note.content"]
+    assert "| one | 3 | 100.0 % |" in parent.data.tags["mlflow.note.content"]
 
 
 def test_a_target_that_cannot_be_opened_opens_no_run(store_uri: str, paths: list[Path]) -> None:
@@ -256,8 +256,8 @@ def test_one_table_and_the_worst_exit_code(
     assert _run(words) == 0
     printed = capsys.readouterr()
     lines = [line.split() for line in printed.out.splitlines()]
-    assert lines[0] == ["golden", "set", "asked", "Passed", "Recall@5", "MRR", "errors", "run"]
-    assert [line[:6] for line in lines[1:4]] == [[name, "3", "1.000", "1.000", "1.000", "0"] for name in NAMES]
+    assert lines[0] == ["golden", "set", "asked", "Pass", "rate", "Recall@5", "MRR", "errors", "run"]
+    assert [line[:7] for line in lines[1:4]] == [[name, "3", "100.0", "%", "1.000", "1.000", "0"] for name in NAMES]
     assert "FINISHED, the parent of 3" in printed.out
     answers = tmp_path / "two_responses/strong.jsonl"
     answers.write_text('{"id": 0, "sources": ["x"]}\n{"id": 1, "sources": ["x"]}\n{"id": 2, "sources": ["x"]}\n')

@@ -102,7 +102,7 @@ def test_a_pull_request_brings_neither_baseline_nor_settings(store_uri: str, tmp
 
     assert made.run() == 1, made.output
 
-    assert "broke (pass to fail): 1" in made.output
+    assert "broke (passed before, fails now): 1" in made.output
     assert made.comments[0][1].startswith(MARKER)
 
 

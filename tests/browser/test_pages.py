@@ -18,7 +18,7 @@ from tests.report.test_run import EVIL
 from .conftest import Handbook, Open
 from .pages import apart, audit, audits, chosen, framed, listed, picture, sideways, watch
 
-PAGES = ["golden", "overview", "run", "drift", "error"]
+PAGES = ["golden", "overview", "matrix", "question", "compare", "run", "drift", "error"]
 """The first has all that the pages of the server have: tables, forms, marks and a plot."""
 
 
@@ -29,10 +29,15 @@ def address(site: Handbook, name: str) -> str:
         "run": {"run_id": site.candidate},
         "drift": {"candidate": site.candidate, "baseline": site.baseline},
         "error": {"golden": "gone"},
+        "matrix": {"golden": "handbook"},
+        "question": {"run_id": site.candidate, "id": "5"},
+        "compare": {"base": ""},
     }
     if name == "overview":
         return f"{site.uri}/evaltrack/"
     asked = urlencode({"experiment_id": site.experiment_id, **query[name]})
+    if name == "compare":
+        asked += "".join(f"&run={site.experiment_id}.{each}" for each in (site.baseline, site.candidate))
     return f"{site.uri}/evaltrack/{'golden' if name == 'error' else name}?{asked}"
 
 
@@ -61,7 +66,7 @@ def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:
     """The golden set, its newest run, the question that failed; and back to where it began."""
     page = tab()
     page.goto(address(site, "overview"))
-    page.get_by_role("link", name="handbook", exact=True).last.click()
+    page.get_by_role("link", name="handbook", exact=True).first.click()
     page.get_by_role("heading", name="handbook").first.wait_for()
     page.get_by_role("link", name="handbook of summer").first.click()
     assert page.locator("h1").inner_text() == "15 of 23 questions passed"
@@ -95,7 +100,7 @@ def test_the_button_sets_the_baseline_with_a_reason(site: Handbook, tab: Open) -
     third = apart(site.again)
     page.reload()
     line = page.locator("tr", has_text="handbook of autumn").first
-    line.locator("summary").click()
+    line.get_by_role("button", name="More on").click()
     line.get_by_label("Reason").fill("mended <b>and</b> checked")
     picture(page, "evaltrack-set-baseline", "phone")
     line.get_by_role("button", name="Set as baseline").click()
@@ -104,6 +109,41 @@ def test_the_button_sets_the_baseline_with_a_reason(site: Handbook, tab: Open) -
     made = apart(lambda: get_baseline(connect(site.uri), site.experiment_id, "handbook"))
     assert made is not None
     assert (made.run_id, made.reason, made.by) == (third, "mended <b>and</b> checked", "(not signed in)")
+
+
+def test_tables_sort_filter_and_compare_what_is_ticked(site: Handbook, tab: Open) -> None:
+    """The head sorts both ways, the words of the filter stand in the address, and two ticks lead to the comparison."""
+    page = tab()
+    page.goto(address(site, "golden"))
+    names = page.locator("#runs tbody tr:visible th")
+    before = names.all_inner_texts()
+    page.get_by_role("button", name="Started (UTC)").click()
+    page.get_by_role("button", name="Started (UTC)").click()
+    assert names.all_inner_texts() == before[::-1]
+    field = page.get_by_label("Filter by name")
+    field.fill("SUMMER")
+    assert [each.strip() for each in names.all_inner_texts()] == ["handbook of summer"]
+    assert page.get_by_role("status").inner_text().startswith("1 of ")
+    page.reload()
+    assert field.input_value() == "SUMMER"
+    field.fill("")
+    button = page.get_by_role("button", name="Compare (tick")
+    assert button.is_disabled()
+    page.get_by_label("Tick handbook of spring").check()
+    page.get_by_label("Tick handbook of summer").check()
+    page.get_by_role("button", name="Compare 2").click()
+    page.locator("#detail h2").wait_for()
+    assert f"candidate={site.candidate}" in page.url
+
+
+def test_from_the_matrix_a_question_is_accepted(site: Handbook, tab: Open) -> None:
+    """Opened, given a reason, pressed: its page says who accepted it and why."""
+    page = tab()
+    page.goto(address(site, "question"))
+    page.get_by_label("Reason").fill("known <b>since</b> spring")
+    page.get_by_role("button", name="Accept the question").click()
+    page.get_by_text("known <b>since</b> spring").wait_for()
+    assert page.get_by_role("button", name="Accept the question").count() == 0
 
 
 def test_without_a_script_the_pages_work(site: Handbook, tab: Open) -> None:

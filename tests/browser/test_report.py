@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from .conftest import Files, Open
 from .handbook import ASKED, FAILED, FLIPPED, GONE, LOWER, MENDED, PUSHED
 from .pages import chosen, data_of, hash_of, listed, until, watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
@@ -28,7 +32,11 @@ def test_it_opens_on_what_is_worst_and_asks_nothing_of_anybody(files: Files, tab
 
     assert {url.partition("#")[0] for url in seen.requests} == {files[name]}
     assert seen.problems == []
-    assert page.locator("h1").inner_text() == {"run": "15 of 23 questions passed", "comparison": "Regression"}[name]
+    assert (
+        page.locator("h1")
+        .inner_text()
+        .startswith({"run": "15 of 23 questions passed", "comparison": "Regression: "}[name])
+    )
 
 
 @BOTH
@@ -200,3 +208,166 @@ def test_a_link_to_a_question_that_is_filtered_away_clears_the_filters(files: Fi
     page.locator("section[aria-labelledby=culprits] a[href^='#q-']").first.click()
     assert chosen(page) in FLIPPED
     assert page.locator("#found").inner_text() == "24 of 24 questions"
+
+
+PLACES = ((".was", "cx"), (".dot:not(.was)", "cx"), (".limit", "x1"))
+"""Where the marks of a score stand: before, now, the threshold."""
+
+OUTCOMES = ("outcome=pass-pass", "group=flip", "group=fix", "outcome=fail-fail")
+"""What the cells of the table of passed and failed filter, row by row."""
+
+
+def drawn(page: Page, column: str) -> list[str]:
+    """The cells of a column, in the order of the table."""
+    return [text.replace("\n", " ") for text in page.locator(f"#list .item .cell.{column}").all_inner_texts()]
+
+
+def test_heads_sort_by_their_column_both_ways_and_back(files: Files, tab: Open) -> None:
+    """By what the judge's score lost, by the rank, by the question; the third press is the worst first again."""
+    page = tab(viewport={"width": 1400, "height": 2600})
+    page.goto(files["comparison"])
+    worst_first = listed(page)
+    held = {each["id"]: each for each in data_of(page)["questions"]}
+    change = {key: each["score"][1] - each["score"][0] for key, each in held.items() if None not in each["score"]}
+    head = page.locator("#head [data-column=score]")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    changes = [change[key] for key in listed(page) if key in change]
+    assert changes == sorted(changes)
+    assert changes[0] < 0
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert "sort=-score" in hash_of(page)
+    changes = [change[key] for key in listed(page) if key in change]
+    assert changes == sorted(changes, reverse=True)
+    assert listed(page)[-1] == FAILED, "what was not measured stands last either way"
+    before = listed(page)
+    page.reload()
+    assert listed(page) == before
+    head.locator("button").click()
+    assert listed(page) == worst_first
+    page.locator("#head [data-column=question] button").click()
+    texts = [held[key]["q"] for key in listed(page)]
+    assert texts[0].startswith("Are batteries")
+    assert texts[-1].startswith("Who ")
+
+
+def test_a_row_holds_its_numbers(files: Files, tab: Open) -> None:
+    """The score before and now with the threshold, the rank of what is expected, and the cause in words."""
+    page = tab()
+    page.goto(f"{files['comparison']}#q-5?search=money")
+    page.locator("#found", has_text="1 of 24").wait_for()
+    assert drawn(page, "change") == ["broke"]
+    assert drawn(page, "score") == ["0.95 → 0.50"]
+    assert drawn(page, "rank") == ["1 → 6"]
+    assert drawn(page, "cause") == ["An expected source is returned lower"]
+    row = page.locator("#list .item")
+    places = [float(row.locator(f".bell {mark}").get_attribute(name) or "") for mark, name in PLACES]
+    assert places == pytest.approx([100, 55, 80])
+    assert "0.75" in page.locator("#head [data-column=score]").inner_text()
+
+
+def test_chips_count_and_filter(files: Files, tab: Open) -> None:
+    """Each says how many there are and shows these; pressed again it shows all."""
+    page = tab(viewport={"width": 1400, "height": 2600})
+    page.goto(files["comparison"])
+    chips = page.locator("#chips button")
+    told = dict(text.rsplit(" ", 1) for text in chips.all_inner_texts())
+    assert told["all"] == "24"
+    assert (told["broke"], told["fixed"], told["lower score"], told["errors"]) == (
+        *(str(len(FLIPPED)), str(len(MENDED)), str(len(LOWER))),
+        "1",
+    )
+    broke = page.locator("#chips [data-group=flip]")
+    broke.click()
+    assert set(listed(page)) == set(FLIPPED)
+    assert broke.get_attribute("aria-pressed") == "true"
+    assert page.locator("#f-group").input_value() == "flip"
+    broke.click()
+    assert page.locator("#found").inner_text() == "24 of 24 questions"
+    page.locator("#chips [data-group=errors]").click()
+    assert listed(page) == [FAILED]
+
+
+def test_scores_between_two_bounds(files: Files, tab: Open) -> None:
+    """Of the candidate; what was not judged is in none, and both bounds are in the address."""
+    page = tab(viewport={"width": 1400, "height": 2600})
+    page.goto(files["comparison"])
+    page.locator("#f-high").fill("0.75")
+    page.locator("#found", has_text=re.compile(r"^1 of 24")).wait_for()
+    assert listed(page) == ["5"]
+    assert "high=0.75" in hash_of(page)
+    page.reload()
+    assert listed(page) == ["5"]
+    page.locator("#f-high").fill("")
+    page.locator("#f-low").fill("0.9")
+    page.locator("#found", has_text=re.compile(r"^22 of 24")).wait_for()
+    page.locator("#reset").click()
+    assert page.locator("#found").inner_text() == "24 of 24 questions"
+
+
+def test_what_was_searched_for_is_marked(files: Files, tab: Open) -> None:
+    """In the table and in the question, whatever its case; the texts themselves stay as they are."""
+    page = tab()
+    page.goto(files["comparison"])
+    plain = page.locator("#detail h2").inner_text()
+    page.locator("#search").fill("SURF")
+    page.locator("#found", has_text=re.compile(r"^1 of 24")).wait_for()
+    assert page.locator("#list mark").all_inner_texts() == ["surf"]
+    assert "surf" in page.locator("#detail mark").all_inner_texts()
+    assert page.locator("#detail h2").inner_text() == "May I bring a surfboard?"
+    page.locator("#reset").click()
+    assert page.locator("mark").count() == 0
+    assert plain
+
+
+def test_links_of_the_first_screen_filter_the_table(files: Files, tab: Open) -> None:
+    """The cells of what passed before and now, better and worse of a metric, causes and domains."""
+    page = tab(viewport={"width": 1400, "height": 2600})
+    page.goto(files["comparison"])
+    cells = page.locator(".outcomes td a")
+    for place, (count, group) in enumerate(zip(cells.locator("b").all_inner_texts(), OUTCOMES, strict=True)):
+        cells.nth(place).click()
+        page.locator("#found", has_text=re.compile(rf"^{count} of 24")).wait_for()
+        assert group in hash_of(page)
+    assert "failed on both sides" in page.locator("#found").inner_text()
+    row = page.locator(".metrics tr", has_text="Recall@4").first
+    worse = row.get_by_text(re.compile("worse"))
+    count = worse.inner_text().split()[0]
+    worse.click()
+    page.locator("#found", has_text=re.compile(rf"^{count} of 24 questions \(Recall@4: lower\)")).wait_for()
+    cause = page.locator(".cause", has_text="no longer returned")
+    cause.locator(".count").click()
+    page.locator("#found", has_text=f"{cause.locator('.count').inner_text()} of 24").wait_for()
+    assert set(listed(page)) == set(GONE)
+    page.locator(".places a", has_text="luggage").click()
+    assert {asked[1] for asked in ASKED if asked[0] in listed(page)} == {"luggage"}
+
+
+def test_columns_can_be_left_out_and_widened(files: Files, tab: Open) -> None:
+    """What is left out stays so in the address; a column's edge follows the arrow keys."""
+    page = tab()
+    page.goto(files["comparison"])
+    page.locator(".columns summary").click()
+    page.locator("#columns [data-column=cause]").uncheck()
+    assert page.locator("#list .cell.cause").count() == 0
+    assert page.locator("#head > div").count() == 4
+    page.reload()
+    assert page.locator("#list .cell.cause").count() == 0
+    grip = page.locator("#head [data-column=rank] .grip")
+    width = page.locator("#list .item .cell.rank").first.evaluate("each => each.getBoundingClientRect().width")
+    grip.focus()
+    page.keyboard.press("ArrowRight")
+    after = page.locator("#list .item .cell.rank").first.evaluate("each => each.getBoundingClientRect().width")
+    assert after == pytest.approx(width + 16)
+    assert page.locator('#head [data-column="score"]').is_visible()
+
+
+def test_the_run_page_has_the_same_table(files: Files, tab: Open) -> None:
+    """With one score and one rank for each question."""
+    page = tab()
+    page.goto(f"{files['run']}#q-5")
+    row = page.locator('.item[aria-selected="true"]')
+    assert row.locator(".cell.change").inner_text() == "fail"
+    assert row.locator(".cell.score").inner_text() == "0.50"
+    assert row.locator(".cell.rank").inner_text() == "6"

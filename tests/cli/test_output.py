@@ -13,7 +13,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.cli import main
-from evaltrack.cli.output import wants_json
+from evaltrack.cli.output import TEXT_ESCAPES, wants_json
 from tests.api.test_evaluate import golden
 from tests.small_targets import good, worse
 
@@ -84,6 +84,13 @@ def test_an_output_that_is_not_utf_8_lacks_characters_and_nothing_else(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
     assert code("run", path, "-t", "python:tests.small_targets:nothing") == 0
     assert "?????? ?" in written.getvalue().decode(encoding)
+
+
+def test_a_sign_that_cannot_be_written_is_one_of_ascii() -> None:
+    """A minus that became a question mark would say something else; what has no sign is a question mark."""
+    assert "−0.053 → ≈ 0 ✕ Я".encode("ascii", TEXT_ESCAPES) == b"-0.053 -> ~ 0 x ?"
+    with pytest.raises(UnicodeDecodeError):
+        b"\xff".decode("ascii", TEXT_ESCAPES)
 
 
 def test_json_by_default_is_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

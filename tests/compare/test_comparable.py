@@ -10,7 +10,7 @@ import pytest
 from evaltrack.compare.comparable import alike
 from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
-from evaltrack.server.contents import _figure, _trend
+from evaltrack.server.figures import figure, trend_plot
 
 SIGNATURE = Signature(golden="set", golden_digest="0", k=5, target="t", judge="kind")
 MEANS = {"recall_at_k": 0.5, "pass_rate": 0.5, "judge_score": 0.5}
@@ -48,20 +48,20 @@ def test_means_stand_side_by_side_where_they_were_measured_alike(other: PastRun,
 def test_a_change_since_the_baseline_is_shown_only_beside_what_it_can_be_set_against() -> None:
     """The mean itself always is."""
     better, was = run("new", {"recall_at_k": 0.6}), run("was")
-    assert (_figure("recall_at_k", better, was).value, _figure("recall_at_k", better, was).change) == (
+    assert (figure("recall_at_k", better, was).value, figure("recall_at_k", better, was).change) == (
         "0.600",
         "+0.100",
     )
     lossy = replace(better, num_errors=3)
-    assert (_figure("recall_at_k", lossy, was).value, _figure("recall_at_k", lossy, was).change) == ("0.600", "")
-    assert _figure("judge_score", run("new", {"judge_score": 0.9}, judge="strict"), was).change == ""
+    assert (figure("recall_at_k", lossy, was).value, figure("recall_at_k", lossy, was).change) == ("0.600", "")
+    assert figure("judge_score", run("new", {"judge_score": 0.9}, judge="strict"), was).change == ""
 
 
 def test_a_trend_is_of_one_judge_and_ends_in_the_newest_run() -> None:
     """Of passing, which the judge decides; a metric that the newest run did not measure makes no line."""
     runs = [run("3", {"pass_rate": 0.9}), run("2", {"pass_rate": 0.1}, judge="strict"), run("1", {"pass_rate": 0.8})]
-    plot, title = _trend(runs)
-    assert title == "Passed"
-    assert "Passed of 2 runs, oldest first: from 0.800 to 0.900" in plot
-    assert _trend([run("2", {"pass_rate": 0.9}), run("1", {"recall_at_k": 0.8})]) == ("", "")
-    assert _trend([]) == ("", "")
+    plot, title = trend_plot(runs)
+    assert title == "Pass rate"
+    assert "Pass rate of 2 runs, oldest first: from 80.0 % to 90.0 %" in plot
+    assert trend_plot([run("2", {"pass_rate": 0.9}), run("1", {"recall_at_k": 0.8})]) == ("", "")
+    assert trend_plot([]) == ("", "")

@@ -32,7 +32,7 @@ def test_what_the_judge_saw_fall_is_a_regression_where_all_ids_were_edited() -> 
     made = compared({asked.id: OTHER_IDS for asked in TEN}, {f"q{i}": 0.2 for i in range(5)})
     judged = next(metric for metric in made.metrics if metric.name == "judge_score")
     assert (judged.n, judged.regressed, made.verdict) == (10, True, "regression")
-    assert made.reasons[0].startswith("judge_score went from 1.000 to 0.600")
+    assert made.reasons[0].startswith("Judge score went from 1.000 to 0.600")
     assert any("0 of 10 questions are left to compare" in reason for reason in made.reasons)
     assert compared({asked.id: OTHER_IDS for asked in TEN}, {}).verdict == "unknown"
 

@@ -45,7 +45,7 @@ def test_one_question_from_pass_to_fail_is_a_regression_with_its_lost_source() -
     made = compared(LOST, Gate(drops={}))
 
     assert (made.verdict, made.exit_code) == ("regression", 1)
-    assert made.reasons == ("1 question went from pass to fail",)
+    assert made.reasons == ("1 question broke",)
     (flip,) = made.flips
     assert (flip.id, flip.was, flip.now, flip.domain) == ("q3", "pass", "fail", "domain 1")
     assert (flip.cause.kind, flip.cause.source, flip.cause.rank_before) == ("source_lost", "q3!", 1)
@@ -76,7 +76,7 @@ def test_exactly_at_the_threshold_is_no_regression_and_one_over_is() -> None:
     assert next(m for m in at.metrics if m.name == "recall_at_k").candidate == 0.95
     assert at.verdict == "ok"
     assert over.verdict == "regression"
-    assert over.reasons == ("recall_at_k went from 1.000 to 0.900, 10.0 % worse (tolerated: 5 %)",)
+    assert over.reasons == ("Recall@5 went from 1.000 to 0.900, 10.0 % worse (allowed: 5 %)",)
 
 
 @pytest.mark.parametrize(("texts", "verdict"), [(["d:recall_at_k=5%"], "ok"), (["d:recall_at_k=4%"], "regression")])
@@ -159,7 +159,7 @@ def test_a_fall_of_the_judge_is_a_regression_by_default() -> None:
     ]
     made = compare(side(rows[0]), side(rows[1]), resamples=100)
     assert made.flips == ()
-    assert made.reasons == ("judge_score went from 0.990 to 0.760, 23.2 % worse (tolerated: 10 %)",)
+    assert made.reasons == ("Judge score went from 0.990 to 0.760, 23.2 % worse (allowed: 10 %)",)
     noisy = JudgeContext(noise={"judge_score": 0.25})
     assert compare(side(rows[0]), side(rows[1]), judge=noisy, resamples=100).verdict == "ok"
     strict = Gate(*parse_drops(["judge_score=10%"], ["judge_score"])[:2], explicit=frozenset({"judge_score"}))

@@ -40,7 +40,7 @@ def test_a_uniform_loss_is_evidence_though_flips_are_allowed(kind: Any) -> None:
     """Recall 1.0 to 0.0 with `--allow-flips 50`."""
     made = compared({f"q{i}": ("x",) for i in range(50)}, Gate(kind=kind, allow_flips=50))
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith("recall_at_k went from 1.000 to 0.000")
+    assert made.reasons[0].startswith("Recall@5 went from 1.000 to 0.000")
 
 
 @pytest.mark.parametrize("kind", EVIDENCE)
@@ -71,7 +71,7 @@ def test_a_domain_with_a_rule_of_its_own_is_tested_too() -> None:
     _, domains, _ = parse_drops(["d:recall_at_k=1%"], BY_METRIC)
     made = compared({f"q{i}": ("x",) for i in range(12)}, Gate({}, domains, allow_flips=50, kind="evidence"))
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith("recall_at_k in d went from")
+    assert made.reasons[0].startswith("Recall@5 in d went from")
 
 
 @pytest.mark.parametrize("n", [pytest.param(20, marks=pytest.mark.long), 50])

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
+from evaltrack import run_eval
 from evaltrack.errors import UsageError
-from evaltrack.judges import open_judge
+from evaltrack.judges import named_judges, open_judge
 from evaltrack.judges.function import FunctionJudge
 from evaltrack.records import Question, Response, Row, Source, Usage, Verdict
 from tests.actors import evaluated
@@ -312,3 +314,43 @@ def test_a_judge_that_there_is_not(name: str) -> None:
         open_judge(name, concurrency=1, cache=None)
     known = "auto, none, openai:MODEL, recorded:FILE or package.module:function"
     assert str(raised.value) == f"unknown judge `{name}`; write {known}"
+
+
+def test_a_function_itself_is_a_judge(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One alone or in a panel, sync or async; it is called in this process and named by its module and name."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+    seen: list[str] = []
+    grades = {"accuracy": 0.5, "completeness": 0.5, "relevance": 0.5, "overall_score": 0.5}
+
+    def strict(question: Question, response: Response) -> dict[str, float]:
+        seen.append(question.id)
+        return grades
+
+    async def mild(question: Question, response: Response) -> dict[str, float]:
+        return dict.fromkeys(grades, 1.0)
+
+    own = f"{__name__}:{test_a_function_itself_is_a_judge.__qualname__}.<locals>."
+    golden = [{"question": "first?", "expected_answer": "A"}]
+    settings: Any = {"target": lambda question: "A", "tracking_uri": store_uri, "verdict_cache": False}
+    alone = run_eval(golden, judge=strict, **settings)
+    panel = run_eval(golden, judge=[strict, mild], **settings)
+
+    assert (alone.data["judge_score"], alone.signature.judge) == (0.5, f"{own}strict")
+    assert (panel.data["judge_score"], panel.signature.judge) == (0.75, f"{own}strict+{own}mild")
+    assert seen == ["1", "1"]
+
+
+def test_functions_are_told_apart_by_their_names() -> None:
+    """Two of the same name are refused; what is neither a name nor a function is refused, too."""
+    one, two = (lambda question, response: {} for _ in range(2))
+    assert named_judges([one, "none"])[0] == (f"{__name__}:{one.__qualname__}", "none")
+    assert named_judges("auto") == (("auto",), {})
+    with pytest.raises(UsageError, match=r"two functions are called .*<lambda>`; give each a name of its own"):
+        named_judges([one, two])
+    with pytest.raises(UsageError, match="the same judge is named twice"):
+        run_eval([{"question": "q", "expected_answer": "A"}], target=str, judge=[one, one])
+    with pytest.raises(UsageError, match=r"must take \(question, response\)"):
+        run_eval([{"question": "q", "expected_answer": "A"}], target=str, judge=lambda question: {})
+    for wrong in (5, [5]):
+        with pytest.raises(UsageError, match=r"judge is .*write texts"):
+            run_eval([{"question": "q"}], target=str, judge=wrong)  # type: ignore[arg-type]

@@ -245,9 +245,10 @@ def test_judge_by_nested_schema() -> None:
     """The client's own `parse` of a nested pydantic model, with references, bounds and unions, succeeds."""
 
     async def parsed(client: AsyncOpenAI) -> list[Verdict | None]:
+        chat: Any = client.chat if hasattr(client.chat.completions, "parse") else client.beta.chat  # before 1.92
         texts = [f"Question {number}" for number in range(40)]
         replies = [
-            await client.chat.completions.parse(
+            await chat.completions.parse(
                 model="m", messages=[{"role": "user", "content": text}], response_format=Verdict
             )
             for text in texts

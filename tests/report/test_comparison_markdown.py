@@ -17,7 +17,7 @@ from evaltrack.report.comparison.markdown import comparison_markdown, marker
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from tests.comparisons import CANDIDATE, DEMOTED, DROP, EVIL, FIX, FLIP, LOST, SIGNATURE, comparison, flat, hostile
 
-TAGS = {"h3", "h4", "p", "ul", "li", "strong", "code", "a", "details", "summary", "del", "ins", "span"} | {
+TAGS = {"h3", "h4", "br", "p", "ul", "li", "strong", "code", "a", "details", "summary", "del", "ins", "span"} | {
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 
@@ -61,16 +61,17 @@ def test_a_page_is_made_of_our_own_markup_only(made: Comparison) -> None:
     """Foreign text adds no tag, link, image, mention, reference or address."""
     html = Html(comparison_markdown(made))
     assert_inert(html)
-    assert html.tags.count("details") == 2
+    assert html.tags.count("details") == 8
+    assert comparison_markdown(made).count("<details>") == comparison_markdown(made).count("</details>")
 
 
 def test_a_usual_page_is_shown_as_meant() -> None:
-    """Two tables of numbers and one of sources, the answers' words struck out and underlined, four links."""
+    """What broke, two tables of numbers and one of sources, the answers' words struck out and underlined, six links."""
     html = Html(comparison_markdown(comparison()))
-    assert html.tags.count("table") == 3
-    assert (html.tags.count("del"), html.tags.count("ins"), html.tags.count("a")) == (1, 1, 5)
+    assert html.tags.count("table") == 4
+    assert (html.tags.count("del"), html.tags.count("ins"), html.tags.count("a")) == (1, 1, 6)
     assert "Yes, within 30 14 days." in html.text
-    assert "recall_at_k went from 0.800 to 0.700, 12.5 % worse (tolerated: 5 %)" in html.text
+    assert "✕ Recall@\u200b3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in html.text
 
 
 HOSTILE = st.text(
@@ -178,20 +179,24 @@ def test_a_page_stays_below_its_limit_and_counts_what_it_leaves_out(huge: Compar
     """Every section says how many of its questions are not there."""
     page = comparison_markdown(huge, limit)
     assert len(page.encode()) < limit
-    sections = re.split(r"\n#### .+: ([\d,]+)\n", page)[1:]
+    sections = re.split(
+        r"\n(?:#### |<details><summary>)(?:Broke|Lost|Lower|Fixed) .+: ([\d,]+)(?:</summary>)?\n", page
+    )[1:]
     counts = [int(text.replace(",", "")) for text in sections[::2]]
     assert counts == [100_000, 500, 7_000, 900]
     for number, body in zip(counts, sections[1::2], strict=True):
         left_out = re.search(r"… and ([\d,]+) more, left out here", body)
         assert left_out
-        assert number == int(left_out[1].replace(",", "")) + body.count("<details>") + body.count("\n- ")
+        listed = body.partition("\n… and")[0]
+        assert number == int(left_out[1].replace(",", "")) + listed.count("\n- ") + listed.count("<br>")
+    assert page.count("<details>") == page.count("</details>")
 
 
 def test_a_page_uses_the_room_it_has(huge: Comparison) -> None:
-    """Flips come first, with their details as long as these fit."""
+    """Flips come first, and the details of some where these fit."""
     page = comparison_markdown(huge)
     assert len(page.encode()) > 40_000
-    assert page.count("**Answer:**") >= 10
+    assert comparison_markdown(huge, 500_000).count("**Answer:**") == 25
 
 
 def test_a_hundred_thousand_flips_are_quick(huge: Comparison) -> None:
@@ -209,9 +214,10 @@ def test_short_lists_leave_nothing_out() -> None:
 def test_details_end_after_so_many_and_lines_go_on() -> None:
     """A reader opens 25, and scans 200."""
     page = comparison_markdown(many(300, 0), 500_000)
-    flips = page.partition("#### Broke (pass to fail): 300")[2].partition("####")[0]
-    assert (flips.count("<details>"), flips.count("\n- ")) == (25, 175)
-    assert "… and 100 more, left out here" in flips
+    table, _, rest = page.partition("#### Broke (passed before, fails now): 300")[2].partition("<details>")
+    assert table.count("\n| Can I get a refund?<br>") == 200
+    assert "… and 100 more, left out here" in table
+    assert rest.partition("Answers and sources of what broke")[2].count("<details>") == 25
 
 
 def test_a_limit_that_nothing_fits_into_is_refused() -> None:
@@ -268,7 +274,7 @@ def test_a_flip_without_question_answer_or_scores_has_its_cause() -> None:
     bare = replace(FLIP, question="", dropped=(), before=None, after=None, cause=replace(DEMOTED, link=None))
     bare = replace(bare, also=())
     page = comparison_markdown(comparison(flips=(bare,), drops=(replace(bare, was="fail"),), groups=()))
-    details = page.partition("<details>")[2].partition("</details>")[0]
+    details = page.partition("Answers and sources")[2]
     assert "**Why:**" in details
     assert not re.search(r"\*\*(Asked|Scores|Answer):", details)
     assert "took its place.\n" in page

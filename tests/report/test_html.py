@@ -20,17 +20,18 @@ from hypothesis import strategies as st
 
 from evaltrack.api.compare_sides import _brief
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta
+from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
-from evaltrack.report.html.comparison_page import _way, comparison_html
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines
-from evaltrack.report.html.page import document, script_safe, static
+from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
+from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
 from evaltrack.report.html.past import past_lines
-from evaltrack.report.html.plots import Way, interval_plot, reach, sparkline
+from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, flip_bars, sparkline
 from evaltrack.report.html.questions import WORD_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
@@ -61,11 +62,27 @@ from tests.stored import patched
 TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
     *("h1", "h2", "h3", "p", "ul", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "form", "label", "select", "option"),
-    *("input", "button", "svg", "line", "circle", "path", "rect"),
+    *("input", "button", "svg", "line", "circle", "path", "rect", "text", "ins", "del"),
 }
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "target", "rel", "scope"} | {
     *("tabindex", "role", "placeholder", "type", "autocomplete", "value", "width", "height", "viewbox", "d", "r"),
-    *("cx", "cy", "x1", "x2", "y1", "y2", "rx", "preserveaspectratio"),
+    *(
+        "cx",
+        "cy",
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "rx",
+        "preserveaspectratio",
+        "text-anchor",
+        "open",
+        "step",
+        "min",
+        "inputmode",
+    ),
 }
 """Of our own templates; besides them those that begin with ``aria-``."""
 
@@ -149,8 +166,8 @@ def assert_inert(page: Page) -> None:
     assert {name for name in names if not name.startswith("aria-")} <= ATTRIBUTES
     assert not [name for name in names if name.startswith("on") or name in ("style", "src", "srcset", "action")]
     assert page.every("script") == [{"type": "application/json", "id": "data"}, {}]
-    assert page.hidden["script"] == static("report.js")
-    assert page.hidden["style"] == static("report.css")
+    assert page.hidden["script"] == questions_script()
+    assert page.hidden["style"] == style_sheet()
     for link in page.links:
         assert link.startswith("#") or (safe_link(link) and "rel" in page.every("a")[page.links.index(link)]), link
     for question_ in page.questions:
@@ -295,8 +312,10 @@ def test_data_holds_no_number_that_is_none(value: float) -> None:
 
 def test_a_style_sheet_and_a_script_ask_for_nothing() -> None:
     """No address, no import, no way to make markup of text."""
-    assert not re.search(r"url\(|@import|https?:", static("report.css"))
-    script = static("report.js").replace("https?:", "")
+    assert style_sheet() == "".join(map(static, STYLES))
+    assert not re.search(r"url\(|@import|https?:", style_sheet())
+    assert questions_script() == '"use strict";\n(() => {\n' + "".join(map(static, SCRIPTS)) + "})();\n"
+    script = questions_script().replace("https?:", "")
     assert not re.search(r"https?:|innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch\(|XMLHttp", script)
     assert "</script" not in script.lower()
 
@@ -311,22 +330,37 @@ def attributes_of(svg: str, kind: str) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "most"), [([], 1.0), ([RECALL], 0.25), ([replace(RECALL, interval=None)], 0.1), ([MRR, RECALL], 0.25)]
+    ("metrics", "points"),
+    [
+        ([], 2.0),
+        ([replace(RECALL, candidate=0.8, interval=(0.0, 0.0), threshold=None)], 2.0),
+        ([replace(RECALL, interval=None)], 10.0),
+        ([MRR, RECALL], 50.0),
+        ([replace(RECALL, interval=None, candidate=0.79, threshold=Threshold(0.15, relative=True))], 20.0),
+        ([replace(RECALL, interval=(-0.02, 0.02), candidate=0.8, threshold=None)], 2.0),
+        ([replace(RECALL, interval=(-0.021, 0.02), candidate=0.8, threshold=None)], 5.0),
+        ([TOKENS], 2.0),
+    ],
 )
-def test_plots_of_one_axis_reach_as_far_as_the_longest_interval(metrics: list[MetricDelta], most: float) -> None:
-    """Without any, or where nothing differs, the axis is of length 1."""
-    assert reach(metrics) == pytest.approx(most)
-    assert reach([replace(RECALL, candidate=0.8, interval=(0.0, 0.0))]) == 1.0
+def test_one_axis_holds_every_difference_interval_and_limit(metrics: list[MetricDelta], points: float) -> None:
+    """It ends at 1, 2 or 5 times a power of ten, never below 2 points; what has no bound is not on it."""
+    assert axis_reach(metrics) == points
 
 
 def test_a_difference_stands_where_its_axis_says() -> None:
-    """0 in the middle, the ends of the interval at theirs; the words are those of the picture."""
-    svg = interval_plot(RECALL, 0.25, "worse")
-    middle, line = attributes_of(svg, "axis"), attributes_of(svg, "range")
-    assert (middle["x1"], middle["x2"]) == ("100.0", "100.0")
-    assert (line["x1"], line["x2"]) == ("8.0", "118.4")
-    assert str(attributes_of(svg, "dot")["d"]).startswith("M57.2 ")  # a triangle around 63.2
-    assert attributes_of(svg, "plot worse")["aria-label"] == "-0.100, 95 % interval -0.250 to +0.050"
+    """0 in the middle, the ends of the interval and the limit at theirs; what is beyond the axis stands at its end."""
+    svg = axis_plot(AxisMark(-10, -25, 5, -4, "worse", shown=True), 25, "ten <points>")
+    middle, line, limit = (attributes_of(svg, name) for name in ("axis", "range", "limit"))
+    assert (middle["x1"], middle["x2"]) == ("104.0", "104.0")
+    assert (line["x1"], line["x2"]) == ("8.0", "123.2")
+    assert (limit["x1"], limit["x2"]) == ("88.6", "88.6")
+    assert str(attributes_of(svg, "dot")["d"]).startswith("M59.6 ")  # a triangle around 65.6
+    assert attributes_of(svg, "plot worse")["aria-label"] == "ten <points>"
+    beyond = attributes_of(axis_plot(AxisMark(-10, -99, 99, None, "same", shown=False), 25, ""), "range")
+    assert (beyond["x1"], beyond["x2"]) == ("8.0", "200.0")
+    assert "limit" not in axis_plot(AxisMark(0, 0, 0, None, "same", shown=False), 25, "")
+    assert [tick["class"] for tick in Page(svg).every("line")].count("tick") == 4
+    assert Page(axis_head(25)).words == "−25 0 +25"
 
 
 @pytest.mark.parametrize(
@@ -334,26 +368,53 @@ def test_a_difference_stands_where_its_axis_says() -> None:
     [
         (replace(RECALL, candidate=0.7), "worse", "path"),
         (replace(RECALL, candidate=0.9), "better", "path"),
-        (replace(TOKENS, candidate=1001.0), "worse", "path"),
-        (replace(TOKENS, candidate=999.0), "better", "path"),
+        (replace(TOKENS, candidate=1001.0), "worse", ""),
+        (replace(TOKENS, candidate=999.0), "better", ""),
         (replace(RECALL, candidate=0.8), "same", "circle"),
-        (replace(TOKENS, candidate=1000.0), "same", "circle"),
+        (replace(TOKENS, candidate=1000.0), "same", ""),
     ],
 )
 def test_the_shape_says_which_way(metric: MetricDelta, kind: str, mark: str) -> None:
-    """Of tokens fewer are better; without an interval the line has no length."""
-    svg = interval_plot(replace(metric, interval=None), 500, _way(quiet(), metric))
-    assert attributes_of(svg, f"plot {kind}")["role"] == "img"
-    assert [tag for tag, each in Page(svg).elements if each.get("class") == "dot"] == [mark]
-    line = attributes_of(svg, "range")
-    assert line["x1"] == line["x2"]
+    """Of tokens fewer are better, and they have no plot; without an interval the line has no length."""
+    made = quiet()
+    assert way_of(made, metric) == kind
+    (row_,) = metric_rows(made, [replace(metric, interval=None)], 20)
+    assert [tag for tag, each in Page(row_.plot).elements if each.get("class") == "dot hollow"] == [mark] * bool(mark)
+    if mark:
+        line = attributes_of(row_.plot, "range")
+        assert line["x1"] == line["x2"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "mark"),
+    [((-0.2, -0.01), "dot"), ((0.01, 0.2), "dot"), ((-0.2, 0.0), "dot hollow"), (None, "dot hollow")],
+)
+def test_what_is_shown_to_differ_is_filled(interval: tuple[float, float] | None, mark: str) -> None:
+    """Where the interval leaves out 0; and it is said in words."""
+    (row_,) = metric_rows(quiet(), [replace(RECALL, interval=interval)], 50)
+    assert attributes_of(row_.plot, mark)["class"] == mark
+    label = str(Page(row_.plot).every("svg")[0]["aria-label"])
+    assert label.endswith(", not shown to differ" if mark == "dot hollow" else ", shown to differ")
+    assert "shown to differ" in label
 
 
 def test_worse_points_down_and_better_up() -> None:
     """The third corner lies below or above the other two."""
     ways: tuple[tuple[Way, str], ...] = (("worse", "l-6 9.0z"), ("better", "l-6 -9.0z"))
     for way, tip in ways:
-        assert str(attributes_of(interval_plot(RECALL, 1, way), "dot")["d"]).endswith(tip)
+        plot = axis_plot(AxisMark(1, 1, 1, None, way, shown=True), 10, "")
+        assert str(attributes_of(plot, "dot")["d"]).endswith(tip)
+
+
+def test_bars_of_what_broke_and_was_fixed_run_both_ways() -> None:
+    """Broken to the left, fixed to the right, each as long as its share of the most; none where there is none."""
+    both = Page(flip_bars(4, 2, 4))
+    left, right = both.every("rect")
+    assert (left["x"], left["width"]) == ("56.0", "48.0")
+    assert (right["x"], right["width"]) == ("104.0", "24.0")
+    assert both.words == "4 broke 2 fixed"
+    assert both.every("svg")[0]["aria-label"] == "4 broke, 2 fixed"
+    assert [each["class"] for each in Page(flip_bars(0, 1, 1)).every("rect")] == ["fixed"]
 
 
 @pytest.mark.parametrize(
@@ -582,7 +643,7 @@ def test_a_line_of_the_judge_is_of_one_judge() -> None:
     """Recall does not depend on who judged; the judge's score and passing do."""
     runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
     lines = {line.title: line.runs for line in past_lines(runs, "new")}
-    assert lines == {"Recall@3": 3, "Passed": 2, "Judge score": 2}
+    assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
 
 
 def test_one_run_is_no_past() -> None:
@@ -610,7 +671,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"context_changed: {REWORDED.detail}"]
+    assert flip["also"] == [f"other unexpected sources, another answer: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert ["removed", "30 "] in [list(piece) for piece in flip["diff"]]
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
@@ -706,9 +767,11 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     page = Page(comparison_html(comparison()))
     assert_inert(page)
     words = page.words
-    assert words.index("Regression") < words.index("recall_at_k went from 0.800 to 0.700") < words.index("Questions")
-    assert "Recall@3 regression 0.800 → 0.700 ▼ -0.100 (12.5 % worse)" in words
-    assert "n 20; tolerated 5 %" in words
+    order = ("Regression", "Gate", "Recall@3 went from 0.800 to 0.700", "How much", "Pages behind it", "Search")
+    assert list(map(words.index, order)) == sorted(map(words.index, order))
+    assert "Recall@3 regression 0.800 0.700 ▼ −0.100" in words
+    assert "−0.250 to +0.050" in words
+    assert "Recall@3: fell 12 %, allowed 5 % is broken" in words
     assert "missed hit_rate > 0.8" in words
     assert "fares#refunds took the place of expected sources 2 7 10" in words
     assert "domain travel 20 questions" in words
@@ -736,7 +799,7 @@ def test_a_run_against_itself_shows_no_empty_part() -> None:
     """No criteria, culprits, groups, hints or past."""
     page = Page(comparison_html(quiet(metrics=(MRR,))))
     assert_inert(page)
-    assert [each.get("id") for each in page.every("h2")] == ["questions", None]
+    assert [each.get("id") for each in page.every("h2")] == ["gate", "next", "how-much", "questions", "runs"]
     assert page.questions == []
 
 
@@ -847,7 +910,7 @@ def test_figures_have_their_counts_and_shares_their_interval() -> None:
     counts = dict.fromkeys(metrics, 10) | {"recall_at_k": 1234}
     page = run_of(outcomes(), metrics=metrics, counts=counts)
     assert page.words.startswith("5 of 10 questions passed: set")
-    assert "Passed 0.500 95 %: 0.237 to 0.763; n 10" in page.words
+    assert "Pass rate 50.0 % 95 %: 23.7 % to 76.3 %; n 10" in page.words
     assert "Recall@5 0.250 n 1,234" in page.words
     assert "Precision@5 0.100 of at most 0.200 10" in page.words
     assert "Hit rate 1.000 10 0.722 to 1.000" in page.words
@@ -1028,7 +1091,7 @@ def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:
     assert (made.count("higher score"), made.count("identical")) == (1, 1)
     assert [key for key, _, _ in made.unchanged] == ["b"]
     gained, same = changed_questions(made)
-    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "reciprocal_rank 0.500 to 1.000", 2)
+    assert (gained["group"], gained["lower"], len(gained["sides"])) == ("gain", "Reciprocal rank 0.500 → 1.000", 2)
     assert "cause" not in gained
     assert same["group"] == "same"
     assert "All 2 common questions" in comparison_html(made)

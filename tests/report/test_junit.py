@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Comparison, Outcome
+from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.report.comparison.junit import comparison_junit
-from tests.comparisons import DROP, FLIP, comparison, hostile, quiet
+from tests.comparisons import DROP, FLIP, comparison, flat, hostile, quiet
 
 
 def cases(made: Comparison, unchanged: list[tuple[str, str, Outcome]] | None = None) -> dict[tuple[str, str], str]:
@@ -33,10 +34,10 @@ def test_each_question_and_each_rule_is_a_test_case() -> None:
         ("gate", "MRR"): "passed",
         ("gate", "Recall@3 in domain travel"): "failure",
         ("gate", "MRR in domain travel"): "passed",
-        ("travel", "7"): "failure",
-        ("travel", "8"): "error",
-        ("travel", "9"): "passed",
-        ("travel", "10"): "passed",
+        ("travel", "7: Can I get a refund?"): "failure",
+        ("travel", "8: How long may I stay?"): "error",
+        ("travel", "9: Where is the desk?"): "passed",
+        ("travel", "10: Which zone?"): "passed",
         ("travel", "28"): "skipped",
         ("travel", "29"): "skipped",
         ("travel", "30"): "skipped",
@@ -53,14 +54,41 @@ def test_the_verdict_is_a_test_case(verdict: str, how: str) -> None:
     assert "one\ntwo\n" in comparison_junit(made)
 
 
-@pytest.mark.parametrize("outcome", ["fail", "error", "not measured"])
-def test_what_failed_before_too_is_no_regression(outcome: Outcome) -> None:
-    """It is skipped, with a word on why."""
+@pytest.mark.parametrize("outcome", ["error", "not measured"])
+def test_what_neither_side_measured_is_skipped(outcome: Outcome) -> None:
+    """With a word on why: it was not compared."""
     assert cases(quiet(), [("5", "d", outcome)])["d", "5"] == "skipped"
     assert f'<skipped message="{outcome} on both sides" />' in comparison_junit(
         replace(quiet(), unchanged=(("5", "d", outcome),))
     )
-    assert cases(quiet(drops=(replace(DROP, was="fail", now="fail"),)))["travel", "10"] == "skipped"
+    assert cases(quiet(others=(replace(DROP, was="error", now=outcome),)))["travel", "10: Which zone?"] == "skipped"
+
+
+def test_what_failed_before_too_is_compared_and_no_regression() -> None:
+    """It passes here, and its output says that it fails."""
+    assert cases(quiet(), [("5", "d", "fail")])["d", "5"] == "passed"
+    made = replace(quiet(), unchanged=(("5", "d", "fail"),))
+    assert "<system-out>fail on both sides</system-out>" in comparison_junit(made)
+    assert cases(quiet(drops=(replace(DROP, was="fail", now="fail"),)))["travel", "10: Which zone?"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("scatter", "passed"), ("unsettled", "error"), ("not measured", "failure"), ("real", "failure")]
+)
+def test_a_flip_that_was_asked_again_ends_as_the_gate_takes_it(kind: RepeatKind, how: str) -> None:
+    """Scatter passes with a word on it; one of which it cannot be told is an error."""
+    flip = replace(FLIP, repeat=Repeat(5, 2, 3, kind))
+    made = comparison(flips=(flip,))
+    assert cases(made)["travel", "7: Can I get a refund?"] == how
+    assert "5 times again" in comparison_junit(made)
+
+
+def test_each_case_has_its_questions_text() -> None:
+    """Also one that is the same on both sides, and one that was not compared, where their texts were read."""
+    same = replace(
+        quiet(edited=("28",), texts={"28": "How  dear?"}), same=(flat("a"),), unchanged=(("7", "d", "pass"),)
+    )
+    assert set(cases(same, [("7", "d", "pass")])) >= {("d", "7: Can I get a refund?"), ("travel", "28: How dear?")}
 
 
 def test_the_totals_are_the_sums() -> None:

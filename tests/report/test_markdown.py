@@ -35,6 +35,7 @@ def test_links_lead_from_mlflows_ui_whatever_its_address() -> None:
     note = run_note(result(), ["domains.svg", "judge_scores.svg"])
     assert links(note) == {
         "Report": "#/experiments/0/runs/r/artifacts/report.html",
+        "evaltrack ui": "evaltrack/run?experiment_id=0&run_id=r",
         "All questions": "#/experiments/0/runs/r/artifacts/per_question.json",
         "Compare with other runs": "#/experiments/0/evaluation-runs?selectedRunUuid=r",
         "domains": "#/experiments/0/runs/r/artifacts/pictures/domains.svg",

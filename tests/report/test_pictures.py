@@ -204,7 +204,7 @@ def test_domains_stand_worst_first_with_their_counts() -> None:
     assert written[-3:] == [
         "1 domain without anything measured left out",
         "Recall@5: measured on 3 of 5 questions",
-        "Passed: measured on 4 of 5 questions",
+        "Pass rate: measured on 4 of 5 questions",
     ]
 
 

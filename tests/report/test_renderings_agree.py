@@ -25,7 +25,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.words import METRIC_TITLES, metric_title, number
+from evaltrack.report.words import METRIC_TITLES, metric_change, metric_number, metric_title
 from tests.compared import question, rows_of
 from tests.hard_comparisons import HARD, compared
 
@@ -62,11 +62,14 @@ def facts(made: Comparison) -> Facts:
     k, metrics, hidden = made.candidate.signature.k, [], []
     for metric in made.metrics:
         whole = metric.regressed or metric.measured is None or metric.measured[0] == metric.n
-        change = f"{metric.candidate - metric.baseline:+.3f}"
-        line = [metric_title(metric.name, k), number(metric.baseline), number(metric.candidate)]
-        if metric.delta and whole and abs(metric.delta) >= 0.0005 and abs(metric.delta) < 100:
+        change = metric_change(metric.name, metric.candidate - metric.baseline)
+        line = [
+            metric_title(metric.name, k),
+            *(metric_number(metric.name, m) for m in (metric.baseline, metric.candidate)),
+        ]
+        if change not in ("0", "≈ 0") and whole:
             line.append(change)
-        if metric.delta and not whole:
+        if change not in ("0", "≈ 0") and not whole:
             hidden.append((line[0], change))
         metrics.append((*line, f"{metric.n:,}"))
     apart = {"pass_rate": "pass", "judge_score": "judge score", "recall_at_k": "retrieval"}
@@ -100,16 +103,15 @@ def terminal(made: Comparison) -> Said:
     """A text of a wide terminal."""
     lines = comparison_text(made, 250).splitlines()
     broke = _after(lines, "broke (", r"- (\S+) \(")
-    return Said(lines[0].partition(": ")[0], tuple(lines), broke)
+    return Said(lines[0].partition(": ")[0].rstrip("."), tuple(lines), broke)
 
 
 def markdown(made: Comparison) -> Said:
     """The page of a pull request, without what escapes and marks it."""
     text = re.sub(r"<(?!!)[^>]*>|&#8203;|\*\*", "", comparison_markdown(made))
     lines = [re.sub(r"\\(.)", r"\1", unescape(line)) for line in text.splitlines()]
-    return Said(
-        lines[1].partition(": ")[2], tuple(lines), _after(lines, "#### Broke (", r"(?:- )?(\S+) \(\w+\): pass to")
-    )
+    broke = _after(lines, "#### Broke (", r"\| .*\?(\S+) \w+ \|")
+    return Said(lines[3].partition(": ")[0], tuple(lines), broke)
 
 
 def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
@@ -117,7 +119,11 @@ def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
     start = next((place for place, line in enumerate(lines) if line.startswith(title)), len(lines))
     rest = lines[start + 1 :]
     end = next(
-        (n for n, line in enumerate(rest) if re.match(r"(#### )?(lost|lower|fixed|newly|higher|other) ", line.lower())),
+        (
+            n
+            for n, line in enumerate(rest)
+            if re.match(r"(lost|lower|fixed|newly|higher|other|metrics:) ", line.lower())
+        ),
         len(rest),
     )
     return tuple(found[1] for line in rest[:end] if (found := re.match(pattern, line)))
@@ -129,13 +135,14 @@ def junit(made: Comparison) -> Said:
     gate = next(case for case in root.iter("testcase") if case.attrib["name"] == "verdict")
     (told,) = gate
     lines = (told.text or "").splitlines()
-    sentence = told.attrib.get("message") or next(line for line in lines if " against " in line)
+    sentence = told.attrib.get("message") or lines[max(n for n, line in enumerate(lines) if " against " in line) - 1]
     tags = {"ok": "system-out", "regression": "failure", "unknown": "error"}
     assert told.tag == tags[made.verdict]
     broke = [
-        case for case in root.iter("testcase") if any("pass to fail" in (each.get("message") or "") for each in case)
+        case for case in root.iter("testcase") if any(") broke: " in (each.text or "").split("\n")[0] for each in case)
     ]
-    return Said(sentence.partition(": ")[0], tuple(lines), tuple(case.attrib["name"] for case in broke))
+    names = (case.attrib["name"].partition(": ")[0] for case in broke)
+    return Said(sentence.partition(": ")[0].rstrip("."), tuple(lines), tuple(names))
 
 
 def machine(made: Comparison) -> Said:
@@ -146,9 +153,10 @@ def machine(made: Comparison) -> Said:
     lines.append(f"{told['num_common']:,} common questions: {counts}")
     for name, metric in told["metrics"].items():
         whole = metric["regressed"] or metric["measured"]["baseline"] == metric["n"]
-        change = f"{metric['delta']:+.3f}" if whole else ""
+        change = metric_change(name, metric["delta"]) if whole else ""
         title = metric_title(name, told["candidate"]["signature"]["k"])
-        lines.append(f"{title} {number(metric['baseline'])} {number(metric['candidate'])} {change} {metric['n']:,}")
+        values = " ".join(metric_number(name, metric[side]) for side in ("baseline", "candidate"))
+        lines.append(f"{title} {values} {change} {metric['n']:,}")
     lines += [f"{each['count']:,} × {each['message']}" for each in told["errors"]]
     assert told["exit_code"] == {"ok": 0, "regression": 1, "unknown": 3}[told["verdict"]]
     assert all(change["fate"] == "broke" for change in told["flips"])
@@ -254,11 +262,19 @@ def _count_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
 
 def _metric_faults(wanted: Facts, lines: tuple[str, ...]) -> Iterator[str]:
     for metric in wanted.metrics:
-        pattern = r"(?!\w).*?(?<![\d.,])".join(map(re.escape, metric)) + r"(?![\d.])"
+        pattern = r"(?!\w).*?(?<![\d.,])".join(map(_either, metric)) + r"(?![\d.])"
         if not any(re.search(pattern, line) for line in lines):
             yield f"no metric {metric}"
     for title, change in wanted.hidden:
         yield from (f"shows {change}: {line}" for line in lines if title in line and change in line)
+
+
+def _either(value: str) -> str:
+    """A share in per cent, or as the number that it is; a number of points with one or more decimals."""
+    share = re.fullmatch(r"([\d.]+) %", value)
+    points = re.fullmatch(r"\d+\.\d", value)
+    plain = f"|{re.escape(f'{float(share[1]) / 100:.3f}')}" if share else r"|\d+\.\d{3}" if points else ""
+    return f"(?:{re.escape(value)}{plain})"
 
 
 # What the ten are
@@ -300,12 +316,16 @@ def test_causes_are_counted_of_all_that_got_worse() -> None:
 
 
 def test_what_grew_by_losing_is_grey_and_says_so() -> None:
-    """Its cards have no change, no colour, and say over how many both means are."""
+    """Its rows have no change, no plot, no colour, and say over how many both means are."""
     made = hard("errors_on_one_side")
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
-    assert "on the 28 measured in both" in text
-    assert 'class="figure unknown"' in text
+    (row,) = (line for line in said("errors_on_one_side", "page").lines if line.startswith("Recall@5 "))
+    assert "not shown" in row
+    assert "on the 28 measured in both" in row
+    assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
+        'class="plot ticks"', ""
+    )
     assert "good-text" not in re.sub(r"(?s)<(style|script).*?</\1>", "", text)
 
 

@@ -217,10 +217,10 @@ def test_every_metric_has_a_name_for_people() -> None:
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0, "0.000"), (0.49563, "0.496"), (99.9994, "99.999"), (100, "100.0"), (2500, "2,500.0"), (-1234.56, "-1,234.6")],
+    [(0, "0.000"), (0.49563, "0.496"), (99.9994, "99.999"), (100, "100"), (2500, "2,500"), (-1234.56, "−1,235")],
 )
 def test_numbers_are_short(value: float, words: str) -> None:
-    """A score has three decimals, and a number of tokens one."""
+    """Three decimals, and none from 100 on."""
     assert number(value) == words
 
 
@@ -638,7 +638,7 @@ def test_a_run_that_was_stopped_says_so() -> None:
             "| d | – | 0.500 (4) |",
             "d – 0.500 (4) e 1.000 (1) –",
         ),
-        ({"d": {"pass_rate": (0.5, 4)}, "e": {"num_tokens": (1.0, 1)}}, "| e | – |", "d 0.500 (4) e –"),
+        ({"d": {"pass_rate": (0.5, 4)}, "e": {"num_tokens": (1.0, 1)}}, "| e | – |", "d 50.0 % (4) e –"),
     ],
 )
 def test_groups_have_a_dash_where_nothing_was_measured(

@@ -34,7 +34,7 @@ from evaltrack.records import (
 )
 from evaltrack.records.trace_place import TracePlace
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, flatten
+from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, USAGE_PARTS, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, WINDOW, TableWriter
 from evaltrack.scoring.metrics import SCORES
@@ -52,7 +52,8 @@ COLUMNS = [
     *("tools_called", "tool_invoked", "tools_coordinated", "sources_included"),
     *("num_tokens", "combined_score", "pass", "pass_at_n", "pass_hat_n", "flaky", "wording_sensitive"),
     *REASONING,
-    *("unmeasured", "expected", "by_title", "by_passage", "sources", "abstained", "model", "retrieval_digest"),
+    *("unmeasured", "score_reasoning"),
+    *("expected", "by_title", "by_passage", "sources", "abstained", "model", "retrieval_digest"),
     "duplicates",
     "tool_calls",
     *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "tokens_known"),
@@ -137,6 +138,7 @@ FULL = row(
         ),
         Verdict(judge="recorded", reasoning="", declined=False, observed=OBSERVED),
     ),
+    score_verdicts={"held": Verdict(judge="openai:m", reasoning="1 of 2 é")},
     scores={score.name: number / 64 for number, score in enumerate(SCORES)},
     tokens=Tokens(count=7, known="reported"),
     reasoned=Reasoned(
@@ -197,6 +199,7 @@ FULL_FLAT: dict[str, Any] = {
     "wording_sensitive": 0.359375,
     **{name: number / 64 for number, name in enumerate(REASONING, start=24)},
     "unmeasured": None,
+    "score_reasoning": '{"held": "1 of 2 \\u00e9"}',
     "expected": ["a", "05"],
     "by_title": False,
     "by_passage": False,
@@ -296,6 +299,7 @@ FAILED_FLAT: dict[str, Any] = dict.fromkeys(COLUMNS) | {
     "error": "target_timeout: no response within 60 s",
     "traceback": "File é",
     "unmeasured": '{"hit": "\\u00e9"}',
+    "score_reasoning": None,
     "expected": [],
     "by_title": True,
     "by_passage": False,
@@ -564,9 +568,9 @@ def test_other_readers_see_the_types(tmp_path: Path) -> None:
     assert verdicts["declined"] == verdicts["cached"] == pa.bool_()
     counts = {name for name, kind in types.items() if kind == pa.int64()}
     bands = {"tier", "claimed_band", "earned_band", "coupling_gap", "penalty"}
-    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *Usage.model_fields, *bands}
+    assert counts == {"duplicates", "position", "trial", "trials", "passes", "wording", *USAGE_PARTS, *bands}
     assert (types["hard_fails"].value_type, types["mode"], verdicts["observed"]) == (pa.string(),) * 3
-    assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(Usage.model_fields)
+    assert {name for name, kind in verdicts.items() if kind == pa.int64()} == set(USAGE_PARTS)
 
 
 def distinct_texts(rows: int, length: int) -> Iterable[Row]:

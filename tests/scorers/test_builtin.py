@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
-from evaltrack.records import Question, Response
-from evaltrack.scorers.builtin import LONG_ANSWER, MAX_SCHEMA, NO_ANSWER, NO_EXPECTED_ANSWER, open_builtin
+from evaltrack.records import Question, Response, Source, ToolCall
+from evaltrack.scorers.builtin import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin
+from evaltrack.scoring.citations import NO_ANSWER
+from evaltrack.scoring.tool_use import NO_TOOLS
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
 
@@ -31,7 +33,26 @@ def test_words() -> None:
     assert measured("contains", None) == NO_ANSWER
     without = QUESTION.model_copy(update={"expected_answer": None})
     assert measured("exact_match", "Paris", without) == NO_EXPECTED_ANSWER
-    assert measured("contains", "Paris " * LONG_ANSWER) == 1.0
+    assert measured("contains", "Paris " * LONG_RESPONSE) == 1.0
+
+
+def test_more_than_the_answer() -> None:
+    """Citations read sources, the order of tools the calls; each says why it is not measured."""
+    response = Response(
+        answer='"ten clients may be open" [1]',
+        sources=(Source(chunk_id="a", text="At most ten clients may be open."),),
+        tool_calls=(ToolCall(name="b"),),
+    )
+    question = QUESTION.model_copy(update={"expected_tools": ("a", "b")})
+    values = {}
+    for name in ("citation_precision", "citation_recall", "tool_order"):
+        scorer = open_builtin(name)
+        assert scorer is not None
+        assert (scorer.may_hang, scorer.measures_raw, scorer.declared[0].binary) == (False, True, False)
+        values |= asyncio.run(scorer(question, response)).values
+    assert values == {"citation_precision": 1.0, "citation_recall": 1.0, "tool_order": 0.5}
+    assert measured("tool_order", None) == NO_TOOLS
+    assert measured("citation_recall", None) == NO_ANSWER
 
 
 def test_patterns() -> None:

@@ -173,3 +173,13 @@ def test_a_run_with_them(server: OpenAIServer, module: str, store_uri: str, tmp_
     )
     assert result.metrics["correctness"] == 0.75
     assert (result.metrics["length"], result.counts["length"]) == (4.75, 4)
+
+
+@pytest.mark.parametrize("place", ["Safety", "Safety?model=openai:/m", "{module}:polite"])
+def test_without_a_key_nothing_is_asked(module: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that MLflow would refuse at every question is refused before the run; other providers have other keys."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("MLFLOW_GENAI_JUDGE_DEFAULT_MODEL", raising=False)
+    with pytest.raises(UsageError, match="only with an API key; set OPENAI_API_KEY"):
+        open_local(f"mlflow:{place.format(module=module)}")
+    assert open_local("mlflow:Safety?model=anthropic:/m").declared[0].name == "safety"

@@ -237,7 +237,7 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     made = compare_runs(flawed.run_id, strong.run_id, tracking_uri=showcase.uri, log=False)
     was, now = ({row["id"]: row for row in run.rows} for run in (strong, flawed))
     assert (made.verdict, made.exit_code, len(made.reasons)) == ("regression", 1, 1)
-    assert made.reasons[0].startswith("30 questions went from pass to fail; scatter was not ruled out: ")
+    assert made.reasons[0].startswith("30 questions broke; scatter was not ruled out: ")
     assert {flip.id for flip in made.flips} == set(was)
     for flip in made.flips:
         assert (flip.was, flip.now, flip.cause.kind) == ("pass", "fail", "answer_changed")
@@ -253,7 +253,7 @@ def test_strong_against_flawed_names_every_regression_with_its_cause(
     assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
     printed = capsys.readouterr().out
     assert "30 of 30 questions that got worse: answer_changed (same sources, another answer)" in printed
-    assert "broke (pass to fail): 30" in printed
+    assert "broke (passed before, fails now): 30" in printed
 
 
 def test_a_run_against_itself_is_refused(showcase: Showcase) -> None:

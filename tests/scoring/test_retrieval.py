@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.scoring.retrieval import (
+    context_precision,
     first_occurrences,
     graded_ndcg_at_k,
     hit,
@@ -300,3 +301,34 @@ def test_graded_gain_is_that_of_trec_eval(depth: int) -> None:
     judged = ir_measures.iter_calc([ir_measures.Judged @ depth], judgements, run)
     assert [q for q in ours if abs(ours[q][0] - theirs[q][f"ndcg_cut_{depth}"]) > 1e-12] == []
     assert [(each.query_id, each.value) for each in judged if abs(ours[each.query_id][1] - each.value) > 1e-12] == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "k", "value"),
+    [
+        ((1, 2), 5, 1.0),
+        ((2,), 5, 0.5),
+        ((1, 3), 5, (1 + 2 / 3) / 2),
+        ((1, 3), 2, 1.0),  # the third is not in the first two
+        ((2, 2), 5, 0.5),  # a source that holds two passages is one source
+        ((6,), 5, 0.0),
+        ((), 5, 0.0),
+    ],
+)
+def test_context_precision(ranks: Sequence[int], k: int, value: float) -> None:
+    """The mean of the precision at the ranks of relevant sources; what is missing costs nothing."""
+    assert context_precision(ranks, k) == pytest.approx(value, abs=1e-15)
+
+
+@repeatable
+@given(st.permutations("abcdefgh"), st.sets(st.sampled_from("abcdefghxyz"), min_size=1), st.sampled_from((1, 3, 5, 10)))
+def test_context_precision_is_average_precision_over_what_came_back(
+    ranked: list[str], relevant: set[str], k: int
+) -> None:
+    """trec_eval's `map_cut_k` has the same sum over all that is expected."""
+    run = {"q": {key: float(-rank) for rank, key in enumerate(ranked)}}
+    qrels = {"q": dict.fromkeys(relevant, 1)}
+    average = pytrec_eval.RelevanceEvaluator(qrels, {f"map_cut.{k}"}).evaluate(run)["q"][f"map_cut_{k}"]
+    came_back = len(relevant & set(ranked[:k]))
+    expected = average * len(relevant) / came_back if came_back else 0.0
+    assert context_precision(ranks_of(ranked, relevant), k) == pytest.approx(expected, abs=1e-12)

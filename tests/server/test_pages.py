@@ -8,7 +8,7 @@ import sqlite3
 import urllib.error
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from html import unescape
 from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import mlflow
 import pytest
@@ -153,6 +153,12 @@ class Runs:
     foreign: str
     other_experiment: str
     earlier_k5: str
+    broke: str
+
+
+def _finds(second: str) -> Callable[[str, int], list[str]]:
+    """A target that returns the first chunk, and another one."""
+    return lambda _question, _k: [second, "1"]
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +176,11 @@ def runs(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Runs:
         few.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
         small = run_eval(few, target=lambda question, k: ["a"], **options)
         foreign = run_eval(few, target=lambda question, k: ["a"], **{**options, "experiment": "other"})
+        pair = tmp_path_factory.mktemp("pair") / "pair.jsonl"
+        pair.write_text("".join(f'{{"id": {n}, "question": "{n}?", "expected_chunks": ["{n}"]}}\n' for n in (1, 2)))
+        _, broke = (run_eval(pair, target=_finds(to), **options) for to in ("2", "x"))
     ids = (k3.experiment_id, k3.run_id, k5.run_id, small.run_id, foreign.run_id, foreign.experiment_id)
-    return Runs(*ids, earlier.run_id)
+    return Runs(*ids, earlier.run_id, broke.run_id)
 
 
 @pytest.fixture
@@ -193,8 +202,9 @@ def test_the_first_page_lists_golden_sets_by_experiment(browser: Browser, runs: 
     page = browser.get("").text
     metrics = mlflow.MlflowClient(browser.base).get_run(runs.k5).data.metrics
     assert f"golden?experiment_id={runs.experiment}&amp;golden=travel" in page
-    assert f'<td class="num">{metrics["recall_at_k"]:.3f}' in page
-    assert f'<td class="num">{metrics["mrr"]:.3f}' in page
+    assert f'data-sort="{metrics["recall_at_k"]}">{metrics["recall_at_k"]:.3f}' in page
+    assert f'data-sort="{metrics["mrr"]}">{metrics["mrr"]:.3f}' in page
+    assert page.index("<h1>Golden sets") < page.index("not compared") < page.index("golden=travel")
     assert '<svg class="spark"' in page
     assert f'href="../#/experiments/{runs.experiment}"' in page
     assert not re.search(r'(?:href|action|src)="/', page)
@@ -220,8 +230,8 @@ def test_foreign_names_are_shown_as_text(browser: Browser, runs: Runs) -> None:
     travel = browser.get("golden", experiment_id=runs.experiment, golden="travel").text
     missing = browser.get("golden", experiment_id=runs.experiment, golden=HOSTILE)
     for page in (first, few, travel, missing.text):
-        assert "<script>" not in page
-        assert "<script>" in unescape(page)
+        assert page.count("<script>") == 1  # our own
+        assert unescape(page).count("<script>") > 1
     assert missing.status == 404
 
 
@@ -296,6 +306,86 @@ def test_the_page_of_a_run_is_made_when_it_is_opened(browser: Browser, runs: Run
     assert "pwned" not in answer.text
 
 
+def test_questions_stand_over_runs(browser: Browser, runs: Runs) -> None:
+    """Those that failed, each with a sign for each run that passed by the same rules, and a link to its page."""
+    page = browser.get("matrix", experiment_id=runs.experiment, golden="pair")
+    assert page.status == 200, page.text[-2000:]
+    assert "questions over 2 runs" in page.text
+    upto = browser.get("matrix", experiment_id=runs.experiment, golden="travel", run_id=runs.earlier_k5)
+    assert "questions over 1 run<" in upto.text
+    links = re.findall(r'href="(question\?[^"]+)"', page.text)
+    assert links
+    question = browser.get(unescape(links[0]))
+    assert question.status == 200, question.text[-2000:]
+    assert question.text.count('<span class="sign f"') == 2  # of the newest run, in the strip and in the table
+    assert question.text.count('<span class="sign p"') == 2
+    assert "first broke in" in question.text
+    assert "Recall@5" in question.text
+    assert "<form" in question.text
+    assert browser.get("matrix", experiment_id=runs.experiment, golden="gone").status == 404
+    assert browser.get("matrix", experiment_id=runs.experiment).status == 400
+
+
+def test_a_question_that_fails_is_accepted_with_a_reason(browser: Browser, runs: Runs) -> None:
+    """By who is signed in, through the same gates as on the command line; its page then says so."""
+    page = browser.get("matrix", experiment_id=runs.experiment, golden="pair").text
+    link = unescape(re.findall(r'href="(question\?[^"]+)"', page)[0])
+    key = parse_qs(urlsplit(link).query)["id"][0]
+    shown = browser.get(link).text
+    token = re.search(r'name="csrf" value="([^"]+)"', shown)
+    assert token
+    form = {"csrf": token[1], "experiment_id": runs.experiment, "run_id": runs.broke, "id": key}
+    no_reason = browser.ask("/evaltrack/accept", {**form, "why": " "})
+    assert (no_reason.status, "write a justification" in no_reason.text) == (409, True)
+    assert browser.ask("/evaltrack/accept", {**form, "csrf": "x", "why": "known"}).status == 403
+    assert browser.ask("/evaltrack/accept", {**form, "id": "none", "why": "known"}).status == 404
+    other = {"experiment_id": runs.other_experiment, "why": "known"}
+    assert browser.ask("/evaltrack/accept", {**form, **other}).status == 404
+    answer = browser.ask("/evaltrack/accept", {**form, "why": HOSTILE})
+    assert answer.status == 303
+    after = browser.ask(f"/evaltrack/{answer.headers['location']}").text
+    assert "accepted by (not signed in)" in after
+    assert HOSTILE not in after
+    assert "Accept the question" not in after
+
+
+def test_runs_that_are_ticked_stand_side_by_side(browser: Browser, runs: Runs) -> None:
+    """Two of one golden set question by question; others in a table, against one of them that can be another."""
+    mine = [f"{runs.experiment}.{each}" for each in (runs.k5, runs.earlier_k5, runs.k3)]
+    two = browser.ask(f"/evaltrack/compare?{urlencode([('run', each) for each in mine[:2]])}")
+    assert two.status == 303
+    assert f"candidate={runs.k5}&baseline={runs.earlier_k5}" in two.headers["location"]
+    three = browser.ask(f"/evaltrack/compare?{urlencode([('run', each) for each in mine])}")
+    assert three.status == 200, three.text[-2000:]
+    assert "3 runs side by side" in three.text
+    moved = re.search(r'href="(compare\?[^"]+base[^"]+)"', three.text)
+    assert moved
+    assert browser.get(unescape(moved[1])).status == 200
+    foreign = f"{runs.other_experiment}.{runs.foreign}"
+    across = browser.ask(f"/evaltrack/compare?{urlencode([('run', mine[0]), ('run', foreign)])}")
+    assert (across.status, "2 runs side by side" in across.text) == (200, True)
+    for wrong in ([mine[0]], [], [mine[0]] * 2):
+        assert browser.ask(f"/evaltrack/compare?{urlencode([('run', each) for each in wrong])}").status == 400
+    elsewhere = [("run", mine[0]), ("run", f"{runs.experiment}.{runs.foreign}")]
+    assert browser.ask(f"/evaltrack/compare?{urlencode(elsewhere)}").status == 404
+
+
+def test_an_address_that_leads_nowhere_leads_back(browser: Browser) -> None:
+    """A page of ours, with a link to the list."""
+    answer = browser.get("none")
+    assert answer.status == 404
+    assert "there is no such page" in answer.text
+    assert '<a href="./">All golden sets</a>' in answer.text
+
+
+def test_a_new_run_is_on_the_first_page_at_once(browser: Browser, runs: Runs) -> None:
+    """Though the runs of a set are kept from one request to the next."""
+    assert "renamed at once" not in browser.get("").text
+    client = mlflow.MlflowClient(browser.base)
+    client.update_run(runs.k5, name="renamed at once")
+    assert "renamed at once" in browser.get("").text
+
+
 def test_the_button_sets_the_baseline(browser: Browser, runs: Runs) -> None:
     """With who, when and why; the page then shows it, with the change of the other runs."""
     token = browser.token(runs.experiment, "travel")
@@ -310,8 +400,8 @@ def test_the_button_sets_the_baseline(browser: Browser, runs: Runs) -> None:
     page = browser.ask(f"/evaltrack/{answer.headers['location']}").text
     assert '<span class="badge ok">baseline</span>' in page
     assert "Past baselines" in page
-    assert page.count("drift from the baseline") == 1  # the other run at k=3
-    assert "<script>" not in page
+    assert page.count("Drift from the baseline") == 1  # the other run at k=3
+    assert page.count("<script>") == 1  # our own
     assert "other questions or k" in browser.get("").text
 
 
@@ -361,7 +451,7 @@ def test_a_token_without_its_cookie_is_refused(browser: Browser, servers: Server
     assert "SameSite=Strict" in cookie
     form = {"csrf": token, "experiment_id": runs.experiment, "run_id": runs.k5}
     assert Browser(servers.open).promote(**form).status == 403
-    assert browser.ask("/evaltrack/baseline").status == 405
+    assert browser.ask("/evaltrack/baseline").status == 404
 
 
 def test_what_makes_no_baseline_is_explained(browser: Browser, runs: Runs) -> None:
@@ -415,10 +505,11 @@ def team(servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Team:
 
 def test_nobody_comes_in_unknown(servers: Servers, team: Team) -> None:
     """Every page asks for a name and password first, whatever the method."""
-    for path in ("", "/", "/golden", "/drift", "/run"):
+    for path in ("", "/", "/golden", "/drift", "/run", "/compare", "/matrix", "/question"):
         for method in ("GET", "HEAD"):
             assert Browser(servers.auth).ask(f"/evaltrack{path}", method=method).status == 401, (path, method)
     assert Browser(servers.auth).promote(experiment_id=team.seen[0]).status == 401
+    assert Browser(servers.auth).ask("/evaltrack/accept", {"experiment_id": team.seen[0]}).status == 401
     assert Browser(servers.auth, ("reader", "wrong-password-1")).get("").status == 401
 
 
@@ -438,6 +529,8 @@ def test_what_one_may_not_read_is_neither_listed_nor_shown(servers: Servers, tea
             ("golden", {"golden": "few"}),
             ("run", {"run_id": run}),
             ("drift", {"candidate": run, "baseline": run}),
+            ("matrix", {"golden": "few"}),
+            ("question", {"run_id": run, "id": "1"}),
         ):
             answer = user.get(page, experiment_id=experiment, **query)
             assert (answer.status, "Not permitted" in answer.text) == (403, True), (name, page)

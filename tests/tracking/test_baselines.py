@@ -128,7 +128,7 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
     compare_runs(run_id, baseline, tracking_uri=store_uri)
     described = client.get_run(run_id).data.tags["mlflow.note.content"]
     assert described.startswith("**Regression** against ")
-    assert "- 1 question went from pass to fail" in described
+    assert "- 1 question broke" in described
     assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
     assert "Side by side" not in described, "without traces MLflow's own view shows nothing"
     assert described.endswith(f"\n---\n\n{own}")

@@ -114,7 +114,7 @@ def test_no_link_is_guessed(store: Store, tmp_path: Path, monkeypatch: pytest.Mo
     path = golden(tmp_path)
     was = run_eval(path, target=good, tracking_uri=store.uri)
     now = run_eval(path, target=worse, tracking_uri=store.uri)
-    assert (was.link, was.serve_command) == (None, f"mlflow server --backend-store-uri {store.uri}")
+    assert (was.link, was.serve_command) == (None, "evaltrack ui")
     plain = compare_runs(now.run_id, was.run_id, tracking_uri=store.uri)
     assert (plain.compare_link, plain.candidate.link, plain.baseline.trace_link) == (None, None, None)
     assert "127.0.0.1" not in report_html(now.run_id, was.run_id, tracking_uri=store.uri)

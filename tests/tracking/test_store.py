@@ -21,7 +21,8 @@ from evaltrack.records import Question, Row, Signature
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.replies import reason
 from evaltrack.tracking.run_files import read_rows
-from evaltrack.tracking.runs import JOURNAL_TAG, Dataset, Description, OpenRun, close_run, open_run
+from evaltrack.tracking.run_inputs import Dataset
+from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, close_run, open_run
 from evaltrack.tracking.store import Store, choose_experiment, connect, find_run
 from evaltrack.tracking.traces import TraceCounts, read_counts
 from evaltrack.tracking.writer import RunWriter

@@ -11,6 +11,9 @@ from urllib.parse import urlsplit
 
 from evaltrack import __version__
 
+DISTRIBUTION = "mlflow-evaltrack"
+"""What pip calls it; on PyPI another project is called evaltrack, and has the same module and command."""
+
 SOMEWHERE = f"git+https://github.com/OWNER/evaltrack@v{__version__}"
 """In place of an address that is not known."""
 
@@ -37,18 +40,18 @@ def origin_of_package(package: str = "") -> Origin:
 def _requirement(direct: dict[str, Any] | None) -> str:
     """The requirement that a `direct_url.json` describes; None is that of an index."""
     if direct is None:
-        return f"evaltrack=={__version__}"
+        return f"{DISTRIBUTION}=={__version__}"
     version, url = direct.get("vcs_info"), urlsplit(str(direct.get("url", "")))
     if not isinstance(version, dict) or url.scheme != "https" or not url.hostname:
-        return f"evaltrack @ {SOMEWHERE}"
+        return f"{DISTRIBUTION} @ {SOMEWHERE}"
     port = f":{url.port}" if url.port else ""
-    return f"evaltrack @ git+https://{url.hostname}{port}{url.path}@{version.get('commit_id')}"
+    return f"{DISTRIBUTION} @ git+https://{url.hostname}{port}{url.path}@{version.get('commit_id')}"
 
 
 def _direct_url() -> dict[str, Any] | None:
     """What pip noted down where it did not install from an index; a checkout that is not installed is a folder."""
     try:
-        text = distribution("evaltrack").read_text("direct_url.json")
+        text = distribution(DISTRIBUTION).read_text("direct_url.json")
         value = json.loads(text) if text else None
     except (PackageNotFoundError, ValueError):
         return {}

@@ -9,11 +9,13 @@ from typing import get_args
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
+from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
+from evaltrack.stats.significance import LEVEL
 
 FATES: dict[Fate, str] = {
-    "broke": "pass to fail",
-    "fixed": "fail to pass",
+    "broke": "passed before, fails now",
+    "fixed": "failed before, passes now",
     "lost": "measured in the baseline, not in the candidate",
     "lower score": "without a flip",
     "newly measured": "in the candidate, not in the baseline",
@@ -50,18 +52,34 @@ def counts_words(comparison: Comparison) -> str:
 
 
 def flips_words(comparison: Comparison) -> str:
-    """How many questions broke and were fixed, with McNemar's p."""
+    """``3 questions broke, 0 were fixed. So few can be chance (p = 0.25).`` or what else is known of chance."""
     if not comparison.passing_compared:
-        return "whether questions pass is not compared"
-    broke, fixed = comparison.count("broke"), comparison.count("fixed")
-    if not broke and not fixed:
-        return "no question broke or was fixed"
-    words = f"{broke:,} broke, {fixed:,} fixed (exact McNemar {p_words(comparison.mcnemar_p)})"
+        return "Whether questions pass is not compared."
+    words = broke_words(comparison)
+    return f"{words[0].upper()}{words[1:]}. {chance_words(comparison)}".rstrip()
+
+
+def chance_words(comparison: Comparison) -> str:
+    """Whether what broke and was fixed can be chance, by McNemar's exact test, and what asking again showed.
+
+    ``So few can be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared.
+    """
+    broke, fixed, p_value = comparison.count("broke"), comparison.count("fixed"), comparison.mcnemar_p
+    if not comparison.passing_compared or not (broke or fixed):
+        return ""
+    if p_value < LEVEL:
+        words = f"Chance does not explain {'the loss' if broke > fixed else 'the gain'} ({p_words(p_value)})."
+    else:
+        words = f"{'So few' if broke + fixed < FEWEST else 'That'} can be chance ({p_words(p_value)})."
     kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
     if not again or not comparison.asking.calls:  # what is known to be deterministic is not asked
         return words
-    return f"{words}; asked again ({count(comparison.asking.calls, 'call')}): {again}"
+    return f"{words} Asked again ({count(comparison.asking.calls, 'call')}): {again}."
+
+
+FEWEST = 6
+"""Flips below which even the most uneven split has a p above 0.05."""
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:

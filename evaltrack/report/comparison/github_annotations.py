@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import (
     cause_summary,
     cause_words,
@@ -10,7 +11,7 @@ from evaltrack.report.comparison.words import (
     clip,
     count,
     reason_words,
-    verdict_sentence,
+    sides_words,
 )
 
 SHOWN = 10
@@ -34,7 +35,7 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
-    lines = (*reason_words(comparison), cause_summary(comparison))
+    lines = (sides_words(comparison), *reason_words(comparison), cause_summary(comparison))
     return verdict_sentence(comparison), "\n".join(filter(None, lines))
 
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
+from evaltrack.compare.histories import Histories
 from evaltrack.compare.repeats import Repeat
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
@@ -46,7 +47,10 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `questions` counts the common questions by what became of them. `flips` (broke), `lost`, `drops` (lower score),
     `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
-    `not_selected` hold ids. A number that is not finite is null. `gate` holds the rules that were applied.
+    `not_selected` hold ids. A number that is not finite is null.
+    `gate` holds the rules that were applied, `gate_lines` what each of them came to. The `history`
+    of a question has a letter for each of `history_runs`, oldest first: p(assed), f(ailed), e(rror), n(ot measured),
+    d(ifferent, as its line was edited), - (not asked).
     """
     storable: dict[str, Any] = _storable(_whole(comparison))
     return storable
@@ -59,6 +63,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "headline": verdict_words(comparison),
         "exit_code": comparison.exit_code,
         "reasons": reasons(comparison),
+        "gate_lines": [asdict(line) for line in comparison.gate_lines],
         "gate": _gate(comparison.gate),
         "baseline": _run(comparison.baseline),
         "candidate": _run(comparison.candidate),
@@ -71,6 +76,9 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "causes": dict(comparison.causes),
         "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
+        "history_runs": [asdict(run) for run in comparison.question_history.runs]
+        if comparison.question_history
+        else [],
         "num_drops": comparison.count("lower score"),
         "errors": [asdict(each) for each in comparison.errors],
         "added": list(comparison.added),
@@ -118,9 +126,20 @@ def _changes(comparison: Comparison) -> dict[str, list[dict[str, Any]]]:
     lists: dict[str, list[dict[str, Any]]] = {}
     place = 0
     for fate, changes in comparison.by_fate.items():
-        lists[LISTS[fate]] = [_change(change, whole=place + n < SIDES) for n, change in enumerate(changes)]
+        lists[LISTS[fate]] = [
+            _change(change, whole=place + n < SIDES) | {"history": _history(comparison.question_history, change.id)}
+            for n, change in enumerate(changes)
+        ]
         place += len(changes)
     return lists
+
+
+def _history(made: Histories | None, question_id: str) -> dict[str, Any] | None:
+    """A letter for each of `history_runs`, and the run since which it fails; null where the question is in none."""
+    if made is None or not (strip := made.strip(question_id)):
+        return None
+    since = made.first_broke(question_id)
+    return {"outcomes": strip, "first_broke": None if since is None else asdict(since)}
 
 
 def _run(run: RunInfo) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.comparison.counts import counts_words, flips_words
 from evaltrack.report.comparison.group_words import group_words
+from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.verdict_words import reasons
 from evaltrack.report.comparison.words import (
@@ -16,7 +17,7 @@ from evaltrack.report.comparison.words import (
     clip,
     dropped_words,
     metric_words,
-    verdict_sentence,
+    sides_words,
 )
 from evaltrack.report.words import metric_title
 
@@ -24,10 +25,11 @@ from evaltrack.report.words import metric_title
 def comparison_junit(comparison: Comparison) -> str:
     """The XML document, one test case for each rule of the gate and for each question.
 
-    A flip that counts is a failure with its cause, another one is skipped; a lost question an error; an edited, added,
-    removed or not selected one is skipped, as it was not compared. So is one that fails on both sides: it is no
-    regression. Names of cases are the questions' ids and their classes the domains, so that a test history follows a
-    question from run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
+    A flip that counts is a failure with its cause, one of which that cannot be told an error, as is a lost question.
+    Skipped is only what was not compared: an edited, added, removed or not selected question, and one that neither side
+    measured. What else fails passes here with a word on it: failing on both sides is no regression. Names of cases are
+    the questions' ids with their texts and their classes the domains, so that a test history follows a question from
+    run to run. Of foreign text, what cannot be shown (and XML forbids) is a space.
     """
     golden = clip(comparison.candidate.signature.golden, 80)
     root = ET.Element("testsuites", name=f"evaltrack {golden}")
@@ -53,7 +55,8 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     """The verdict as a whole, with all its reasons and numbers, and each tolerated drop."""
     k = comparison.candidate.signature.k
     lines = [clip(reason, 300) for reason in reasons(comparison)]
-    lines += [clip(line, 600) for line in (verdict_sentence(comparison), counts_words(comparison))]
+    lines += [clip(line, 600) for line in (verdict_sentence(comparison), sides_words(comparison))]
+    lines.append(counts_words(comparison))
     lines += [flips_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
     lines += [clip(note, 600) for note in note_words(comparison)]
     tag = {"ok": "", "regression": "failure", "unknown": "error"}[comparison.verdict]
@@ -73,31 +76,50 @@ def _rule(metric: MetricDelta, where: str, k: int) -> ET.Element:
 
 
 def _questions(comparison: Comparison) -> Iterator[ET.Element]:
-    golden = clip(comparison.candidate.signature.golden, 80)
+    golden, k = clip(comparison.candidate.signature.golden, 80), comparison.candidate.signature.k
     for change in comparison.flips:  # one that does not block must not turn a green gate red
-        yield _changed_case(change, "failure" if change.counts and comparison.verdict == "regression" else "skipped")
+        unsettled = change.repeat is not None and change.repeat.kind in ("unsettled", "not measured")
+        counts = change.counts and comparison.verdict == "regression"
+        yield _changed_case(change, k, "failure" if counts else "error" if unsettled else "")
     for change in comparison.lost:
-        yield _changed_case(change, "error")
+        yield _changed_case(change, k, "error")
     for change in comparison.fixes:
-        yield _changed_case(change, "")
+        yield _changed_case(change, k, "")
     for change in (*comparison.drops, *comparison.newly, *comparison.gains, *comparison.others):
-        yield _changed_case(change, "" if change.now in ("pass", "not compared") else "skipped")
+        yield _changed_case(change, k, "skipped" if {change.was, change.now} <= UNMEASURED else "")
     apart = {"edited": comparison.edited, "added": comparison.added, "removed": comparison.removed}
     for why, ids in (apart | {"not selected": comparison.not_selected}).items():
         for each in ids:
-            yield _case(golden, clip(each), "skipped", f"{why}: not compared", ())
+            yield _case(golden, _name(each, comparison.texts.get(each)), "skipped", f"{why}: not compared", ())
+    texts = {row.id: row.question for row in comparison.same}
     for each, domain, outcome in comparison.unchanged:
-        tag = "" if outcome in ("pass", "not compared") else "skipped"
-        yield _case(clip(domain), clip(each), tag, f"{outcome} on both sides", ())
+        tag, words = "skipped" if outcome in UNMEASURED else "", f"{outcome} on both sides"
+        lines = () if outcome in ("pass", "not compared") else (words,)
+        yield _case(clip(domain), _name(each, texts.get(each)), tag, words, lines if not tag else ())
 
 
-def _changed_case(change: Change, tag: str) -> ET.Element:
-    lines = [f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
-    if scores := dropped_words(change):
+UNMEASURED = {"error", "not measured"}
+"""Outcomes that are none."""
+
+
+def _name(key: str, question: str | None) -> str:
+    """``7: Can I get a refund?``; the id alone where the question's text was not read."""
+    return ": ".join(filter(None, (clip(key), clip(question))))
+
+
+def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
+    lines = [change_words(change), f"asked: {clip(change.question, 300)}", f"why: {cause_words(change)}"]
+    if scores := dropped_words(change, k):
         lines.append(f"scores: {scores}")
     if change.cause.link:
         lines.append(f"see: {clip(change.cause.link, 500)}")
-    return _case(clip(change.domain), clip(change.id), tag, f"{change_words(change)}: {cause_words(change)}", lines)
+    return _case(
+        clip(change.domain),
+        _name(change.id, change.question),
+        tag,
+        f"{change_words(change)}: {cause_words(change)}",
+        lines,
+    )
 
 
 def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:

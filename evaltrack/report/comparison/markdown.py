@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
-from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.differences import difference_words
+from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
+from evaltrack.report.comparison.headline import headline_words
+from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
-    answers,
+    CAUSES,
     cause_summary,
     cause_words,
     change_words,
@@ -22,14 +26,14 @@ from evaltrack.report.comparison.words import (
     drop_words,
     dropped_words,
     interval_words,
-    ranked_sources,
-    reason_words,
+    remark_words,
+    shown_metrics,
     sides_words,
     threshold_words,
 )
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_number, metric_title
 
 SMALLEST = 2_000
 """Bytes below which not even the head of a page is sure to fit."""
@@ -49,28 +53,73 @@ SHOWN_SOURCES = 10
 def comparison_markdown(comparison: Comparison, limit: int = 65_000) -> str:
     """The page, always below `limit` bytes of UTF-8, as a comment on GitHub may have 65,536 characters.
 
-    It starts with `marker`, by which an earlier comment is found and replaced. What does not fit is left out, from the
-    end of each list of questions, and counted.
+    It starts with `marker`, by which an earlier comment is found and replaced. Seen at once are the headline, the rules
+    of the gate and a table of the questions that broke; all else is folded. What does not fit is left out, from the end
+    of each list of questions, and counted.
 
     Raises:
         ValueError: `limit` is below 2,000.
     """
     if limit < SMALLEST:
         raise ValueError(f"limit is {limit}; it must be at least {SMALLEST} bytes")
-    page = Page(limit)
+    page, parts, k = Page(limit), list(sections(comparison)), comparison.candidate.signature.k
     page.add(marker(comparison.candidate.signature.golden))
-    page.add(f"### evaltrack: {verdict_words(comparison)}\n")
-    parts = list(sections(comparison))
+    page.add(f"### {inert(headline_words(comparison), 300)}\n")
     for block in _head(comparison):
         page.add(block, reserve=NOTE * len(parts))
+    folds = list(_folds(comparison))
     for place, (fate, title, changes, total) in enumerate(parts):
         later = sum(NOTE + min(page.room // 8, ITEM * len(others)) for _, _, others, _ in parts[place + 1 :])
-        page.add(f"\n#### {title.capitalize()}: {total:,}\n")
-        detailed = DETAILED if fate == "broke" else 0
-        num_added = _add_changes(page, changes, detailed, comparison.candidate.signature.k, later + NOTE)
-        if total > num_added:
-            page.add(f"\n… and {total - num_added:,} more, left out here")
+        later += min(page.room // 4, sum(len(fold.encode()) for fold in folds)) if place == 0 else 0
+        items = _broken(changes, comparison) if fate == "broke" else (_item(change, k) for change in changes[:LISTED])
+        _add_section(page, title, total, items, later, folded=fate != "broke")
+        if place == 0:
+            folds = [fold for fold in folds if not page.add(fold, NOTE * len(parts))] if fate == "broke" else folds
+    for fold in folds:
+        page.add(fold)
+    _add_details(page, comparison)
     return str(page)
+
+
+def _add_section(page: Page, title: str, total: int, items: Iterable[str], reserve: int, *, folded: bool) -> None:
+    """A list of questions as long as they fit, and how many were left out."""
+    heading = f"{title[0].upper()}{title[1:]}: {total:,}"
+    page.add(f"\n<details><summary>{heading}</summary>\n" if folded else f"\n#### {heading}\n")
+    num_added = 0
+    for item in items:
+        if not page.add(item, reserve + NOTE):
+            break
+        num_added += item.count("\n") == 0
+    if total > num_added:
+        page.add(f"\n… and {total - num_added:,} more, left out here")
+    if folded:
+        page.add("\n</details>")
+
+
+def _broken(changes: Sequence[Change], comparison: Comparison) -> Iterator[str]:
+    """The table of the questions that broke; its head is one block of two lines."""
+    k, shows_history = comparison.candidate.signature.k, bool(legend_words(comparison))
+    yield f"| question | why | scores |{' history |' * shows_history}\n| --- | --- | --- |{' --- |' * shows_history}"
+    for change in changes[:LISTED]:
+        name = f"{code(change.id, 80)} {inert(f'{clip(change.domain, 40)}{remark_words(change)}', 340)}"
+        question = f"{inert(change.question)}<br>{name}" if change.question else name
+        why = f"{CAUSES[change.cause.kind]}: {sentence(cause_words(change), 400)}"
+        history = f" {inert(history_words(comparison, change.id), 300)} |" if shows_history else ""
+        scores = inert(dropped_words(change, k))
+        yield f"| {question} | {why}{address(change.cause.link, 'source')} | {scores} |{history}"
+
+
+def _add_details(page: Page, comparison: Comparison) -> None:
+    """Answers and sources of the first questions that broke, where there is room."""
+    details = [_details(change, comparison.candidate.signature.k) for change in comparison.flips[:DETAILED]]
+    closing = "\n</details>"
+    opening = "\n<details><summary>Answers and sources of what broke</summary>\n"
+    if not details or not page.add(opening, len(details[0].encode()) + NOTE):
+        return
+    for each in details:
+        if not page.add(each, NOTE):
+            break
+    page.add(closing)
 
 
 def marker(golden: str) -> str:
@@ -80,23 +129,30 @@ def marker(golden: str) -> str:
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
-    yield f"{inert(sides_words(comparison), 900)}{_links(comparison)}\n"
+    yield f"**{verdict_words(comparison)}**: {inert(sides_words(comparison), 900)}{_links(comparison)}\n"
     if differences := difference_words(comparison):
         yield f"What differs: {inert(differences, 1500)}\n"
-    for reason in reason_words(comparison):
-        yield f"- {inert(reason, 300)}"
+    for line in gate_lines(comparison):
+        yield f"- {MARKS[line.state]} {inert(line.text, 300)}"
+    if chance := chance_words(comparison):
+        yield f"\n{inert(chance, 300)}"
     if summary := cause_summary(comparison):
         yield f"\n{sentence(summary, 1000)}"
+
+
+def _folds(comparison: Comparison) -> Iterator[str]:
+    """Metrics, groups and notes, each folded and whole."""
     if comparison.metrics:
-        yield "\n" + "\n".join(_metrics(comparison))
-    yield f"\n{inert(counts_words(comparison), 300)}"
-    yield f"\n{inert(flips_words(comparison))}\n"
-    for pair in comparison.criteria:
-        yield f"- {inert(criteria_words(pair))}"
-    for note in note_words(comparison):
-        yield f"- {inert(note, 300)}"
-    if shown_groups(comparison)[0]:
-        yield "\n".join(_groups(comparison))
+        yield _fold(f"Metrics: {len(comparison.metrics)}", "\n".join(_metrics(comparison)))
+    if groups := shown_groups(comparison)[0]:
+        yield _fold(f"Domains, difficulties and categories: {len(groups):,}", "\n".join(_groups(comparison)))
+    notes = [criteria_words(pair) for pair in comparison.criteria]
+    notes += [counts_words(comparison), *note_words(comparison), *filter(None, [legend_words(comparison)])]
+    yield _fold(f"Notes: {len(notes)}", "\n".join(f"- {inert(note, 300)}" for note in notes))
+
+
+def _fold(title: str, body: str) -> str:
+    return f"\n<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def _links(comparison: Comparison) -> str:
@@ -110,14 +166,14 @@ def _links(comparison: Comparison) -> str:
 
 
 def _metrics(comparison: Comparison) -> Iterator[str]:
-    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | tolerated |"
+    yield "| metric | baseline | candidate | change | 95 % interval | questions | better / worse | allowed drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    for metric in comparison.metrics:
+    for metric in shown_metrics(comparison):
         title = metric_title(metric.name, comparison.candidate.signature.k)
         cells = (
             f"**{title}**" if metric.regressed else title,
-            number(metric.baseline),
-            number(metric.candidate),
+            metric_number(metric.name, metric.baseline),
+            metric_number(metric.name, metric.candidate),
             f"{delta_words(metric)}{drop_words(metric)}",
             interval_words(metric),
             f"{metric.n:,}",
@@ -130,7 +186,6 @@ def _metrics(comparison: Comparison) -> Iterator[str]:
 def _groups(comparison: Comparison) -> Iterator[str]:
     groups, names = shown_groups(comparison)
     titles = [metric_title(name, comparison.candidate.signature.k) for name in names]
-    yield f"\n<details><summary>Domains, difficulties and categories: {len(groups):,}</summary>\n"
     flips = ("flips",) if comparison.passing_compared else ()
     yield f"| {' | '.join(('group', 'questions', *titles, *flips))} |"
     yield f"| --- |{' ---: |' * (len(names) + 1 + len(flips))}"
@@ -140,24 +195,11 @@ def _groups(comparison: Comparison) -> Iterator[str]:
         yield f"| {inert(group_words(group))} | {' | '.join(cells)} |"
     if len(groups) > SHOWN_GROUPS:
         yield f"\n… and {len(groups) - SHOWN_GROUPS:,} more groups"
-    yield "\n</details>\n"
 
 
-def _add_changes(page: Page, changes: Sequence[Change], detailed: int, k: int, reserve: int) -> int:
-    """Questions, the first ones with their details as long as these fit; how many were added."""
-    num_added = 0
-    for change in changes[:LISTED]:
-        if num_added < detailed and not page.add(_details(change, k), reserve):
-            detailed = 0
-        if num_added >= detailed and not page.add(_item(change), reserve):
-            break
-        num_added += 1
-    return num_added
-
-
-def _item(change: Change) -> str:
+def _item(change: Change, k: int) -> str:
     question = f" Asked: {inert(change.question)}" if change.question else ""
-    scores = f" Scores: {inert(score_words)}." if (score_words := dropped_words(change)) else ""
+    scores = f" Scores: {inert(score_words)}." if (score_words := dropped_words(change, k)) else ""
     why = f"{sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}"
     return f"- {inert(change_words(change))}: {why}.{scores}{question}"
 
@@ -167,7 +209,7 @@ def _details(change: Change, k: int) -> str:
     if change.question:
         parts.append(f"**Asked:** {inert(change.question, 300)}\n")
     parts.append(f"**Why:** {sentence(cause_words(change), 400)}{address(change.cause.link, 'source')}\n")
-    if scores := dropped_words(change):
+    if scores := dropped_words(change, k):
         parts.append(f"**Scores:** {inert(scores)}\n")
     if pair := answers(change):
         parts.append(f"**Answer:** {diff_markdown(condensed(word_diff(*pair)))}\n")

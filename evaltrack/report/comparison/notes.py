@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
-from evaltrack.report.words import aim_limit, change_words, first_ids, metric_title, number
+from evaltrack.report.words import (
+    aim_limit,
+    change_words,
+    first_ids,
+    metric_change,
+    metric_number,
+    metric_title,
+)
 from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS
 
 SMALL = 30
@@ -26,20 +33,19 @@ def detectable_words(comparison: Comparison) -> Iterator[str]:
     for metric in comparison.metrics:
         if metric.noise is not None:
             beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
-            yield f"{metric_title(metric.name, k)}: {beyond} the noise of the judge, which is {number(metric.noise)}"
+            noise = metric_number(metric.name, metric.noise)
+            yield f"{metric_title(metric.name, k)}: the change is {beyond} the noise of the judge, which is {noise}"
     ruled = [metric for metric in comparison.metrics if metric.threshold]
     for metric in ruled:
         title, questions = metric_title(metric.name, k), count(metric.n, "question")
         if metric.detectable is None and not metric.wins + metric.losses:
             continue
         if metric.detectable is None:
-            yield f"{title}: how small a drop {questions} would show cannot be told, as all changed alike"
+            yield f"How small a drop of {title} {questions} would show cannot be told, as all changed alike"
             continue
-        few = f"; below {SMALL} questions, likely only a larger one" if metric.n < SMALL else ""
-        smallest = (
-            f"{questions} would show a true drop of {number(metric.detectable)} or more in 4 of 5 such comparisons"
-        )
-        yield f"{title}: {smallest}, a smaller one less often{few}"
+        few = "; with so few questions likely a larger one too" if metric.n < SMALL else ""
+        smallest = metric_change(metric.name, metric.detectable).removeprefix("+")
+        yield f"With {questions} a drop of {title} below {smallest} can go unseen{few}"
 
 
 def aim_words(comparison: Comparison) -> Iterator[str]:
@@ -48,7 +54,8 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
         change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
         limit = aim_limit(RUBRIC_AIMS[aim.metric])
         title = metric_title(aim.metric, comparison.candidate.signature.k)
-        words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({number(aim.candidate)}{change})"
+        mean = metric_number(aim.metric, aim.candidate)
+        words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({mean}{change})"
         against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
         yield f"{words}; against the published naive baseline of {aim.published:g}: {against}"
 

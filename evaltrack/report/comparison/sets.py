@@ -18,7 +18,7 @@ from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_
 from evaltrack.report.comparison.verdict_words import VERDICTS, verdict_words
 from evaltrack.report.comparison.words import clip, delta_words, reason_words
 from evaltrack.report.github_markdown import inert
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_number, metric_title
 from evaltrack.scoring.metrics import HEADLINES
 
 METRICS = tuple(score.metric for score in HEADLINES if score.name != "pass")
@@ -104,7 +104,7 @@ def _moved(comparison: Comparison, name: str) -> str:
     if metric is None:
         return "–"
     delta = delta_words(metric) if metric.delta else ""
-    return number(metric.candidate) + (f" ({delta})" if delta else "")
+    return metric_number(name, metric.candidate) + (f" ({delta})" if delta else "")
 
 
 def _reasons(made: SetComparisons) -> Iterator[str]:

@@ -6,44 +6,47 @@ No line begins with foreign text: a CI runner takes a line that begins with ``::
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.compare.comparison import Change, Comparison
-from evaltrack.report.comparison.counts import counts_words, flips_words, sections
+from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.report.ci_commands import BREAK, without_any_commands
+from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.differences import difference_words
-from evaltrack.report.comparison.group_words import group_cell, group_flips, group_regressed, group_words, shown_groups
+from evaltrack.report.comparison.gate_words import MARKS, gate_lines
+from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
+from evaltrack.report.comparison.headline import verdict_sentence
+from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.row_words import answers, piece_words
 from evaltrack.report.comparison.words import (
-    answers,
     cause_summary,
     cause_words,
     change_words,
     clip,
+    count,
     criteria_words,
     delta_words,
     dropped_words,
     interval_words,
-    piece_words,
-    reason_words,
-    threshold_words,
-    verdict_sentence,
+    shown_metrics,
+    sides_words,
 )
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_number, metric_title
 
 SHOWN = 10
 SHOWN_OTHERS = 3
 """Questions shown of those that got neither worse nor better."""
 
-SHOWN_GROUPS = 20
+WORST_GROUPS = 5
 DIFFS = 3
 """Flips whose answers are shown word by word."""
 
 STYLES = {"ok": "bold green", "regression": "bold red", "unknown": "bold yellow"}
+RULE_STYLES = {"broken": "bold red", "unknown": "bold yellow", "held": "green"}
 FATE_STYLES = {
     "broke": "bold red",
     "lost": "yellow",
@@ -51,34 +54,39 @@ FATE_STYLES = {
     "fixed": "green",
     "higher score": "green",
 }
-MARKS = {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")}
+EDITS = {"same": ("", ""), "removed": ("[-", "-]"), "added": ("{+", "+}")}
 """As wdiff writes them, so that they are seen without colours too."""
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Verdict and reasons, metrics, groups, then the questions that changed, those lost and flipped first."""
+def print_comparison(comparison: Comparison, console: Console, *, all_groups: bool = False) -> None:
+    """The verdict, the rules of the gate, metrics, groups, then the questions that changed, broken and lost ones first.
+
+    On a terminal lines end where its width does, between words; nothing is cut. `all_groups` shows every group, else
+    the five worst of those that changed.
+    """
     _line(console, verdict_sentence(comparison), STYLES[comparison.verdict])
+    _line(console, sides_words(comparison))
     if differences := difference_words(comparison):
         _line(console, f"What differs: {differences}")
-    for reason in reason_words(comparison):
-        _line(console, f"- {reason}")
+    for line in gate_lines(comparison):
+        _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
+    if chance := chance_words(comparison):
+        _line(console, chance)
     if summary := cause_summary(comparison):
         _line(console, summary)
     if comparison.metrics:
         console.print(_metrics(comparison))
     _line(console, counts_words(comparison))
-    _line(console, flips_words(comparison))
-    groups, names = shown_groups(comparison)
-    if groups:
-        console.print(_groups(comparison, names))
-        _more(console, len(groups), SHOWN_GROUPS, "groups", len(groups))
+    _print_groups(comparison, console, all_groups=all_groups)
     for pair in comparison.criteria:
         _line(console, criteria_words(pair), {True: "green", False: "bold red", None: "yellow"}[pair[1].met])
     for note in note_words(comparison):
         _line(console, note, "dim")
     _print_changes(comparison, console)
+    if legend := legend_words(comparison):
+        _line(console, legend, "dim")
     if comparison.compare_link:
-        _line(console, f"side by side in MLflow: {clip(comparison.compare_link, 1000)}")
+        _plain_line(console, f"side by side in MLflow: {clip(comparison.compare_link, 1000)}")
 
 
 def comparison_text(comparison: Comparison, width: int = 120) -> str:
@@ -89,50 +97,70 @@ def comparison_text(comparison: Comparison, width: int = 120) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
-def _line(console: Console, text: str, style: str = "") -> None:
+def _line(console: Console, text: Text | str, style: str = "", mark: str = "", indent: int = 0) -> None:
+    """A line behind its mark. On a terminal it goes on below its own text; no part of it begins with a command."""
+    line = text if isinstance(text, Text) else Text(text, style=style)
+    before = " " * indent + mark
+    if not console.is_terminal:
+        console.print(Text.assemble((before, style), line), soft_wrap=True)
+        return
+    for place, part in enumerate(line.wrap(console, max(console.width - len(before), 20))):
+        part.rstrip()
+        harmless = part if without_any_commands(part.plain) == part.plain else Text.assemble(BREAK, part)
+        head = before if place == 0 else " " * len(before)
+        console.print(Text.assemble((head, style), harmless), soft_wrap=True)
+
+
+def _plain_line(console: Console, text: str, style: str = "") -> None:
+    """A line that is to be copied: the terminal breaks it where it ends, wherever that is."""
     console.print(Text(text, style=style), soft_wrap=True)
 
 
 def _more(console: Console, total: int, num_shown: int, noun: str, num_listed: int) -> None:
     if total > num_shown:
         where = "them all" if num_listed == total else f"the first {num_listed:,}"
-        _line(console, f"  … and {total - num_shown:,} more {noun}; the JSON holds {where}", "dim")
+        _line(console, f"… and {total - num_shown:,} more {noun}; the JSON holds {where}", "dim", indent=2)
 
 
 def _metrics(comparison: Comparison) -> Table:
-    table = _table("metric", "baseline", "candidate", "change", "95 % interval", "n", "tolerated", gap=1)
-    for metric in comparison.metrics:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("metric", overflow="fold")
+    for name in ("baseline", "candidate", "change", "95 % interval", "n"):
+        table.add_column(name, justify="right", overflow="fold")
+    for metric in shown_metrics(comparison):
         cells = (
-            metric_title(metric.name, comparison.candidate.signature.k),
-            number(metric.baseline),
-            number(metric.candidate),
-            delta_words(metric),
-            interval_words(metric),
-            f"{metric.n:,}",
-            threshold_words(metric),
+            Text(metric_title(metric.name, comparison.candidate.signature.k)),
+            Text(metric_number(metric.name, metric.baseline)),
+            Text(metric_number(metric.name, metric.candidate)),
+            Text(delta_words(metric), style=_delta_style(metric)),
+            Text(interval_words(metric)),
+            Text(f"{metric.n:,}"),
         )
-        table.add_row(*map(Text, cells), style="bold red" if metric.regressed else None)
+        table.add_row(*cells, style="bold" if metric.regressed else None)
     return table
 
 
-def _groups(comparison: Comparison, names: Sequence[str]) -> Table:
-    k = comparison.candidate.signature.k
-    flips = ("flips",) if comparison.passing_compared else ()
-    table = _table("group", "questions", *(metric_title(name, k) for name in names), *flips)
-    for group in shown_groups(comparison)[0][:SHOWN_GROUPS]:
-        cells = [f"{group.num_questions:,}", *(group_cell(group, name) for name in names)]
-        cells += [group_flips(group)] if flips else []
-        style = "red" if group_regressed(group) else None
-        table.add_row(Text(group_words(group)), *map(Text, cells), style=style)
-    return table
+def _delta_style(metric: MetricDelta) -> str:
+    """Green for better, red for worse."""
+    if delta_words(metric) in ("", "0", "≈ 0"):
+        return ""
+    return "green" if (metric.delta > 0) == metric.higher_is_better else "red"
 
 
-def _table(first: str, *others: str, gap: int = 2) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
-    table.add_column(first, no_wrap=True, overflow="ellipsis", max_width=34)
-    for name in others:
-        table.add_column(name, justify="right")
-    return table
+def _print_groups(comparison: Comparison, console: Console, *, all_groups: bool) -> None:
+    """The groups that changed, the worst first, or all of them."""
+    everyone, changed = shown_groups(comparison)[0], changed_groups(comparison)
+    groups = [*changed, *(group for group in everyone if group not in changed)] if all_groups else changed
+    first = groups if all_groups else groups[:WORST_GROUPS]
+    for group in first:
+        style = "red" if group_regressed(group) else ""
+        words = group_sentence(group, comparison.candidate.signature.k, flips=comparison.passing_compared)
+        _line(console, words, style, "- ")
+    if len(everyone) > len(first):
+        more = len(changed) - len(first)
+        changes = f"{more:,} of them changed" if more > 0 else "without a change"
+        words = f"… and {count(len(everyone) - len(first), 'more group')}, {changes}; --all-groups shows them all"
+        _line(console, words, "dim", indent=2)
 
 
 def _print_changes(comparison: Comparison, console: Console) -> None:
@@ -140,29 +168,32 @@ def _print_changes(comparison: Comparison, console: Console) -> None:
         _line(console, f"{title}: {total:,}", FATE_STYLES.get(fate, ""))
         limit = SHOWN if fate in FATE_STYLES else SHOWN_OTHERS
         for place, change in enumerate(changes[:limit]):
-            _print_change(change, console, diff=fate == "broke" and place < DIFFS)
+            with_diff = fate == "broke" and place < DIFFS
+            _print_change(change, console, comparison, with_diff=with_diff)
         _more(console, total, limit, "questions", len(changes))
 
 
-def _print_change(change: Change, console: Console, *, diff: bool) -> None:
-    _line(console, f"- {change_words(change)}")
+def _print_change(change: Change, console: Console, comparison: Comparison, *, with_diff: bool) -> None:
+    _line(console, change_words(change), "", "- ")
     if change.question:
-        _line(console, f"    asked: {clip(change.question)}", "dim")
-    _line(console, f"    why: {cause_words(change)}")
+        _line(console, f"asked: {clip(change.question)}", "dim", indent=4)
+    _line(console, f"why: {cause_words(change)}", indent=4)
     if change.cause.link:
-        _line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
-    if scores := dropped_words(change):
-        _line(console, f"    scores: {scores}", "dim")
-    if diff and (pair := answers(change)):
-        console.print(_diff(*pair), soft_wrap=True)
+        _plain_line(console, f"    see: {clip(change.cause.link, 500)}", "dim")
+    if scores := dropped_words(change, comparison.candidate.signature.k):
+        _line(console, f"scores: {scores}", "dim", indent=4)
+    if history := history_words(comparison, change.id):
+        _line(console, f"history: {history}", "dim", indent=4)
+    if with_diff and (pair := answers(change)):
+        _line(console, _diff(*pair), indent=4)
 
 
 def _diff(before: str, after: str) -> Text:
     """The answers word by word, on one line."""
-    line = Text("    answer: ", style="dim")
+    line = Text("answer: ", style="dim")
     styles = {"same": "", "removed": "red", "added": "green"}
     for kind, text in condensed(word_diff(before, after)):
-        opening, closing = MARKS[kind]
+        opening, closing = EDITS[kind]
         words, space = piece_words(text)
         line.append(f"{opening}{words}{closing}{space}", style=styles[kind])
     return line

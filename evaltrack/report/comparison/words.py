@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 
 from evaltrack.compare.comparison import (
     CauseKind,
@@ -12,13 +11,23 @@ from evaltrack.compare.comparison import (
     Comparison,
     MetricDelta,
 )
-from evaltrack.compare.ranks import in_order
+from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.report.ci_commands import without_commands
-from evaltrack.report.comparison.verdict_words import reasons, selections_words, verdict_words
-from evaltrack.report.words import criterion_words, metric_title, number, one_line, state_words
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.report.comparison.verdict_words import reasons, selections_words
+from evaltrack.report.words import (
+    METRIC_TITLES,
+    criterion_words,
+    metric_change,
+    metric_number,
+    metric_title,
+    number,
+    one_line,
+    score_title,
+    state_words,
+)
 from evaltrack.scoring.criteria import Checked
+from evaltrack.scoring.metric_forms import metric_form
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",
@@ -56,22 +65,9 @@ def count(number_of: int, noun: str) -> str:
     return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
 
 
-ROUNDING = 1e-12
-"""Below this a difference of means comes from their rounding."""
-
-
-def signed(value: float) -> str:
-    """A difference with its sign; never ``0.000`` for one that is not 0, but for what rounding leaves of two means."""
-    if abs(value) < ROUNDING:
-        return "0.000"
-    sign = "+" if value > 0 else "-"
-    size = number(abs(value))
-    return f"{sign}{size}" if size != "0.000" else f"{value:+.1g}"
-
-
-def verdict_sentence(comparison: Comparison) -> str:
-    """The verdict, of which run against which, over how many questions."""
-    return f"{verdict_words(comparison)}: {sides_words(comparison)}"
+def course_words(metric: MetricDelta) -> str:
+    """``0.803 → 0.750``."""
+    return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
 
 
 def sides_words(comparison: Comparison) -> str:
@@ -101,15 +97,15 @@ def run_words(run: RunInfo, other: RunInfo | None = None) -> str:
 def cause_summary(comparison: Comparison) -> str:
     """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
 
-    As in ``7 of 9 questions that got worse: source_demoted (an expected source is returned lower), most often by
-    `fares#refunds` (5); 2: answer_changed (same sources, another answer)``.
+    As in ``7 of 9 questions that got worse: an expected source is returned lower, most often by `fares#refunds` (5);
+    2: same sources, another answer``.
     """
     total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
     worse = "that got worse or were lost" if comparison.lost else "that got worse"
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         of = f"{questions:,}" if parts else f"{questions:,} of {count(total, 'question')} {worse}"
-        parts.append(f"{of}: {kind} ({CAUSES[kind]}){_displacer(comparison, kind)}")
+        parts.append(f"{of}: {CAUSES[kind]}{_displacer(comparison, kind)}")
     apart = total - sum(comparison.causes.values())
     return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
 
@@ -124,19 +120,24 @@ def _displacer(comparison: Comparison, kind: CauseKind) -> str:
     return f", most often by `{clip(source, 80)}` ({times:,})"
 
 
+def shown_metrics(comparison: Comparison) -> list[MetricDelta]:
+    """The metrics, those by which people know a run first."""
+    return sorted(comparison.metrics, key=lambda metric: metric_form(metric.name).headline or len(METRIC_TITLES))
+
+
 def metric_words(metric: MetricDelta, k: int) -> str:
-    """One metric on a line: ``Recall@5 0.803 to 0.750, -0.053 (6.6 % worse), 95 % interval -0.102 to -0.004, n 22``."""
+    """One metric on a line: ``Recall@5 0.803 → 0.750, −0.053 (6.6 % worse), 95 % interval −0.102 to −0.004, n 22``."""
     delta = delta_words(metric)
-    change = f"{number(metric.baseline)} to {number(metric.candidate)}{delta and f', {delta}'}{drop_words(metric)}"
+    change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    tolerated = f", tolerated drop {metric.threshold}" if metric.threshold else ""
+    tolerated = f", allowed drop {metric.threshold}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
 
 def delta_words(metric: MetricDelta) -> str:
     """The difference with its sign; empty where it is not one of the whole."""
-    return signed(metric.delta) if metric.shows_change else ""
+    return metric_change(metric.name, metric.delta) if metric.shows_change else ""
 
 
 def both_words(metric: MetricDelta) -> str:
@@ -146,7 +147,7 @@ def both_words(metric: MetricDelta) -> str:
 
 def noise_words(metric: MetricDelta) -> str:
     """How far the judge alone moves this difference; empty where that is not known."""
-    return "" if metric.noise is None else f", noise of the judge {number(metric.noise)}"
+    return "" if metric.noise is None else f", noise of the judge {metric_number(metric.name, metric.noise)}"
 
 
 def drop_words(metric: MetricDelta) -> str:
@@ -154,17 +155,17 @@ def drop_words(metric: MetricDelta) -> str:
     if not metric.drop or not metric.shows_change:
         return ""
     percent = 100 * abs(metric.drop)
-    share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else f"{percent:.1g}"
+    share = f"{percent:.1f}".removesuffix(".0") if percent >= 0.05 else "less than 0.1"
     return f" ({share} % {'worse' if metric.drop > 0 else 'better'})"
 
 
 def interval_words(metric: MetricDelta) -> str:
-    """The interval of the difference, ``-0.102 to -0.004``; empty where there is none, or no difference is shown."""
-    return (
-        ""
-        if metric.interval is None or not metric.shows_change
-        else f"{signed(metric.interval[0])} to {signed(metric.interval[1])}"
-    )
+    """The interval of the difference, ``−0.102 to −0.004``; empty where there is none, or no difference is shown."""
+    if metric.interval is None or not metric.shows_change:
+        return ""
+    low, high = (metric_change(metric.name, end) for end in metric.interval)
+    unit = " points" if high.endswith(" points") else ""
+    return f"{low.removesuffix(unit)} to {high}"
 
 
 def threshold_words(metric: MetricDelta) -> str:
@@ -174,16 +175,39 @@ def threshold_words(metric: MetricDelta) -> str:
 
 
 def p_words(p_value: float) -> str:
-    """``p 0.625``, or ``p below 0.001``."""
-    return f"p {p_value:.3f}" if p_value >= 0.001 else "p below 0.001"
+    """``p = 0.62``, or ``p < 0.001``."""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.2f}" if p_value >= 0.0095 else f"p = {p_value:.3f}"
+
+
+WAYS: dict[Fate, str] = {
+    "broke": "broke",
+    "lost": "was lost",
+    "lower score": "scores lower",
+    "fixed": "was fixed",
+    "newly measured": "is newly measured",
+    "higher score": "scores higher",
+    "other content": "has other content",
+    "identical": "is identical",
+}
+"""What became of a question, as its verb."""
 
 
 def change_words(change: Change) -> str:
-    """One changed question: ``7 (travel): pass to fail, source_demoted``."""
-    way = f"{change.was} to {change.now}" if change.was != change.now else f"{change.now} as before, {change.fate}"
-    way = change.fate if change.now == "not compared" else way
-    remarks = repeat_words(change) + accepted_words(change) + borderline_words(change)
-    return f"{clip(change.id, 80)} ({clip(change.domain, 40)}): {way}, {change.cause.kind}{remarks}"
+    """One changed question: ``7 (travel) broke: an expected source is returned lower``."""
+    still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
+    return f"{question_name(change)} {WAYS[change.fate]}{still}: {CAUSES[change.cause.kind]}{remark_words(change)}"
+
+
+def remark_words(change: Change) -> str:
+    """In brackets what came of asking it again, who accepted it, and whether it is borderline; most often empty."""
+    return repeat_words(change) + accepted_words(change) + borderline_words(change)
+
+
+def question_name(change: Change) -> str:
+    """``7 (travel)``: its id and its domain."""
+    return f"{clip(change.id, 80)} ({clip(change.domain, 40)})"
 
 
 def accepted_words(change: Change) -> str:
@@ -215,39 +239,18 @@ def repeat_words(change: Change) -> str:
 
 def cause_words(change: Change) -> str:
     """The cause in its own sentence, and the others that apply."""
-    also = ", ".join(cause.kind for cause in change.also)
+    also = "; ".join(CAUSES[cause.kind] for cause in change.also)
     return clip(change.cause.detail, 300) + (f" (also: {also})" if also else "")
 
 
-def dropped_words(change: Change) -> str:
-    """The scores that fell, else those that rose: ``recall_at_k 1.000 to 0.500``."""
+def dropped_words(change: Change, k: int | None = None) -> str:
+    """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
     moves = change.dropped or change.raised
-    return ", ".join(f"{name} {number(was)} to {number(now)}" for name, was, now in moves)
+    pairs = ((score_title(name, k), metric_number(name, was), metric_number(name, now)) for name, was, now in moves)
+    return ", ".join(f"{title} {was} → {now}" for title, was, now in pairs)
 
 
 def criteria_words(pair: tuple[Checked, Checked]) -> str:
     """A success criterion of the candidate, and what it was for the baseline."""
     baseline, candidate = pair
     return f"{criterion_words(candidate)}; baseline: {state_words(baseline)}"
-
-
-def ranked_sources(row: StoredRow | None, limit: int) -> list[tuple[str, bool]]:
-    """The first `limit` sources by rank, repeats left out as in the scores: name, and whether it was expected."""
-    if row is None:
-        return []
-    expected = set(row.expected_keys)
-    first = islice(in_order(row), limit)
-    return [(clip(row.name_of(source), 80), not expected.isdisjoint(keys)) for _, keys, source in first]
-
-
-def answers(change: Change) -> tuple[str, str] | None:
-    """The answers before and after, where both sides' rows are there and the answers differ."""
-    if change.before is None or change.after is None:
-        return None
-    before, after = change.before.answer or "", change.after.answer or ""
-    return (before, after) if before != after else None
-
-
-def piece_words(text: str) -> tuple[str, str]:
-    """A piece of a word diff as a line, and the space behind it; what cannot be shown is a replacement character."""
-    return clip(text, 500) or "\N{REPLACEMENT CHARACTER}", " " if text[-1:].isspace() else ""

@@ -6,37 +6,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
-from evaltrack.report.comparison.counts import counts_words, flips_words
-from evaltrack.report.comparison.differences import difference_words
+from evaltrack.compare.outcome_table import outcome_table
+from evaltrack.report.comparison.counts import counts_words
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
+from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
-    both_words,
-    cause_summary,
     clip,
     count,
     criteria_words,
-    delta_words,
-    drop_words,
-    interval_words,
-    reason_words,
     run_words,
     sides_words,
 )
 from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.documents import document_views
+from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.page import Back, document, static, templates, with_questions
+from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
+from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
-from evaltrack.report.html.plots import Way, interval_plot, reach
-from evaltrack.report.html.questions import cause_names, changed_questions, group_badges
-from evaltrack.report.html.text import safe_link
-from evaltrack.report.words import low_metrics, metric_title, number
+from evaltrack.report.html.places import score_scale
+from evaltrack.report.html.plots import axis_head
+from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
+from evaltrack.report.html.text import minus, safe_link
+from evaltrack.report.html.why import cause_views, place_views
+from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
 from evaltrack.scoring.metrics import HEADLINES
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = tuple(score.metric for score in HEADLINES)
-"""Shown large; the others stand in a table below."""
+"""They share one axis on the first screen; the others stand in a table below."""
 
 GROUPS = 60
 
@@ -47,6 +47,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
 
     golden = clip(comparison.candidate.signature.golden, 80)
     questions = list(changed_questions(comparison))
+    fields = {**_first_fields(comparison), **_later_fields(comparison)}
     body = (
         templates()
         .get_template("comparison.html")
@@ -54,35 +55,59 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             made=comparison,
             back=back,
             kind=KINDS[comparison.verdict],
-            verdict=verdict_words(comparison),
-            sides=sides_words(comparison),
-            differences=difference_words(comparison),
-            reasons=list(reason_words(comparison)),
-            summary=cause_summary(comparison),
-            counts=counts_words(comparison),
-            flips=flips_words(comparison),
-            figures=[_figure(comparison, metric) for metric in comparison.metrics if metric.name in FIRST],
-            others=[_figure(comparison, metric) for metric in comparison.metrics if metric.name not in FIRST],
-            criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
-            hints=list(_hints(comparison)),
-            culprits=culprit_lines(comparison),
-            groups=[group for group in _groups(comparison) if group["first"]],
-            more_groups=[group for group in _groups(comparison) if not group["first"]],
-            group_titles=[metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
-            notes=[clip(note, 400) for note in note_words(comparison)],
-            runs=[(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
-            compare_link=safe_link(comparison.compare_link),
-            past=past_lines(comparison.history, comparison.candidate.run_id),
             listed=_listed_words(comparison, len(questions)),
             first_changes=[
                 (clip(flip.id, 80), clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:50]
             ],
             markup=Markup,
+            **fields,
         )
     )
     return document(
-        f"{verdict_words(comparison)}: {golden}", body, script=static("report.js"), data=_data(comparison, questions)
+        f"{verdict_words(comparison)}: {golden}", body, script=questions_script(), data=_data(comparison, questions)
     )
+
+
+def _first_fields(comparison: Comparison) -> dict[str, Any]:
+    """What stands above the questions."""
+    first = [metric for metric in comparison.metrics if metric.name in FIRST]
+    first.sort(key=lambda metric: FIRST.index(metric.name))
+    reach = axis_reach(first)
+    return {
+        "verdict": verdict_words(comparison),
+        "changed": change_sentence(comparison),
+        "sides": sides_words(comparison),
+        "first": first_screen(comparison),
+        "compare_link": safe_link(comparison.compare_link),
+        "rows": metric_rows(comparison, first, reach),
+        "axis": axis_head(reach),
+        "counts": counts_words(comparison),
+        "outcomes": outcome_table(comparison),
+        "causes": cause_views(comparison),
+        "worse": worse_sentence(comparison),
+        "places": place_views(comparison),
+        "culprits": culprit_lines(comparison),
+        "documents": document_views(comparison),
+        "criteria": [(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+    }
+
+
+def _later_fields(comparison: Comparison) -> dict[str, Any]:
+    """What stands below them."""
+    others = [metric for metric in comparison.metrics if metric.name not in FIRST]
+    reach = axis_reach(others)
+    return {
+        "others": metric_rows(comparison, others, reach),
+        "others_axis": axis_head(reach),
+        "hints": list(_hints(comparison)),
+        "groups": [group for group in _groups(comparison) if group["first"]],
+        "more_groups": [group for group in _groups(comparison) if not group["first"]],
+        "group_titles": [metric_title(name, _k(comparison)) for name in _group_metrics(comparison)],
+        "notes": [clip(note, 400) for note in note_words(comparison)],
+        "runs": [(side, run_words(run), safe_link(run.link), run) for side, run in _runs(comparison)],
+        "differences": difference_lines(comparison),
+        "past": past_lines(comparison.history, comparison.candidate.run_id),
+    }
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
@@ -93,6 +118,8 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
         "alike": "Candidate" if comparison.left_out else "Both runs",
         "groups": group_badges(question["group"] for question in questions),
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
+        "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
+        **score_scale(comparison.candidate.signature),
         "causes": cause_names(question.get("cause", "") for question in questions),
     }
     return with_questions(head, fitted(questions))
@@ -113,30 +140,6 @@ def _hints(comparison: Comparison) -> Iterator[str]:
     return low_metrics(values | most, comparison.candidate.signature)
 
 
-def _figure(comparison: Comparison, metric: MetricDelta) -> dict[str, Any]:
-    way, interval = _way(comparison, metric), interval_words(metric)
-    return {
-        "title": metric_title(metric.name, _k(comparison)),
-        "was": number(metric.baseline),
-        "now": number(metric.candidate),
-        "delta": delta_words(metric) if metric.delta else "no change",
-        "share": drop_words(metric).strip(),
-        "way": way,
-        "interval": interval,
-        "plot": interval_plot(metric, reach([metric]), way) if interval else "",
-        "on": both_words(metric) if metric.partial or comparison.verdict == "unknown" else f"n {metric.n:,}",
-        "metric": metric,
-        "tolerated": str(metric.threshold) if metric.threshold else "",
-    }
-
-
-def _way(comparison: Comparison, metric: MetricDelta) -> Way:
-    """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
-    if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
-        return "same"
-    return "better" if (metric.delta > 0) == metric.higher_is_better else "worse"
-
-
 def _group_metrics(comparison: Comparison) -> list[str]:
     _, measured = shown_groups(comparison)
     own = comparison.candidate.signature.own_names
@@ -144,10 +147,9 @@ def _group_metrics(comparison: Comparison) -> list[str]:
 
 
 def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """Each group with a plot for each metric; one axis for all plots of a metric, the worst first."""
+    """Each group with its metrics, the worst first."""
     groups, _ = shown_groups(comparison)
     names = _group_metrics(comparison)
-    most = {name: reach([m for group in groups for m in group.metrics if m.name == name]) for name in names}
     kinds = {group.kind for group in groups}
     first = "domain" if "domain" in kinds else "difficulty"
     for group in sorted(groups, key=_badness)[:GROUPS]:
@@ -159,7 +161,7 @@ def _groups(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "n": count(group.num_questions, "question"),
             "flips": group_flips(group) if comparison.passing_compared else "",
             "lost": group.pass_to_fail,
-            "cells": [_cell(comparison, metrics.get(name), most[name]) for name in names],
+            "cells": [_cell(comparison, metrics.get(name)) for name in names],
         }
 
 
@@ -169,15 +171,14 @@ def _badness(group: GroupDelta) -> tuple[int, bool, float]:
     return order[group.kind], not any(metric.regressed for metric in group.metrics), worst
 
 
-def _cell(comparison: Comparison, metric: MetricDelta | None, most: float) -> dict[str, Any] | None:
+def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    way = _way(comparison, metric)
+    change = minus(metric_change(metric.name, metric.delta)) if metric.delta else "="
     return {
-        "plot": interval_plot(metric, most, way) if metric.shows_change else "",
-        "now": number(metric.candidate),
-        "delta": delta_words(metric) if metric.delta else "=",
-        "way": way,
+        "now": metric_number(metric.name, metric.candidate),
+        "delta": change if metric.shows_change else "",
+        "way": way_of(comparison, metric),
         "n": metric.n,
         "regressed": metric.regressed,
     }

@@ -49,14 +49,15 @@ def culprit_lines(comparison: Comparison) -> list[CulpritLine]:
 def _line(culprit: Culprit) -> CulpritLine:
     return CulpritLine(
         shown(culprit.page, 120),
-        _words(culprit),
+        culprit_words(culprit),
         safe_link(culprit.link),
         tuple(shown(part, 120) for part in culprit.parts),
         tuple(shown(key, 200) for key in culprit.ids),
     )
 
 
-def _words(culprit: Culprit) -> str:
+def culprit_words(culprit: Culprit) -> str:
+    """What happened to the page, or to the questions where no page is concerned."""
     if culprit.message:
         return f"error: {shown(culprit.message, 200)}"
     if culprit.page is not None:

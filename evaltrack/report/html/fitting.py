@@ -12,6 +12,12 @@ WHOLE, SLIM = 9_000_000, 11_500_000
 
 ANSWER, SOURCES, QUESTION = 200, 5, 200
 
+BARE = (
+    *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
+    *("score", "ranks", "edge", "up", "down"),
+)
+"""What is left of a question that is not even slim."""
+
 
 def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
     """Each question as a JSON object; with 10,000 of them a page stays below 15 MB, whatever their sources hold."""
@@ -51,6 +57,5 @@ def _slim_side(side: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bare(question: dict[str, Any]) -> dict[str, Any]:
-    names = ("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note")
-    fields = {name: question[name] for name in names if name in question}
+    fields = {name: question[name] for name in BARE if name in question}
     return fields | {name: fields[name][:QUESTION] for name in ("q", "detail") if name in fields}

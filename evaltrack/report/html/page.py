@@ -26,6 +26,25 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
+STYLES = ("report.css", "comparison.css", "questions.css")
+"""The parts of a page's style sheet, in their order; `report.css` is what all pages share."""
+
+SCRIPTS = ("elements.js", "filters.js", "table.js", "detail.js", "address.js", "start.js")
+"""The parts of the script of pages with questions, in their order: one function around all of them."""
+
+
+@cache
+def style_sheet() -> str:
+    """The style sheet of a page."""
+    return "".join(map(static, STYLES))
+
+
+@cache
+def questions_script() -> str:
+    """The script of a page with questions."""
+    return f'"use strict";\n(() => {{\n{"".join(map(static, SCRIPTS))}}})();\n'
+
+
 @cache
 def templates(package: str = __package__) -> Environment:
     """The templates of a package; whatever is put into one is escaped, and `foreign` bounds and cleans a text."""
@@ -52,7 +71,7 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
         data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
         forms: Whether the page may send forms to where it came from.
     """
-    style = static("report.css")
+    style = style_sheet()
     policy = {
         "default-src": "'none'",
         "style-src": _hashed(style),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evaltrack.compare.trends import trend
 from evaltrack.report.html.plots import sparkline
-from evaltrack.report.words import metric_title, number
+from evaltrack.report.words import metric_number, metric_title
 from evaltrack.scoring.metrics import HEADLINES
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def past_lines(history: Sequence[PastRun], run_id: str | None) -> list[PastLine]
     lines = []
     for name in (score.metric for score in HEADLINES):
         if values := trend(name, this, runs):
-            title, (first, last) = metric_title(name, k), map(number, (values[0], values[-1]))
+            title = metric_title(name, k)
+            first, last = (metric_number(name, value) for value in (values[0], values[-1]))
             label = f"{title} over {len(values)} runs, this one last: from {first} to {last}"
             lines.append(PastLine(title, sparkline(values, label), first, last, len(values)))
     return lines

@@ -12,15 +12,16 @@ from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.records.row import Traced
-from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, dropped_words, repeat_words
+from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
+from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.scoring.metrics import BY_NAME, SCORES
 from evaltrack.tracking.traces import shown_trace
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]
@@ -80,7 +81,7 @@ def run_questions(
         trace = shown_trace(traces, run_id, row)
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
-        fields |= turns_before(row, limit)
+        fields |= turns_before(row, limit) | numbers(None, row)
         yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
@@ -113,17 +114,39 @@ def _change_fields(
         "now": change.now,
         "cause": change.cause.kind if group not in ("fix", "gain", "new") else "",
         "detail": shown(change.cause.detail, 400),
-        "also": [f"{cause.kind}: {shown(cause.detail, 300)}" for cause in change.also],
+        "also": [f"{CAUSES[cause.kind]}: {shown(cause.detail, 300)}" for cause in change.also],
         "again": change.repeat.kind if change.repeat else "",
         "link": safe_link(change.cause.link),
-        "lower": dropped_words(change),
+        "lower": _moves_words(change, comparison.candidate.signature.k),
+        "edge": change.borderline is not None,
+        "down": [name for name, _, _ in change.dropped],
+        "up": [name for name, _, _ in change.raised],
         "note": shown(_note(change), 300),
         "excused": group == "flip" and not change.counts,
     }
+    judged = "judge_score" not in comparison.left_out
+    fields |= numbers(change.before, change.after, judged=judged)
     if change.before is None or change.after is None:
         return fields
     fields |= _both_sides(change.before, change.after, comparison, limit) | turns_before(change.after, limit)
     return fields | (_differences(change, change.before, change.after, limit) if compared else {})
+
+
+def _moves_words(change: Change, k: int) -> str:
+    """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
+    moves = change.dropped or change.raised
+    return ", ".join(f"{_moved_title(name, k)} {number(was)} → {number(now)}" for name, was, now in moves)
+
+
+def _moved_title(name: str, k: int) -> str:
+    """What a score is called; one of the user's own by its name."""
+    return _title(BY_NAME[name], k) if name in BY_NAME else name
+
+
+def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
+    """What each score is called that moved in any of these questions."""
+    names = {name for change in changes for name, _, _ in (*change.dropped, *change.raised)}
+    return {name: _moved_title(name, k) for name in sorted(names)}
 
 
 def _note(change: Change) -> str:
@@ -165,7 +188,7 @@ def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     if row.error or comparison.passing_compared:
         fields["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
     side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
-    return fields | {"sides": [side]}
+    return fields | numbers(row, row, judged="judge_score" not in comparison.left_out) | {"sides": [side]}
 
 
 def _trace(run: RunInfo, row: StoredRow) -> str | None:

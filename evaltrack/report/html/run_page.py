@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
-from evaltrack.report.html.page import Back, document, static, templates, with_questions
+from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import (
@@ -24,9 +25,9 @@ from evaltrack.report.words import (
     grouped_errors,
     judge_words,
     low_metrics,
+    metric_number,
     metric_title,
     model_words,
-    number,
     selection_words,
 )
 from evaltrack.rows.stored_row import StoredRow
@@ -87,9 +88,11 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             cost=cost_words(result),
             errors=errors_words(result.totals["num_errors"]),
             messages=_messages(questions),
-            figures=[_figure(result, name) for name in FIRST if name in result.metrics],
+            figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
             others=[
-                _figure(result, name) for name in result.metrics if name in result.table.metrics and name not in FIRST
+                run_figure(result, name)
+                for name in result.metrics
+                if name in result.table.metrics and name not in FIRST
             ],
             criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
             aims=list(aim_cells(result)),
@@ -111,10 +114,11 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
+        **score_scale(result.signature),
         "groups": group_badges(question["group"] for question in questions),
     }
     data = with_questions(head, fitted(questions))
-    return document(f"{run_headline(result)}: {golden}", body, script=static("report.js"), data=data)
+    return document(f"{run_headline(result)}: {golden}", body, script=questions_script(), data=data)
 
 
 def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:
@@ -164,16 +168,19 @@ def run_kind(result: RunResult) -> str:
     return "bad" if False in outcomes else "ok" if outcomes else ""
 
 
-def _figure(result: RunResult, name: str) -> dict[str, Any]:
+def run_figure(result: RunResult, name: str) -> dict[str, Any]:
+    """A metric of a run in words, with its interval and over how many questions it is."""
     value, n = result.metrics[name], result.counts[name]
     best = result.metrics.get(f"{name}.max")
     low, high = share_interval(value, n) if result.table.is_share(name) else (None, None)
     return {
         "title": metric_title(name, result.signature.k),
-        "value": number(value),
+        "value": metric_number(name, value),
         "n": f"{n:,}",
-        "best": None if best is None else number(best),
-        "interval": None if low is None or high is None else f"{number(low)} to {number(high)}",
+        "best": None if best is None else metric_number(name, best),
+        "interval": None
+        if low is None or high is None
+        else f"{metric_number(name, low)} to {metric_number(name, high)}",
     }
 
 
@@ -183,13 +190,13 @@ def _groups(result: RunResult) -> Iterator[dict[str, Any]]:
     for group, metrics in list(result.groups.items())[:60]:
         yield {
             "name": clip(group, 60),
-            "cells": [_cell(spans[name], *metrics[name]) if name in metrics else None for name in names],
+            "cells": [_cell(name, spans[name], *metrics[name]) if name in metrics else None for name in names],
         }
 
 
-def _cell(span: float | None, mean: float, n: int) -> dict[str, Any]:
+def _cell(name: str, span: float | None, mean: float, n: int) -> dict[str, Any]:
     share = mean / (span or 1)
-    return {"value": number(mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
+    return {"value": metric_number(name, mean), "n": n, "width": f"{100 * min(max(share, 0.0), 1.0):.1f}"}
 
 
 def _listed_words(questions: list[dict[str, Any]], total: int) -> str:

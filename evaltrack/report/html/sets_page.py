@@ -12,7 +12,7 @@ from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.words import failed_words, metric_title, model_words, number, selection_words
+from evaltrack.report.words import failed_words, metric_number, metric_title, model_words, selection_words
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.scoring.metrics import HEADLINES
 
@@ -101,7 +101,7 @@ def _line(page: SetPage, names: Sequence[str]) -> dict[str, Any]:
 
 def _cell(result: RunResult, name: str) -> tuple[str, str] | None:
     """A mean and over how many questions it is."""
-    return (number(result.metrics[name]), f"{result.counts[name]:,}") if name in result.metrics else None
+    return (metric_number(name, result.metrics[name]), f"{result.counts[name]:,}") if name in result.metrics else None
 
 
 def _worst(page: SetPage) -> dict[str, Any]:

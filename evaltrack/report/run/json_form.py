@@ -68,5 +68,6 @@ def _text(value: dict[str, Any]) -> str:
 
 
 def machine_row(row: StoredRow) -> dict[str, Any]:
-    """The row as columns, with its reasons as an object."""
-    return row.columns() | {"unmeasured": json.loads(row.unmeasured) if row.unmeasured else {}}
+    """The row as columns, with reasons and what judges of scores said as objects."""
+    objects = {"unmeasured": row.unmeasured, "score_reasoning": row.score_reasoning}
+    return row.columns() | {name: json.loads(text) if text else {} for name, text in objects.items()}

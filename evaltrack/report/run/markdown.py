@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
-from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import clip, count, reason_words
 from evaltrack.report.words import (
     AIM_TITLES,
@@ -20,10 +20,10 @@ from evaltrack.report.words import (
     group_metrics,
     judge_words,
     low_metrics,
+    metric_number,
     metric_title,
     missed_words,
     model_words,
-    number,
     one_line,
     questions_words,
 )
@@ -133,6 +133,7 @@ def _links(result: RunResult, pictures: Iterable[str]) -> Iterator[str]:
             f"[Report]({files}/report.html)",
             f"[All questions]({files}/{_table(result)})",
             f"[Compare with other runs]({here}/evaluation-runs?selectedRunUuid={result.run_id})",
+            f"[evaltrack ui](evaltrack/run?experiment_id={result.experiment_id}&run_id={result.run_id})",
         )
     )
     titles = {name: name.removesuffix(".svg").replace("_", " ") for name in pictures}
@@ -152,8 +153,8 @@ def _metrics(result: RunResult) -> Iterator[str]:
     yield "| --- | ---: | ---: |"
     for name, value in result.means.items():
         best = result.metrics.get(f"{name}.max")
-        reach = f" (at most {number(best)})" if best is not None else ""
-        yield f"| {metric_title(name, k)} | {number(value)}{reach} | {result.counts[name]} |"
+        reach = f" (at most {metric_number(name, best)})" if best is not None else ""
+        yield f"| {metric_title(name, k)} | {metric_number(name, value)}{reach} | {result.counts[name]} |"
     for hint in low_metrics(result.metrics, result.signature):
         yield f"\n{hint}"
 
@@ -176,7 +177,7 @@ def _groups(result: RunResult) -> Iterator[str]:
     domains = worst_domains(result.groups)
     levels = [(name, means) for name, means in result.groups.items() if name in LEVELS]
     for group, metrics in (*domains[:SHOWN], *levels):
-        cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
+        cells = [f"{metric_number(n, metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
         yield f"| {described(clip(group))} | " + " | ".join(cells) + " |"
     if len(domains) > SHOWN:
         yield f"\nThe {SHOWN} worst of {len(domains):,} domains; `summary.json` holds them all."
@@ -220,6 +221,6 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         query = f"selectedRunUuid={now.run_id}&compareToRunUuid={was.run_id}"
         links.append(f"[Side by side]({here}/evaluation-runs?{query})")
     against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
-    lines = [f"**{verdict_words(comparison)}** {against} · {' · '.join(links)}"]
+    lines = [f"**{verdict_sentence(comparison)}** {against} · {' · '.join(links)}"]
     lines += [f"\n- {described(reason, 200)}" for reason in reason_words(comparison)]
     return _within(lines, COMPARISON_LIMIT)

@@ -12,7 +12,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import plain
-from evaltrack.report.words import metric_title, number, one_line
+from evaltrack.report.words import metric_number, metric_title, one_line
 from evaltrack.scoring.metrics import HEADLINES
 
 MEANS = tuple(score.metric for score in HEADLINES)
@@ -86,4 +86,5 @@ def _mean(result: RunResult, name: str) -> str:
     if name not in result.metrics:
         return "–"
     count = result.counts[name]
-    return number(result.metrics[name]) + (f" ({count:,})" if count != result.totals["num_questions"] else "")
+    part = f" ({count:,})" if count != result.totals["num_questions"] else ""
+    return f"{metric_number(name, result.metrics[name])}{part}"

@@ -23,10 +23,10 @@ from evaltrack.report.words import (
     group_metrics,
     judge_words,
     low_metrics,
+    metric_number,
     metric_title,
     missed_words,
     model_words,
-    number,
     one_line,
     questions_words,
 )
@@ -81,8 +81,9 @@ def _metrics(result: RunResult) -> Table:
     table = _table("metric", "value", "questions")
     for name, value in result.means.items():
         best = result.metrics.get(f"{name}.max")
-        reach = f" of {number(best)}" if best is not None else ""
-        table.add_row(metric_title(name, result.signature.k), number(value) + reach, str(result.counts[name]))
+        reach = f" of {metric_number(name, best)}" if best is not None else ""
+        title, words = metric_title(name, result.signature.k), f"{metric_number(name, value)}{reach}"
+        table.add_row(title, words, f"{result.counts[name]:,}")
     return table
 
 
@@ -90,7 +91,7 @@ def _groups(result: RunResult) -> Table:
     names = group_metrics(result)
     table = _table("group", *(metric_title(n, result.signature.k) for n in names))
     for group, metrics in list(result.groups.items())[: 2 * SHOWN]:
-        cells = [f"{number(metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
+        cells = [f"{metric_number(n, metrics[n][0])} ({metrics[n][1]})" if n in metrics else "–" for n in names]
         table.add_row(Text(_uncommanded(one_line(group, 40))), *cells)
     return table
 

@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.comparison import CauseKind, Outcome, Threshold, Verdict
+from evaltrack.compare.comparison import CauseKind, GateLine, Outcome, Threshold, Verdict
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
+from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, RepeatKind
 from evaltrack.compare.run_info import RunDifference
@@ -106,6 +107,16 @@ class RepeatForm(Form):
     record: PastRecord
 
 
+class HistoryForm(Form):
+    """How a question went over `history_runs`: p(assed), f(ailed), e(rror), n(ot measured), d(ifferent), - (not asked).
+
+    `first_broke` is the run since which it fails, null where it passes or no pass is known before.
+    """
+
+    outcomes: str
+    first_broke: HistoryRun | None
+
+
 class ChangeForm(Form):
     """One question of which anything differs; the first of them hold the rows of both sides."""
 
@@ -136,6 +147,7 @@ class ChangeForm(Form):
     borderline: Borderline | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+    history: HistoryForm | None
 
 
 class CriterionForm(Form):
@@ -154,6 +166,7 @@ class ComparisonForm(Form):
     headline: str
     exit_code: Literal[0, 1, 3]
     reasons: list[str]
+    gate_lines: list[GateLine]
     gate: GateForm | None
     baseline: RunSide
     candidate: RunSide
@@ -172,6 +185,7 @@ class ComparisonForm(Form):
     newly_measured: list[ChangeForm]
     gains: list[ChangeForm]
     others: list[ChangeForm]
+    history_runs: list[HistoryRun]
     num_drops: int
     errors: list[ErrorCount]
     added: list[str]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from evaltrack.golden.lint.finding import Finding
 from evaltrack.golden.migration import Move
@@ -112,6 +112,25 @@ class CacheForm(Form):
     problem: str | None
 
 
+class RemovableForm(Form):
+    """A journal, the cache or the artifacts of a run, with its size; `last` is when it was last written (UTC)."""
+
+    kind: Literal["journal", "cache", "artifacts"]
+    name: str
+    bytes: int
+    last: str
+
+
+class PruneForm(Form):
+    """What goes, or went where `done`; `kept` counts by the reason what is old and stays."""
+
+    done: bool
+    older_than: str
+    bytes: int
+    items: list[RemovableForm]
+    kept: dict[str, int]
+
+
 class ImportForm(Form):
     """The result of an import."""
 
@@ -194,6 +213,7 @@ LISTS = {
 }
 OBJECTS = {
     "index": (IndexForm, "Chunks: evaltrack index --output json"),
+    "prune": (PruneForm, "What is kept of old runs: evaltrack prune --output json"),
     "cache": (CacheForm, "The cache of verdicts: evaltrack cache show --output json"),
     "import": (ImportForm, "An import: evaltrack golden import --output json"),
     "export": (ExportForm, "An export: evaltrack golden export --output json"),

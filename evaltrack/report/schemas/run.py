@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, plain, schema_of
-from evaltrack.rows.columns import COLUMNS, Column
+from evaltrack.rows.columns import COLUMNS, OBJECTS, Column
 
 
 class RunCriterion(CriterionState):
@@ -120,12 +120,12 @@ def evaluation_schema() -> dict[str, Any]:
 
 
 def row_schema() -> dict[str, Any]:
-    """One question of a run, or one of its trials: the columns of the table, with the reasons as an object.
+    """One question of a run, or one of its trials: the columns of the table, with `OBJECTS` as objects.
 
     Other fields are scores of one's own.
     """
     fields = {column.name: _field(column) for column in COLUMNS}
-    fields["unmeasured"] = {"type": "object", "additionalProperties": {"type": "string"}}
+    fields |= {name: {"type": "object", "additionalProperties": {"type": "string"}} for name in OBJECTS}
     own = {"type": ["number", "null"]}
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": own}
 

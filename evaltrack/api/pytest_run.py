@@ -1,0 +1,196 @@
+"""The one evaluation of a session of pytest, and what became of each question; workers of pytest-xdist share it."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evaltrack.api.baselines import get_baseline
+from evaltrack.api.compare_runs import compare_runs
+from evaltrack.api.load_run import load_run
+from evaltrack.api.run_eval import config_of, run_eval
+from evaltrack.api.write_golden import golden_file
+from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.errors import EvaltrackError, UsageError
+from evaltrack.evaluation.result import RunResult
+from evaltrack.golden.reader import NumberedQuestion, open_golden
+from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.words import cause_words, change_words
+from evaltrack.report.html.run_page import run_headline
+from evaltrack.report.words import failed_words, one_line
+from evaltrack.rows.stored_row import StoredRow
+
+if TYPE_CHECKING:
+    import pytest
+
+Outcome = tuple[str, str]
+"""`pass`, `fail`, `xfail` or `skip`, and why."""
+
+PLACE = ("tracking_uri", "experiment")
+"""Settings of an evaluation that say where its runs are."""
+
+
+def read_settings(config: pytest.Config) -> tuple[str, Mapping[str, Any], str]:
+    """The golden set, the other arguments of `run_eval`, and the baseline, from options, `conftest.py` and settings.
+
+    Raises:
+        UsageError: no golden set is named.
+        GoldenError: there is no such file, or the questions of `golden_path` are bad.
+    """
+    chosen = dict(config.hook.pytest_evaltrack_settings(config=config) or {})
+    golden = chosen.pop("golden_path", None)
+    for name in ("golden", "target", "baseline"):
+        typed, written = config.getoption(f"evaltrack_{name}"), config.getini(f"evaltrack_{name}")
+        if name == "golden" and written:
+            written = config.rootpath / written
+        if typed or (written and not (golden is not None if name == "golden" else name in chosen)):
+            chosen[name] = typed or written
+    named = chosen.pop("golden", golden)
+    if named is None:
+        raise UsageError(
+            "no golden set is named; write --evaltrack-golden FILE, or `evaltrack_golden` in pytest's settings"
+        )
+    path = os.path.abspath(golden_file(named))  # noqa: PTH100 - links keep their names
+    if not Path(path).is_file():
+        open_golden(path)  # it says what is wrong, before tests run without a question
+    return path, chosen, chosen.pop("baseline", "")
+
+
+@dataclass
+class SharedRun:
+    """One evaluation, done by the first that needs it; `folder` is where the others find what came of it."""
+
+    golden: str
+    settings: Mapping[str, Any]
+    baseline: str
+    folder: str = ""
+    _held: dict[str, Any] = field(default_factory=dict)
+    _result: RunResult | None = None
+
+    def questions(self) -> Iterator[NumberedQuestion]:
+        """The questions that are asked, with their lines.
+
+        Raises:
+            UsageError: the golden set or a setting is wrong.
+        """
+        own = {name: value for name, value in self.settings.items() if name not in _ARGUMENTS}
+        config, _ = config_of(self.settings.get("k", 5), own)  # type: ignore[arg-type]
+        return open_golden(self.golden, config.selection).numbered()
+
+    def name_of(self, key: str) -> str:
+        """The name of a question's item: its id on one line."""
+        return one_line(key, 100)
+
+    def outcome(self, key: str) -> Outcome:
+        """What became of a question."""
+        if error := self._done().get("error"):
+            return "fail", f"the evaluation failed: {error}"
+        outcome, words = self._done()["outcomes"].get(key, ("skip", "was not asked"))
+        return outcome, words
+
+    def result(self) -> RunResult:
+        """The result of the evaluation.
+
+        Raises:
+            EvaltrackError: it failed.
+        """
+        done = self._done()
+        if error := done.get("error"):
+            raise UsageError(error)
+        if self._result is None:
+            self._result = load_run(done["run_id"], tracking_uri=self.settings.get("tracking_uri"))
+        return self._result
+
+    def summary(self) -> list[str]:
+        """Lines for the end of the session; none where nothing was evaluated."""
+        if not self._held and self.folder:
+            with suppress(OSError):
+                self._held = json.loads(self._file.read_text(encoding="utf-8"))
+        lines: list[str] = self._held.get("summary", [])
+        return lines
+
+    @property
+    def _file(self) -> Path:
+        return Path(self.folder) / "run.json"
+
+    def _done(self) -> dict[str, Any]:
+        """What came of the evaluation, which is done once in all workers."""
+        if not self._held:
+            with _alone(self.folder):
+                if self.folder and self._file.exists():
+                    self._held = json.loads(self._file.read_text(encoding="utf-8"))
+                else:
+                    self._held = self._evaluate()
+                    if self.folder:
+                        self._file.write_text(json.dumps(self._held), encoding="utf-8")
+        return self._held
+
+    def _evaluate(self) -> dict[str, Any]:
+        with warnings.catch_warnings():  # a session that turns warnings into errors means those of its tests
+            warnings.simplefilter("ignore")
+            try:
+                self._result = result = run_eval(self.golden, progress=False, **self.settings)
+                comparison, baseline, why_not = self._compared(result)
+                outcomes = _outcomes(result, comparison, baseline)
+            except EvaltrackError as error:
+                return {"error": str(error), "summary": [f"evaltrack: {line}" for line in str(error).splitlines()]}
+        verdict = verdict_words(comparison) if comparison else why_not
+        lines = [f"evaltrack: {run_headline(result)}; run {result.run_id}", f"evaltrack: {verdict}"]
+        return {"run_id": result.run_id, "outcomes": outcomes, "summary": lines}
+
+    def _compared(self, result: RunResult) -> tuple[Comparison | None, RunResult | None, str]:
+        """The comparison with the baseline and the baseline, or why there is none."""
+        place = {name: self.settings[name] for name in PLACE if self.settings.get(name)}
+        try:
+            run = self.baseline or get_baseline(result.signature.golden, **place).run_id
+            comparison = compare_runs(result.run_id, run, **place)
+            baseline = load_run(comparison.baseline.run_id or run, tracking_uri=place.get("tracking_uri"))
+        except EvaltrackError as error:
+            if self.baseline and isinstance(error, UsageError):
+                raise
+            return None, None, f"compared with nothing: {error}"
+        return comparison, baseline, ""
+
+
+_ARGUMENTS = ("k", "target", "resume", "retry_errors", "tracking_uri", "ui_url", "progress")
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """One worker after the other; the lock of one that dies is free."""
+    if not folder:
+        yield
+        return
+    import fcntl
+
+    with (Path(folder) / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _outcomes(result: RunResult, comparison: Comparison | None, baseline: RunResult | None) -> dict[str, Outcome]:
+    """What became of each question, by id."""
+    broke = {change.id: change for change in (*comparison.flips, *comparison.lost)} if comparison else {}
+    failed_before = {row.id: row.digest for row in baseline.read_rows() if row.outcome == "fail"} if baseline else {}
+    k = result.signature.k
+    return {row.id: _outcome(row, broke.get(row.id), failed_before.get(row.id), k) for row in result.read_rows()}
+
+
+def _outcome(row: StoredRow, change: Change | None, failed_digest: str | None, k: int) -> Outcome:
+    if row.outcome == "pass":
+        return "pass", ""
+    if row.outcome == "not measured":
+        return "skip", "was not measured"
+    why = one_line(row.error or failed_words(row, k), 1000)
+    if change is not None:
+        words = "\n".join((change_words(change), cause_words(change), f"question: {one_line(row.question, 300)}", why))
+        return ("fail" if change.counts else "xfail"), words
+    if row.outcome == "fail" and failed_digest == row.digest:
+        return "xfail", f"fails in the baseline, too: {why}"
+    return "fail", f"question: {one_line(row.question, 300)}\n{why}"

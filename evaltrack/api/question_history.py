@@ -1,0 +1,204 @@
+"""How the questions of a golden set went over its last runs, read from their rows."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evaltrack.compare.comparable import passes_alike
+from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, histories, matrix
+from evaltrack.errors import TrackingError
+from evaltrack.report.words import metric_number, score_title
+from evaltrack.rows.reader import check_rows, read_columns, stored_rows
+from evaltrack.rows.rows_error import rows_of_run
+from evaltrack.rows.stored_row import StoredRow
+from evaltrack.scoring.metrics import BY_NAME
+from evaltrack.tracking.history import PastEvaluation, past_evaluations
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.run_files import fetch_rows
+from evaltrack.tracking.store import Store
+
+RUNS = 20
+"""Runs of a history."""
+
+MAX_ROWS = 200_000
+"""Rows that are read of all runs together; of a larger golden set the history holds fewer runs."""
+
+COLUMNS = ("id", "digest", "passed", "error")
+
+
+def question_histories(store: Store, run: EvaluationRun, most: int = RUNS) -> Histories:
+    """The outcomes of the questions of a run in it and in the runs before it that can stand beside it.
+
+    A run whose rows are gone or damaged is left out.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    columns: list[tuple[HistoryRun, list[AskedQuestion]]] = []
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        for each in history_evaluations(store, run, most):
+            own = Path(folder) / each.past.run_id
+            own.mkdir()
+            with suppress(TrackingError):
+                path = fetch_rows(store, each.evaluation, own)
+                columns.append((history_run(each), asked_questions(path, each.evaluation)))
+    return histories(columns)
+
+
+def history_evaluations(store: Store, run: EvaluationRun, most: int = RUNS) -> list[PastEvaluation]:
+    """The finished runs, oldest first, that end in this one and passed their questions by the same rules.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    found: list[PastEvaluation] = []
+    room = MAX_ROWS
+    for each in _alike(store, run, most):
+        room -= each.evaluation.num_questions
+        if len(found) == most or (room < 0 and found):
+            break
+        found.append(each)
+    return found[::-1]
+
+
+def _alike(store: Store, run: EvaluationRun, most: int) -> list[PastEvaluation]:
+    """Those of the last runs that passed questions by the same rules; more are looked through where few of them did."""
+    for limit in (most, LOOKED_THROUGH):
+        runs = past_evaluations(store, run, limit)
+        alike = [each for each in runs if passes_alike(each.evaluation.signature, run.signature)]
+        if len(runs) < limit or len(alike) == most:
+            break
+    return alike
+
+
+LOOKED_THROUGH = 60
+"""Runs among which those of a history are looked for."""
+
+
+def history_run(each: PastEvaluation) -> HistoryRun:
+    """A run as a column."""
+    return HistoryRun(each.past.run_id, each.past.name, each.past.started_at, each.past.commit)
+
+
+def asked_questions(path: Path, run: EvaluationRun) -> list[AskedQuestion]:
+    """What the rows in a file say of each question.
+
+    Raises:
+        TrackingError: the file is damaged, or lacks rows that the run says it holds.
+    """
+    return list(outcomes_of(path, run.run_id, run.num_questions))
+
+
+def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQuestion]:
+    """The same, from what a page knows of a run.
+
+    Raises:
+        TrackingError: the file is damaged, or lacks rows that the run says it holds.
+    """
+    with rows_of_run(run_id):
+        check_rows(path, num_questions)
+        table = read_columns(path, COLUMNS, COLUMNS)
+    for key, digest, passed, error in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
+        yield AskedQuestion(key, digest, passed, error)
+
+
+def histories_of_files(runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path]) -> Histories:
+    """The histories from downloaded rows; with each run stands how many questions it asked.
+
+    A file that is damaged is left out.
+    """
+    columns = []
+    for (run, num_questions), path in zip(runs, files, strict=True):
+        with suppress(TrackingError):
+            columns.append((run, list(outcomes_of(path, run.run_id, num_questions))))
+    return histories(columns)
+
+
+MATRIX_ROWS = 200
+"""Questions of a matrix."""
+
+TEXT, ANSWER = 500, 4_000
+"""Characters of a question, and of an answer, that are carried."""
+
+SHOWN_SOURCES = 10
+
+
+def matrix_json(runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path]) -> dict[str, Any]:
+    """The matrix of questions by runs, as an object for JSON, with the texts of the questions it lists."""
+    made = matrix(histories_of_files(runs, files), MATRIX_ROWS)
+    texts: dict[str, StoredRow] = {}
+    if made.rows:
+        with suppress(TrackingError):
+            ids = {row.id for row in made.rows}
+            texts = {row.id: row for row in stored_rows(files[-1], ["id", "question", "domain"], ids)}
+    rows = [
+        {"id": row.id, "letters": row.letters, "switches": row.switches}
+        | ({"question": texts[row.id].question[:TEXT], "domain": texts[row.id].domain} if row.id in texts else NO_TEXT)
+        for row in made.rows
+    ]
+    return {
+        "runs": [asdict(run) for run in made.runs],
+        "rows": rows,
+        "bad_runs": sorted(made.bad_runs),
+        "more": made.more,
+        "steady": made.steady,
+        "flaky": made.flaky,
+    }
+
+
+NO_TEXT = {"question": "", "domain": ""}
+
+
+def question_json(
+    runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path], question_id: str, k: int
+) -> dict[str, Any] | None:
+    """One question in each run, oldest first, as an object for JSON; None where the last run did not ask it.
+
+    `first_broke` is the place of the run since which it fails.
+    """
+    made = histories_of_files(runs, files)
+    rows: dict[str, StoredRow] = {}
+    for (run, _), path in zip(runs, files, strict=True):
+        with suppress(TrackingError, StopIteration):
+            rows[run.run_id] = next(stored_rows(path, ids={question_id}))
+    last = rows.get(runs[-1][0].run_id) if runs else None
+    if last is None or made.runs[-1] != runs[-1][0] or not made.strip(question_id):
+        return None
+    names = [score.name for score in SHOWN_SCORES if any(score.name in row.scores for row in rows.values())]
+    since = made.first_broke(question_id)
+    return {
+        "id": last.id,
+        "question": (last.question or "")[:TEXT],
+        "domain": last.domain,
+        "expected": [str(each)[:TEXT] for each in (last.expected or ())[:SHOWN_SOURCES]],
+        "titles": [score_title(name, k) for name in names],
+        "first_broke": None if since is None else made.runs.index(since),
+        "passed": last.passed,
+        "tier": last.tier,
+        "hard_fails": list(last.hard_fails),
+        "runs": [
+            asdict(run) | {"letter": letter} | _row_json(rows.get(run.run_id) if letter not in "-d" else None, names)
+            for run, letter in zip(made.runs, made.strip(question_id), strict=True)
+        ],
+    }
+
+
+SHOWN_SCORES = tuple(BY_NAME[name] for name in ("overall_score", "reasoning_score", "recall_at_k", "reciprocal_rank"))
+
+
+def _row_json(row: StoredRow | None, names: Sequence[str]) -> dict[str, Any]:
+    if row is None:
+        return {"scores": [""] * len(names), "answer": "", "error": "", "sources": [], "reasoning": ""}
+    scores = [metric_number(name, row.scores[name]) if name in row.scores else "" for name in names]
+    return {
+        "scores": scores,
+        "answer": (row.answer or "")[:ANSWER],
+        "error": (row.error or "")[:TEXT],
+        "sources": [row.name_of(source)[:TEXT] for source in (row.sources or ())[:SHOWN_SOURCES]],
+        "reasoning": (row.verdicts[0].reasoning or "")[:ANSWER] if row.verdicts else "",
+    }

@@ -1,0 +1,156 @@
+"""The judge of faithfulness: which claims of an answer the returned sources hold.
+
+The model lists the claims, each with the words of the answer that state it and the words of a source that hold it; what
+it quotes must stand there, else it is asked again once and then believed no more. Code counts: the share of claims that
+are held (Es et al. 2023, "RAGAS: Automated Evaluation of Retrieval Augmented Generation", section 3, *faithfulness*).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from evaltrack.judges.copied_example import refuse_copy
+from evaltrack.judges.llm_judge import (
+    TEXT_LIMIT,
+    LlmJudge,
+    Messages,
+    between,
+    history_prompt,
+    prompt,
+    question_parts,
+    read_reply,
+    system_and_user,
+    tagged,
+)
+from evaltrack.judges.neutral_text import TAG_RULE, inert
+from evaltrack.judges.quotes import occurs, plain, quoted_words
+from evaltrack.llm import Schema
+from evaltrack.records import ForeignText, Question, Response, Source
+
+PROMPT = "faithfulness.txt"
+MOST_CLAIMS, QUOTE_LIMIT = 300, 2000
+"""Claims of an answer, and characters of a claim or a quote."""
+
+SHOWN_PROBLEMS = 5
+"""What is wrong with a reply, as far as the model is told."""
+
+Quote = Annotated[ForeignText, StringConstraints(max_length=QUOTE_LIMIT)]
+Words = Annotated[Quote, StringConstraints(min_length=1)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
+
+
+class Claim(_Closed):
+    """One statement of an answer, the words that state it, and those of a source that hold it."""
+
+    claim: Words
+    answer_quote: Words
+    source_quote: Quote
+    held: bool
+
+
+class FaithfulnessReply(_Closed):
+    """What the judge writes of an answer; the claims and their quotes come before what it makes of them."""
+
+    claims: Annotated[list[Claim], Field(max_length=MOST_CLAIMS)]
+    reasoning: Annotated[ForeignText, StringConstraints(min_length=1)]
+
+
+class FaithfulnessJudge(LlmJudge):
+    """Holds the claims of an answer against all returned sources.
+
+    The `overall_score` of its verdict is the share of claims that are held, None where the answer makes no claim; the
+    `reasoning` lists them.
+    """
+
+    @staticmethod
+    def prompts_digest() -> str:
+        """Of prompt, schema and limits."""
+        return prompt_digest()
+
+    def messages(self, question: Question, response: Response) -> Messages:
+        """The prompt, and question, sources and answer between tags; no source is cut."""
+        sources = "\n".join(between("source", text) for text in _shown(response.sources or ()))
+        parts = [*question_parts(question), between("sources", sources), tagged("answer", response.answer or "")]
+        return system_and_user(prompt(PROMPT) + history_prompt(question), parts)
+
+    def schema(self, _question: Question) -> Schema:
+        """The strict JSON schema of the reply."""
+        return reply_schema()
+
+    def read(self, text: str, _question: Question, response: Response) -> dict[str, Any]:
+        """The fields of a verdict from what the model wrote.
+
+        Raises:
+            ValueError: it is no reply, or quotes what answer and sources do not hold.
+        """
+        reply = read_reply(text, FaithfulnessReply)
+        refuse_copy(reply.reasoning, PROMPT)
+        if problems := list(_problems(reply.claims, response)):
+            raise ValueError("; ".join(problems[:SHOWN_PROBLEMS]))
+        held = sum(claim.held for claim in reply.claims)
+        score = held / len(reply.claims) if reply.claims else None
+        return {"reasoning": _listed(reply, held), "overall_score": score}
+
+
+@cache
+def prompt_digest() -> str:
+    """SHA-256 (16 hex digits) of prompt, schema and limits: scores under different ones do not compare."""
+    text = json.dumps([prompt(PROMPT), TAG_RULE, reply_schema().schema, MOST_CLAIMS, QUOTE_LIMIT, TEXT_LIMIT])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def reply_schema() -> Schema:
+    """The strict JSON schema of a reply: all fields required, none besides."""
+    text = {"type": "string"}
+    claim = _object(claim=text, answer_quote=text, source_quote=text, held={"type": "boolean"})
+    return Schema("faithfulness", _object(claims={"type": "array", "items": claim}, reasoning=text))
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _shown(sources: Sequence[Source]) -> list[str]:
+    """The sources as the model sees them: title, or id, and text."""
+    return [inert(f"{source.title or source.chunk_id or ''}\n{source.text or ''}") for source in sources]
+
+
+def _problems(claims: Sequence[Claim], response: Response) -> Iterator[str]:
+    """What the claims quote that is not there, or say twice."""
+    answer = plain(inert(response.answer or ""))
+    sources = [plain(text) for text in _shown(response.sources or ())]
+    if len({quoted_words(each.claim) for each in claims}) < len(claims):
+        yield "claims: the same claim stands twice"
+    for each in claims:
+        if not occurs(each.answer_quote, answer):
+            yield f"`{each.answer_quote[:80]}` does not stand in the answer; quote letter for letter"
+        if not quoted_words(each.source_quote):
+            if each.held:
+                yield f"`{each.claim[:80]}` is held, but source_quote is empty; quote the words that hold it"
+        elif not any(occurs(each.source_quote, source) for source in sources):
+            yield f"`{each.source_quote[:80]}` does not stand in one source; quote letter for letter"
+
+
+def _listed(reply: FaithfulnessReply, held: int) -> str:
+    """The claims for people, those that no source holds first."""
+    claims = sorted(reply.claims, key=lambda each: each.held)
+    lines = [
+        f"- {'held' if each.held else 'not held'}: {each.claim}" + (f" (“{each.source_quote}”)" if each.held else "")
+        for each in claims
+    ]
+    return "\n".join([f"{held} of {len(claims)} claims are held. {reply.reasoning}", *lines])

@@ -1,0 +1,118 @@
+"""The metrics of a comparison as rows on one axis: both values, the difference with its interval, the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+
+from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.evidence import differs
+from evaltrack.report.comparison.words import both_words, interval_words
+from evaltrack.report.html.plots import AxisMark, Way, axis_plot
+from evaltrack.report.html.text import minus
+from evaltrack.report.words import metric_change, metric_number, metric_title
+from evaltrack.scoring.metrics import BY_METRIC
+
+STEPS = (1, 2, 5, 10)
+"""What an axis may reach, times a power of ten."""
+
+SMALLEST = 2.0
+"""Points that an axis reaches at least, so that a difference of nothing does not look like one."""
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One metric in words, with its plot; `moved` is the name by which its better and worse questions
+    are filtered, `on` says where the means are not over all questions.
+    """
+
+    title: str
+    was: str
+    now: str
+    change: str
+    interval: str
+    way: Way
+    plot: str
+    better: str
+    worse: str
+    moved: str
+    on: str
+    n: str
+    regressed: bool
+
+
+def way_of(comparison: Comparison, metric: MetricDelta) -> Way:
+    """Whether it got better or worse, as far as that may be said; of an unknown verdict, or of a part, neither."""
+    if not metric.delta or not metric.shows_change or (comparison.verdict == "unknown" and not metric.regressed):
+        return "same"
+    return "better" if (metric.delta > 0) == metric.higher_is_better else "worse"
+
+
+def axis_reach(metrics: Iterable[MetricDelta]) -> float:
+    """How many points an axis must reach to hold these differences, intervals and limits: 1, 2 or 5 times 10^n."""
+    ends = [SMALLEST]
+    for metric in metrics:
+        if (mark := _mark(metric, "same")) is not None:
+            ends += [abs(mark.value), abs(mark.low), abs(mark.high), abs(mark.limit or 0.0)]
+    power = 10.0 ** floor(log10(max(ends)))
+    return next(step * power for step in STEPS if step * power >= max(ends) - 1e-9)
+
+
+def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta], reach: float) -> list[MetricRow]:
+    """One row for each metric, all plots from -reach to reach points."""
+    return [_row(comparison, metric, reach) for metric in metrics]
+
+
+def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow:
+    way = way_of(comparison, metric)
+    mark = _mark(metric, way) if metric.shows_change else None
+    partial = metric.partial or comparison.verdict == "unknown"
+    return MetricRow(
+        title=metric_title(metric.name, comparison.candidate.signature.k),
+        was=metric_number(metric.name, metric.baseline),
+        now=metric_number(metric.name, metric.candidate),
+        change=_change(metric),
+        interval=minus(interval_words(metric)),
+        way=way,
+        plot=axis_plot(mark, reach, _label(metric)) if mark else "",
+        better=f"{metric.wins:,} better" if metric.wins else "",
+        worse=f"{metric.losses:,} worse" if metric.losses else "",
+        moved=""
+        if metric.name == "pass_rate"
+        else BY_METRIC[metric.name].name
+        if metric.name in BY_METRIC
+        else metric.name,
+        on=both_words(metric) if partial else "",
+        n=f"{metric.n:,}",
+        regressed=metric.regressed,
+    )
+
+
+def _change(metric: MetricDelta) -> str:
+    if not metric.shows_change:
+        return "not shown"
+    return minus(metric_change(metric.name, metric.delta)) if metric.delta else "no change"
+
+
+def _label(metric: MetricDelta) -> str:
+    """What the plot shows, for who does not see it."""
+    shown = "shown to differ" if differs(metric) else "not shown to differ"
+    interval = f", 95 % interval {minus(interval_words(metric))}" if metric.interval else ""
+    return f"{_change(metric)}{interval}, {shown}"
+
+
+def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:
+    """The difference in points of 100; None for what has no bound, such as tokens or a score of one's own."""
+    span = BY_METRIC[metric.name].span if metric.name in BY_METRIC else None
+    if not span:
+        return None
+    scale = 100 / span
+    low, high = metric.interval or (metric.delta, metric.delta)
+    if not all(map(isfinite, (metric.delta, low, high))):
+        return None
+    limit = None
+    if metric.threshold is not None:
+        amount = metric.threshold.amount * (abs(metric.baseline) if metric.threshold.relative else 1.0)
+        limit = scale * (-amount if metric.higher_is_better else amount)
+    return AxisMark(scale * metric.delta, scale * low, scale * high, limit, way, differs(metric))

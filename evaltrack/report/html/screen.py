@@ -1,0 +1,77 @@
+"""The first screen of a report as a piece of HTML for notebooks: no script, no request, foreign text as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.evaluation.result import RunResult
+from evaltrack.records import Row
+from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.words import cause_summary, clip, count, criteria_words, reason_words, sides_words
+from evaltrack.report.html.comparison_page import FIRST, KINDS
+from evaltrack.report.html.metric_table import axis_reach, metric_rows
+from evaltrack.report.html.page import templates
+from evaltrack.report.html.run_page import run_figure, run_headline, run_kind
+from evaltrack.report.html.text import safe_link
+from evaltrack.report.words import cost_words, criterion_words, errors_words, judge_words, model_words, selection_words
+
+LISTED = 10
+"""Questions that are listed: those that failed or broke."""
+
+
+def run_screen(result: RunResult) -> str:
+    """The first screen of a run: how many passed, its main metrics, and the first questions that did not pass."""
+    return (
+        templates()
+        .get_template("run_screen.html")
+        .render(
+            result=result,
+            kind=run_kind(result),
+            headline=run_headline(result),
+            asked=count(result.totals["num_questions"], "question"),
+            selection=selection_words(result.signature),
+            model=model_words(result.signature),
+            judge=clip(judge_words(result), 400),
+            cost=cost_words(result),
+            errors=errors_words(result.totals["num_errors"]),
+            figures=[run_figure(result, name) for name in FIRST if name in result.metrics],
+            criteria=[(checked.met, criterion_words(checked)) for checked in result.criteria],
+            questions=list(_questions(result)),
+            notes=[clip(note, 400) for note in result.notes[:LISTED]],
+            link=safe_link(result.link),
+        )
+    )
+
+
+def _questions(result: RunResult) -> Iterator[tuple[str, str, str]]:
+    """Id, question and reason of the first rows that failed or did not pass."""
+    rows: list[Row] = [*result.errors, *result.missed][:LISTED]
+    for row in rows:
+        yield row.question.id, clip(row.question.question), str(row.failure) if row.failure else "did not pass"
+
+
+def comparison_screen(comparison: Comparison) -> str:
+    """The first screen of a comparison: the verdict and its reasons, the main metrics, and what broke, with causes."""
+    main = [metric for metric in comparison.metrics if metric.name in FIRST]
+    return (
+        templates()
+        .get_template("comparison_screen.html")
+        .render(
+            made=comparison,
+            kind=KINDS[comparison.verdict],
+            verdict=verdict_words(comparison),
+            sides=sides_words(comparison),
+            reasons=list(reason_words(comparison)) if comparison.verdict != "ok" else [],
+            summary=cause_summary(comparison),
+            counts=counts_words(comparison),
+            flips=flips_words(comparison),
+            rows=metric_rows(comparison, main, axis_reach(main)),
+            criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
+            questions=[
+                (flip.id, clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:LISTED]
+            ],
+            link=safe_link(comparison.compare_link),
+        )
+    )

@@ -1,0 +1,154 @@
+/* The table of questions: only the rows in view stand in the document. */
+const OVERSCAN = 8;
+const list = $("list"), spacer = $("spacer"), head = $("head"), detail = $("detail");
+const phone = window.matchMedia("(max-width: 600px)"), narrow = window.matchMedia("(max-width: 1100px)");
+const rowHeight = () => (phone.matches ? 104 : 62);
+let shown = data.questions, chosen = -1, frame = 0;
+
+/* ---- cells ---- */
+const SCALE = 100;
+function dumbbell(pair) {
+  const [was, now] = pair.map((value) => (value === null ? null : 5 + SCALE * Math.max(0, Math.min(1, value / data.span))));
+  const at = 5 + SCALE * data.threshold / data.span;
+  const kind = was === null || now === null || was === now ? "same" : now < was ? "worse" : "better";
+  return svg("svg", { class: `plot bell ${kind}`, width: 110, height: 16, viewBox: "0 0 110 16", "aria-hidden": "true" },
+    svg("line", { class: "grid-line", x1: 5, x2: 105, y1: 8, y2: 8 }),
+    svg("line", { class: "limit", x1: at, x2: at, y1: 1, y2: 15 }),
+    was !== null && now !== null && svg("line", { class: "range", x1: was, x2: now, y1: 8, y2: 8 }),
+    was !== null && svg("circle", { class: "dot was", cx: was, cy: 8, r: 3.5 }),
+    now !== null && svg("circle", { class: "dot", cx: now, cy: 8, r: 4.5 }));
+}
+const digits = (value) => (value === null ? "–" : data.span === 1 ? value.toFixed(2) : value.toFixed(0));
+function pairWords(pair, words) {
+  const [was, now] = pair.map(words);
+  const made = el("span", { class: "pair-words" });
+  if (data.compared && was !== now) made.append(was, " → ");
+  made.append(el("b", {}, now));
+  return made;
+}
+const rankWords = (rank) => (rank === null ? "–" : rank === 0 ? "none" : `${rank}`);
+
+const COLUMNS = [
+  { name: "change", title: data.compared ? "Change" : "Result", width: 100, cell: (question) => badge(question.group) },
+  { name: "question", title: "Question", width: 0, cell: questionCell },
+  { name: "score", title: data.span === 100 ? "Reasoning score" : "Judge score", width: 172, of: "score",
+    cell: (question) => question.score && el("span", { class: "bells" }, dumbbell(question.score), pairWords(question.score, digits)) },
+  { name: "rank", title: "Rank", width: 76, of: "ranks", cell: (question) => question.ranks && pairWords(question.ranks, rankWords) },
+  { name: "cause", title: "Cause", width: 146, of: "cause", cell: (question) => question.cause && el("span", { class: "cell-cause" }, causeWords(question.cause)) },
+].filter((column) => !column.of || data.questions.some((question) => question[column.of]));
+const hidden = new Set(), widths = {};
+const visible = () => COLUMNS.filter((column) => !hidden.has(column.name));
+
+function questionCell(question) {
+  const about = el("div", { class: "about" }, el("span", {}, [question.id, question.again, question.domain, question.difficulty].filter(Boolean).join(" · ")));
+  return [foreign(question.q, "div", "line"), about];
+}
+
+/* ---- head ---- */
+function lay() {
+  const columns = visible().map((column) => (column.width ? `${widths[column.name] || column.width}px` : "minmax(160px, 1fr)"));
+  list.style.setProperty("--columns", columns.join(" "));
+  head.replaceChildren(...visible().map(headCell));
+  list.setAttribute("aria-colcount", visible().length);
+}
+
+function headCell(column) {
+  const active = sort.value === column.name;
+  const button = el("button", { type: "button" }, column.title, active ? (descending ? " ▼" : " ▲") : "");
+  button.addEventListener("click", () => { sortBy(column.name); refresh(); remember(); head.querySelector(`[data-column="${column.name}"] button`).focus(); });
+  const made = el("div", { role: "columnheader", "data-column": column.name, "aria-sort": active ? (descending ? "descending" : "ascending") : "none" }, button);
+  if (column.name === "score") made.append(el("span", { class: "dim" }, ` ┆ ${data.threshold}`));
+  if (column.width) made.append(grip(column));
+  return made;
+}
+
+/* Drag it, or press the arrow keys on it. */
+function grip(column) {
+  const size = () => widths[column.name] || column.width;
+  const made = el("span", { class: "grip", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": `Width of ${column.title}`,
+    "aria-valuemin": 60, "aria-valuemax": 500, "aria-valuenow": size() });
+  const set = (width) => { widths[column.name] = Math.max(60, Math.min(500, Math.round(width))); made.setAttribute("aria-valuenow", size());
+    list.style.setProperty("--columns", visible().map((each) => (each.width ? `${widths[each.name] || each.width}px` : "minmax(160px, 1fr)")).join(" ")); };
+  made.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+    if (step) { event.preventDefault(); event.stopPropagation(); set(size() + step); }
+  });
+  made.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    made.setPointerCapture(event.pointerId);
+    const from = event.clientX, width = size();
+    const drag = (to) => set(width + to.clientX - from);
+    made.addEventListener("pointermove", drag);
+    made.addEventListener("pointerup", () => made.removeEventListener("pointermove", drag), { once: true });
+  });
+  return made;
+}
+
+function fillColumns() {
+  const box = $("columns");
+  for (const column of COLUMNS.filter((each) => each.name !== "question")) {
+    const check = el("input", { type: "checkbox", checked: true, "data-column": column.name });
+    check.addEventListener("change", () => { if (check.checked) hidden.delete(column.name); else hidden.add(column.name); lay(); draw(); remember(); });
+    box.append(el("label", {}, check, ` ${column.title}`));
+  }
+}
+
+/* ---- rows ---- */
+function item(question, at) {
+  const made = el("div", { class: "item", role: "row", id: `o-${at}`, "aria-rowindex": at + 2, "aria-selected": at === chosen ? "true" : "false" });
+  made.style.top = `${at * rowHeight()}px`;
+  for (const column of visible()) {
+    const cell = el("div", { role: "gridcell", class: `cell ${column.name}` });
+    const content = column.cell(question);
+    cell.append(...(Array.isArray(content) ? content : content ? [content] : []));
+    made.append(cell);
+  }
+  made.addEventListener("click", () => choose(at, true));
+  return markHits(made, searched());
+}
+
+function draw() {
+  frame = 0;
+  const height = rowHeight();
+  const first = Math.max(0, Math.floor(list.scrollTop / height) - OVERSCAN);
+  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / height) + OVERSCAN);
+  const rows = [];
+  for (let at = first; at < last; at += 1) rows.push(item(shown[at], at));
+  spacer.replaceChildren(...rows);
+  if (chosen >= first && chosen < last) list.setAttribute("aria-activedescendant", `o-${chosen}`);
+  else list.removeAttribute("aria-activedescendant");
+}
+
+function reveal() {
+  if (chosen < 0) return;
+  const height = rowHeight(), top = chosen * height, view = list.clientHeight - head.offsetHeight;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top + height > list.scrollTop + view) list.scrollTop = top + height - view;
+}
+
+function choose(at, byHand) {
+  if (!shown.length) return;
+  chosen = Math.max(0, Math.min(shown.length - 1, at));
+  reveal();
+  draw();
+  show();
+  remember();
+  if (byHand && narrow.matches) detail.scrollIntoView({ block: "start" });
+}
+
+function refresh(keep) {
+  const held = keep || shown[chosen];
+  shown = sorted(matching());
+  const total = data.questions.length.toLocaleString("en");
+  found.textContent = `${shown.length.toLocaleString("en")} of ${total} questions${linkedWords()}`;
+  spacer.style.height = `${shown.length * rowHeight()}px`;
+  list.setAttribute("aria-rowcount", shown.length + 1);
+  chosen = shown.indexOf(held);
+  if (chosen < 0 && shown.length) chosen = 0;
+  if (chosen === 0) list.scrollTop = 0;
+  showChips();
+  lay();
+  draw();
+  reveal();
+  show();
+}

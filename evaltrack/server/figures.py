@@ -1,0 +1,91 @@
+"""Numbers and moments of runs as the pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from evaltrack.compare.comparable import alike
+from evaltrack.compare.trends import trend
+from evaltrack.records.past_run import PastRun
+from evaltrack.report.html.plots import sparkline
+from evaltrack.report.words import METRIC_TITLES
+from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
+
+FIRST = tuple(score.metric for score in HEADLINES)
+COLUMNS = (*FIRST, *(score.metric for score in RETRIEVAL_SCORES if not score.headline))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric of a run: its mean, and how far that lies from the baseline's where the two can stand side by side."""
+
+    title: str
+    value: str = "–"
+    change: str = ""
+    tone: str = "dim"
+    sort: float | None = None
+
+
+def title(metric: str) -> str:
+    """The metric's name for people, whatever k was."""
+    return METRIC_TITLES.get(metric, metric).replace("{k}", "k")
+
+
+def measured(runs: Sequence[PastRun], metrics: Sequence[str]) -> tuple[str, ...]:
+    """Those of the metrics that any of the runs measured."""
+    return tuple(name for name in metrics if any(name in run.metrics for run in runs))
+
+
+def figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
+    """A metric of a run beside that of another, where both were measured alike."""
+    value = run.metrics.get(metric) if run else None
+    if run is None or value is None:
+        return Figure(title(metric))
+    score = BY_METRIC[metric]
+    value_text = score.shown(value)
+    base = was.metrics.get(metric) if was and was.run_id != run.run_id and alike(metric, run, was) else None
+    if base is None:
+        return Figure(title(metric), value_text, sort=value)
+    change = score.change(value - base)
+    if change in ("0", "≈ 0"):
+        return Figure(title(metric), value_text, "±0", sort=value)
+    better = (value > base) == score.higher_is_better
+    return Figure(title(metric), value_text, change, "good-text" if better else "bad-text", value)
+
+
+def trend_plot(runs: Sequence[PastRun]) -> tuple[str, str]:
+    """A sparkline of the first headline of the newest run that measured something, and its name; empty below two runs.
+
+    Of the other runs those that measured it in the same way over the same questions: other means cannot stand beside.
+    """
+    newest = next((run for run in runs if run.metrics), None)
+    metric = next((name for name in FIRST if newest and name in newest.metrics), None)
+    if newest is None or metric is None:
+        return "", ""
+    values = trend(metric, newest, runs)
+    if not values:
+        return "", ""
+    first, last = map(BY_METRIC[metric].shown, (values[0], values[-1]))
+    label = f"{title(metric)} of {len(values)} runs, oldest first: from {first} to {last}"
+    return sparkline(values, label, width=90, height=26), title(metric)
+
+
+def moment(milliseconds: int) -> str:
+    """A time for people, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def day(text: str) -> str:
+    """The moment of a promotion, which stands in a tag anybody may have written, for people."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, TypeError, OverflowError):
+        return "?"
+
+
+def judge_of(run: PastRun | None) -> str:
+    """Who judged a run: ``gpt-4o-mini``; empty where nobody did."""
+    judge = run.signature.judge if run and run.signature else "none"
+    return "" if judge == "none" else judge.removeprefix("openai:")

@@ -1,0 +1,153 @@
+"""The pages of questions over runs, and the form that accepts one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, abort, g, redirect, request
+
+from evaltrack.api.accept_question import MAX_WHY, check_acceptance
+from evaltrack.api.compare_context import accepted_words
+from evaltrack.api.question_history import history_evaluations, history_run
+from evaltrack.errors import UsageError
+from evaltrack.server import csrf
+from evaltrack.server.page_jobs import MatrixJob, QuestionJob
+from evaltrack.server.page_process import made_page
+from evaltrack.server.request_runs import (
+    check_end,
+    evaluation_in,
+    experiment_of,
+    golden_address,
+    run_links,
+    store_here,
+    subfolder,
+)
+from evaltrack.server.shell import page
+from evaltrack.tracking.history import PastEvaluation, past_runs
+from evaltrack.tracking.judge_notes import judge_notes, note_accepted
+from evaltrack.tracking.reader import EvaluationRun
+from evaltrack.tracking.run_files import fetch_rows
+from evaltrack.tracking.server_internals import Access, Experiment
+from evaltrack.tracking.store import Store
+
+NOT_SIGNED_IN = "(not signed in)"
+
+
+class QuestionViews:
+    """The views, for one kind of access."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def matrix(self) -> Response:
+        """Questions by runs, up to the newest finished run or to one that is named."""
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
+        run = self._anchor(store, experiment)
+        g.evaltrack_links = run_links(store, run)
+        runs = history_evaluations(store, run)
+        made = json.loads(made_page(MatrixJob(_columns(runs)), *_files(store, runs)))
+        return page(
+            f"{run.signature.golden}: questions over runs · evaltrack",
+            "matrix.html",
+            made=made,
+            experiment=experiment,
+            golden=run.signature.golden,
+            run_id=run.run_id,
+            user=self._access.user,
+        )
+
+    def question(self) -> Response:
+        """One question over the runs up to one."""
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
+        run = check_end(evaluation_in(store, experiment, request.args.get("run_id")))
+        made = self._question(store, run, request.args.get("id", ""))
+        token, since = csrf.token_of(request), made["first_broke"]
+        answer = page(
+            f"{made['id']} of {run.signature.golden} · evaltrack",
+            "question.html",
+            made=made,
+            since=None if since is None else made["runs"][since],
+            newest=made["runs"][-1],
+            experiment=experiment,
+            golden=run.signature.golden,
+            accepted=accepted_words(judge_notes(store, run.run_id)).get(made["id"], ""),
+            may_accept=self._access.may("update", experiment.experiment_id),
+            token=token,
+            why_limit=MAX_WHY,
+            user=self._access.user,
+        )
+        csrf.keep_token(request, answer, token)
+        return answer
+
+    def accept(self) -> Any:
+        """Accept a question that fails, then show it."""
+        if refusal := csrf.refusal(request):
+            abort(403, f"{refusal}; open the question's page again and press its button")
+        store = store_here()
+        experiment = experiment_of(self._access, store, request.form.get("experiment_id"), "update")
+        run = check_end(evaluation_in(store, experiment, request.form.get("run_id")))
+        why, question_id = request.form.get("why", ""), request.form.get("id", "")
+        made = self._question(store, run, question_id)
+        try:
+            check_acceptance(
+                made["id"], why, passed=made["passed"], tier=made["tier"], hard_fails=tuple(made["hard_fails"])
+            )
+        except UsageError as error:
+            abort(409, error.message)
+        by = self._access.user or NOT_SIGNED_IN
+        note_accepted(store, run.run_id, made["id"], made["tier"], why.strip(), by)
+        where = {"experiment_id": run.experiment_id, "run_id": run.run_id, "id": made["id"]}
+        return redirect(f"question?{urlencode(where)}", 303)
+
+    def _anchor(self, store: Store, experiment: Experiment) -> EvaluationRun:
+        """The run that is named, else the newest finished one of the golden set that is."""
+        if request.args.get("run_id"):
+            return check_end(evaluation_in(store, experiment, request.args.get("run_id")))
+        golden = request.args.get("golden", "")
+        if not golden:
+            abort(400, "this address names no golden set")
+        runs = past_runs(store, experiment.experiment_id, golden)
+        newest = next((run for run in runs if run.status == "FINISHED"), None)
+        if newest is None:
+            abort(404, f"golden set {golden} has no finished run in this experiment")
+        return evaluation_in(store, experiment, newest.run_id)
+
+    def _question(self, store: Store, run: EvaluationRun, question_id: str) -> dict[str, Any]:
+        g.evaltrack_links = run_links(store, run)
+        runs = history_evaluations(store, run)
+        job = QuestionJob(_columns(runs), question_id, run.signature.k)
+        made = json.loads(made_page(job, *_files(store, runs)))
+        if made is None:
+            g.evaltrack_links = ((f"Runs of {run.signature.golden}", golden_address(run)),)
+            abort(404, f"run {run.name} asked no question with the id {question_id}, or its rows are gone")
+        return dict(made)
+
+
+def _columns(runs: list[PastEvaluation]) -> Any:
+    return tuple((history_run(each), each.evaluation.num_questions) for each in runs)
+
+
+def _files(store: Store, runs: list[PastEvaluation]) -> tuple[tuple[int, ...], Any]:
+    """When the runs ended, and what fetches their rows; the rows of a run that are gone are an empty file."""
+
+    def fetch(folder: Path) -> tuple[Path, ...]:
+        return tuple(_rows_of(store, each.evaluation, folder) for each in runs)
+
+    return tuple(each.evaluation.ended_at for each in runs), fetch
+
+
+def _rows_of(store: Store, run: EvaluationRun, folder: Path) -> Path:
+    from evaltrack.errors import TrackingError
+
+    own = subfolder(folder, run)
+    try:
+        return fetch_rows(store, run, own)
+    except TrackingError:
+        empty = own / "gone.parquet"
+        empty.touch()
+        return empty

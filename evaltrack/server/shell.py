@@ -1,0 +1,77 @@
+"""The shell of the server's pages: their style and script, and the policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from flask import Response, make_response
+
+from evaltrack.report.comparison.history_words import LETTERS, SIGNS
+from evaltrack.report.html.page import templates
+from evaltrack.report.html.text import shown
+from evaltrack.server.figures import day, judge_of, moment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+REASON_LIMIT = 500
+NAMES = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell", "baseline": "Baseline"}
+"""The verdicts on a badge."""
+
+KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn", "baseline": "muted"}
+
+
+@cache
+def static(name: str) -> str:
+    """The style sheet or script of the pages."""
+    return files("evaltrack.server").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def page_templates() -> Environment:
+    """The templates beside this module; whatever is put into one is escaped."""
+    environment = templates("evaltrack.server")
+    environment.filters |= {"shown": shown, "moment": moment, "day": day, "judge": judge_of}
+    environment.globals |= {"reason_limit": REASON_LIMIT, "verdict_names": NAMES, "verdict_kinds": KINDS}
+    environment.globals |= {"letter_signs": SIGNS, "letter_words": LETTERS}
+    return environment
+
+
+def page(title: str, template: str, status: int = 200, **values: Any) -> Response:
+    """A page out of a template."""
+    body = page_templates().get_template(template).render(**values)
+    return make_response(shell(title, body), status)
+
+
+def shell(title: str, body: str) -> str:
+    """A whole HTML document around `body`, in which foreign text is escaped already."""
+    style, script = static("pages.css"), static("pages.js")
+    policy = {
+        "default-src": "'none'",
+        "style-src": _hashed(style),
+        "script-src": _hashed(script),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'self'",
+    }
+    rules = "; ".join(f"{name} {value}" for name, value in policy.items())
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(rules)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="referrer" content="same-origin">',  # forms need their Origin
+        f"<title>{escape(shown(title, 200))}</title>",
+        f"<style>{style}</style>\n</head>\n<body>",
+        body,
+        f"<script>{script}</script>\n</body>\n</html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,51 @@
+"""The golden set of a run as MLflow's input of that run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from evaltrack.tracking.store import Store
+
+TRIES = 4
+AT_ONCE = ("unique constraint", "duplicate", "integrityerror")
+"""Words of a database that another run has just named the same dataset; MLflow looks for it first, without a lock."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What `mlflow.log_input` shows of a golden set."""
+
+    name: str
+    digest: str
+    path: str
+    questions: int
+
+
+def log_dataset(store: Store, run_id: str, data: Dataset) -> None:
+    """Name the golden set as the input of a run; again where runs that began at the same moment name it first.
+
+    Raises:
+        MlflowException: the store refused.
+    """
+    from mlflow.entities import Dataset as MlflowDataset
+    from mlflow.entities import DatasetInput, InputTag
+    from mlflow.exceptions import MlflowException
+
+    dataset = MlflowDataset(
+        name=data.name,
+        digest=data.digest[:36],
+        source_type="local",
+        source=json.dumps({"uri": data.path}),
+        profile=json.dumps({"num_questions": data.questions}),
+    )
+    inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])]
+    for _ in range(TRIES - 1):
+        try:
+            store.client.log_inputs(run_id, inputs)
+        except MlflowException as error:
+            if not any(words in str(error).lower() for words in AT_ONCE):
+                raise
+        else:
+            return
+    store.client.log_inputs(run_id, inputs)

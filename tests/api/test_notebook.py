@@ -1,0 +1,123 @@
+"""Evaluations in the kernel of a notebook: its event loop, its bar, what it shows of results and comparisons."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaltrack.api.progress_bar import BarOfTqdm, in_notebook, shown_progress
+from evaltrack.evaluation.progress import Silent
+from evaltrack.records import Failure, Question, Row
+
+CELLS = (
+    """
+import asyncio, threading
+import mlflow, pandas as pd
+import evaltrack
+mlflow.set_tracking_uri({uri!r})
+mlflow.autolog(silent=True)
+asyncio.get_running_loop()
+questions = [
+    {{"question": "first?", "expected_chunks": ["a"], "expected_answer": "A"}},
+    {{"question": "<script>alert(1)</script>", "expected_chunks": ["b"], "expected_answer": "B"}},
+]
+def judge(question, response):
+    score = 1.0 if response.answer == question.expected_answer else 0.0
+    return dict.fromkeys(("accuracy", "completeness", "relevance", "overall_score"), score)
+async def ask(question, k):
+    await asyncio.sleep(0)
+    return {{"answer": "A", "sources": [{{"chunk_id": "a"}}]}}
+with mlflow.start_run() as outer:
+    result = evaltrack.run_eval(pd.DataFrame(questions), target=ask, judge=judge)
+result
+""",
+    """
+after = evaltrack.run_eval(iter(questions), target=lambda question, k: {{"answer": "B", "sources": []}}, judge=judge)
+evaltrack.compare_runs(after.run_id, result.run_id, repeat_flips=0)
+""",
+    """
+loaded = evaltrack.load_run(result.run_id)
+frame = loaded.to_pandas()
+parent = mlflow.get_run(result.run_id).data.tags["mlflow.parentRunId"]
+print(loaded.metrics["judge_score"], list(frame["passed"]), parent == outer.info.run_id)
+""",
+)
+
+
+def test_a_notebook_is_executed(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells run in a real kernel, inside its event loop, with autolog on and below the run that a cell has open."""
+    nbformat = pytest.importorskip("nbformat", reason="pip install nbclient ipykernel")
+    nbclient = pytest.importorskip("nbclient", reason="pip install nbclient ipykernel")
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    cells = [nbformat.v4.new_code_cell(cell.format(uri=store_uri)) for cell in CELLS]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+
+    first, second, third = (cell["outputs"] for cell in notebook.cells)
+    result, comparison = _html(first), _html(second)
+    assert "1 of 2 questions passed" in result
+    assert "&lt;script&gt;alert(1)" in result
+    assert "First questions that broke" in comparison
+    assert "<script" not in result + comparison
+    assert "evaltrack: 100%" in json.dumps(first) or "application/vnd.jupyter.widget-view+json" in json.dumps(first)
+    assert _printed(third).split("\n")[0] == "0.5 [True, False] True"
+
+
+def _html(outputs: list[Any]) -> str:
+    return "".join(each["data"].get("text/html", "") for each in outputs if each["output_type"] == "execute_result")
+
+
+def _printed(outputs: list[Any]) -> str:
+    return "".join(each["text"] for each in outputs if each.get("name") == "stdout")
+
+
+def row(failure: Failure | None) -> Row:
+    """A row that failed or did not."""
+    return Row.model_construct(question=Question(id="1", question="q", domain="d"), failure=failure)
+
+
+def test_outside_of_a_notebook_nothing_is_drawn_unless_it_is_asked_for() -> None:
+    """None and False are silence, True is a bar, and what receives progress is taken as it is."""
+    own = Silent()
+    for choice, expected in ((None, None), (False, None), (own, own)):
+        with shown_progress(choice) as progress:
+            assert progress is expected
+    with shown_progress(choice=True) as progress:
+        assert isinstance(progress, BarOfTqdm)
+
+
+def test_a_kernel_is_a_notebook_and_a_terminal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython in a terminal has a shell without a kernel; a script has no shell."""
+    for shell, expected in ((None, False), (SimpleNamespace(), False), (SimpleNamespace(kernel=1), True)):
+        ipython = ModuleType("IPython")
+        ipython.get_ipython = lambda shell=shell: shell  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        assert in_notebook() is expected
+    monkeypatch.delitem(sys.modules, "IPython")
+    assert not in_notebook()
+
+
+def test_the_bar_counts_questions_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each question moves it; errors and what follows the questions stand beside it, warnings above."""
+    bar = BarOfTqdm()
+    bar.advance(row(None))
+    bar.note("nothing is drawn yet", 0, 0)
+    bar.start(2)
+    bar.warn("slow")
+    bar.advance(row(Failure(kind="target_error", message="down")))
+    bar.advance(row(None))
+    bar.note("logging the rows", 0, 0)
+    bar.note("writing traces", 1, 2)
+    bar.start(1)
+    bar.close()
+    drawn = capsys.readouterr().err
+    for words in ("Warning: slow", "2/2", "1 errors", "logging the rows", "writing traces 1/2", "0/1"):
+        assert words in drawn

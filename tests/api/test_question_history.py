@@ -1,0 +1,106 @@
+"""How questions went over the last runs, from a real store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import compare_runs, run_eval
+from evaltrack.api import question_history
+from evaltrack.api.question_history import histories_of_files, history_evaluations, history_run, question_histories
+from evaltrack.records import Response, Source
+from evaltrack.report.comparison.json_form import comparison_json
+from evaltrack.report.comparison.markdown import comparison_markdown
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.tracking.reader import find_evaluation
+from evaltrack.tracking.run_files import fetch_rows
+from evaltrack.tracking.store import connect
+
+TURNS = ("abc", "ab", "abc", "bc", "b")
+"""The questions that pass in each run, oldest first."""
+
+
+def finds(passing: str) -> Callable[[str], Response]:
+    """A target that finds what these questions expect."""
+
+    def ask(question: str) -> Response:
+        key = question.removeprefix("What of ")[0]
+        return Response(answer="", sources=(Source(chunk_id=key if key in passing else "x"),))
+
+    return ask
+
+
+@pytest.fixture
+def ids(store_uri: str, tmp_path: Path) -> list[str]:
+    """Runs of three questions; the third was edited before the last run."""
+    made = []
+    for number, passing in enumerate(TURNS):
+        golden, texts = tmp_path / "set.jsonl", {key: f"What of {key}?" for key in "abc"}
+        texts |= {"c": "What of c, please?"} if number == 4 else {}
+        lines = [{"id": key, "question": text, "expected_chunks": [key]} for key, text in texts.items()]
+        golden.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+        options: dict[str, Any] = {"tracking_uri": store_uri, "traces": "off"}
+        made.append(run_eval(golden, target=finds(passing), run_name=f"run {number}", **options).run_id)
+    return made
+
+
+def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids: list[str], tmp_path: Path) -> None:
+    """Of the runs up to the one that is looked at; the same from downloaded files; a run without rows is left out."""
+    store = connect(store_uri)
+    run = find_evaluation(store, ids[4])
+    made = question_histories(store, run)
+    assert [each.run_id for each in made.runs] == ids
+    assert dict(made.outcomes) == {"a": "pppff", "b": "ppppp", "c": "ddddf"}
+    since = made.first_broke("a")
+    assert since is not None
+    assert since.name == "run 3"
+    assert dict(question_histories(store, find_evaluation(store, ids[2])).outcomes) == {
+        "a": "ppp",
+        "b": "ppp",
+        "c": "pfp",
+    }
+    assert len(question_histories(store, run, most=2).runs) == 2
+
+    columns, files = [], []
+    for each in history_evaluations(store, run):
+        folder = tmp_path / each.past.run_id
+        folder.mkdir()
+        files.append(fetch_rows(store, each.evaluation, folder))
+        columns.append((history_run(each), each.evaluation.num_questions))
+    assert histories_of_files(columns, files) == made
+    files[0].write_bytes(b"no rows")
+    assert len(histories_of_files(columns, files).runs) == 4
+
+
+def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
+    store_uri: str, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another k is another rule; and of very large sets fewer runs are read."""
+    golden = tmp_path / "set.jsonl"
+    other = run_eval(golden, target=finds("a"), k=3, tracking_uri=store_uri, traces="off", run_name="k 3").run_id
+    store = connect(store_uri)
+    assert [each.run_id for each in question_histories(store, find_evaluation(store, other)).runs] == [other]
+    assert len(history_evaluations(store, find_evaluation(store, ids[4]))) == 5
+    monkeypatch.setattr(question_history, "MAX_ROWS", 7)
+    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4]))] == ids[3:]
+
+
+def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: list[str]) -> None:
+    """In the terminal, in a comment and in JSON; of two runs alone it would say nothing."""
+    made = compare_runs(ids[3], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
+    assert "    history: ···✕ (4 runs, oldest first), first broke in this run\n" in comparison_text(made)
+    assert "History: · passed, ✕ failed\n" in comparison_text(made)
+    assert "| ···✕ \\(4 runs, oldest first\\), first broke in this run |" in comparison_markdown(made)
+    (flip,) = comparison_json(made)["flips"]
+    assert flip["history"]["outcomes"] == "pppf"
+    assert flip["history"]["first_broke"]["run_id"] == ids[3]
+    assert [each["run_id"] for each in comparison_json(made)["history_runs"]] == ids[:4]
+    two = compare_runs(ids[1], ids[0], tracking_uri=store_uri, log=False, repeat_flips="0")
+    assert "istory" not in comparison_text(two)
+    later = compare_runs(ids[4], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
+    commit = later.question_history.runs[3].commit  # type: ignore[union-attr]
+    assert f"first broke in run 3 ({commit[:7] or ids[3][:8]})" in comparison_text(later)

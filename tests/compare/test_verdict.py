@@ -1,0 +1,100 @@
+"""The rules of the gate one by one, as people read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
+from evaltrack.compare.engine import JudgeContext, compare
+from evaltrack.compare.gate import Gate
+from evaltrack.compare.verdict import _course
+from tests.compared import found, question, rows_of, side
+
+TEN = [question(f"q{n}") for n in range(10)]
+
+
+def compared(worse: int, gate: Gate | None = None, **options: object) -> Comparison:
+    """Ten questions, of which the first `worse` find nothing any more."""
+    now = rows_of(TEN, {each.id: found("x") for each in TEN[:worse]})
+    return compare(side(rows_of(TEN, {})), side(now), gate, resamples=100, **options)  # type: ignore[arg-type]
+
+
+def states(made: Comparison) -> list[tuple[str, str]]:
+    """Each rule with its state."""
+    return [(line.state, line.text) for line in made.gate_lines]
+
+
+def test_every_rule_says_its_value_and_what_is_allowed() -> None:
+    """Of a run against itself all of them hold."""
+    assert states(compared(0)) == [
+        ("held", "no question broke; 0 allowed"),
+        ("held", "Recall@5 did not change, 5 % allowed"),
+        ("held", "MRR did not change, 10 % allowed"),
+        ("held", "False abstentions did not change, 0.1 allowed"),
+    ]
+
+
+def test_broken_rules_come_first_and_are_the_reasons() -> None:
+    """What is said of them is said once, to the letter."""
+    made = compared(1)
+    broken = [text for state, text in states(made) if state == "broken"]
+    assert broken == [
+        "Recall@5 went from 1.000 to 0.900, 10.0 % worse (allowed: 5 %)",
+        "1 question broke",
+    ]
+    assert tuple(broken) == made.reasons
+    assert states(made)[2:] == [
+        ("held", "MRR fell by 10.0 %, 10 % allowed"),
+        ("held", "False abstentions did not change, 0.1 allowed"),
+    ]
+
+
+def test_flips_that_are_allowed_hold_the_rule() -> None:
+    """With how many were allowed."""
+    made = compared(1, Gate(drops={}, allow_flips=2))
+    assert states(made) == [("held", "1 question broke (2 allowed)")]
+
+
+@pytest.mark.parametrize(
+    ("worse", "text"), [(1, "1 question broke, and does not count"), (2, "2 questions broke, and none of them counts")]
+)
+def test_flips_that_were_accepted_do_not_count(worse: int, text: str) -> None:
+    """They are not said to be none."""
+    accepted = {each.id: "accepted by a person" for each in TEN[:worse]}
+    made = compared(worse, Gate(drops={}), judge=JudgeContext(accepted=accepted))
+    assert ("held", f"{text}; 0 allowed") in states(made)
+
+
+def test_what_kept_the_gate_from_deciding_is_unknown() -> None:
+    """A rule that was asked for and could not be applied."""
+    gate = Gate({"judge_score": Threshold(0.1, relative=True)}, explicit=frozenset({"judge_score"}))
+    assert ("unknown", "judge_score has a rule and was not measured on both sides") in states(compared(0, gate))
+
+
+def test_where_evidence_alone_decides_no_amount_is_allowed() -> None:
+    """A drop that is not shown is not shown, whatever its size."""
+    lines = [text for _, text in states(compared(1, Gate(kind="significant")))]
+    assert any(text.endswith("which is not shown to be more than chance") for text in lines)
+    assert not any(text.endswith("% allowed") for text in lines)
+
+
+RECALL = MetricDelta("recall_at_k", 0.8, 0.84, 20, -0.05, 1, 19, 0, threshold=Threshold(0.05, relative=True))
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (RECALL, "rose by 5.0 %"),
+        (replace(RECALL, candidate=0.8 + 1e-15), "did not change"),
+        (replace(RECALL, candidate=0.79995, drop=0.00006), "fell by less than 0.1 %"),
+        (replace(RECALL, threshold=Threshold(0.05, relative=False)), "rose by 0.040"),
+        (replace(RECALL, candidate=0.8001, threshold=Threshold(0.05, relative=False)), "rose by less than 0.001"),
+        (replace(RECALL, baseline=0.0, candidate=0.1, drop=None), "rose by 0.100"),
+        (replace(RECALL, name="pass_rate", candidate=0.7, drop=None), "fell by 10.0 points"),
+    ],
+)
+def test_the_course_of_a_metric(metric: MetricDelta, words: str) -> None:
+    """A share of the baseline's value where the rule is one and there is one, else the amount."""
+    assert _course(metric) == words

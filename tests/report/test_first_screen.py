@@ -1,0 +1,207 @@
+"""The sentences of a comparison's first screen, and documents as a code review shows them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.compare.comparison import Asking, Cause, Threshold
+from evaltrack.compare.culprits import CulpritKind
+from evaltrack.compare.gate_rules import GateRule
+from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
+from evaltrack.report.comparison.sentences import chance_sentence, change_sentence, rule_cells, worse_sentence
+from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
+from evaltrack.report.html.first_screen import difference_lines, first_screen
+from evaltrack.report.html.text import minus
+from evaltrack.stats.significance import mcnemar_exact
+from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
+
+PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
+JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "openai:m"}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"broke": 15, "fixed": 7}, "15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %."),
+        ({"broke": 1, "fixed": 1}, "1 question broke, 1 was fixed. Pass rate 71.3 % → 67.8 %."),
+        ({"broke": 3, "fixed": 0}, "3 questions broke, 0 were fixed. Pass rate 71.3 % → 67.8 %."),
+        ({"broke": 0, "fixed": 2}, "0 questions broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
+        (
+            {"broke": 0, "fixed": 0, "lost": 2},
+            "No question broke or was fixed. 2 questions could not be measured again. Pass rate 71.3 % → 67.8 %.",
+        ),
+    ],
+)
+def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int], sentence: str) -> None:
+    """And what could not be measured again."""
+    assert change_sentence(quiet(metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields)) == sentence
+
+
+def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
+    """What passes without a judge has found an expected source; else the first metric speaks."""
+    unjudged = quiet(metrics=(replace(PASSING, candidate=0.713),), left_out=())
+    assert change_sentence(unjudged).endswith("fixed. Found an expected source 71.3 % on both sides.")
+    assert change_sentence(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
+    assert change_sentence(quiet(metrics=(), left_out=("pass_rate",))) == ""
+
+
+@pytest.mark.parametrize(
+    ("broke", "fixed", "words"),
+    [
+        (3, 0, "It can: 3 broken against 0 fixed is too few to tell (p = 0.25)."),
+        (15, 7, "It can: by chance alone 15 broken against 7 fixed would come in 13 of 100 comparisons (p = 0.13)."),
+        (10, 1, "Hardly: by chance alone 10 broken against 1 fixed would come in 1 of 100 comparisons (p = 0.01)."),
+        (
+            *(20, 0),
+            "Hardly: by chance alone 20 broken against 0 fixed would come in less than 1 of 100 comparisons"
+            " (p < 0.001).",
+        ),
+        (0, 0, ""),
+    ],
+)
+def test_whether_it_can_be_chance_is_said_in_words(broke: int, fixed: int, words: str) -> None:
+    """With the exact p of McNemar's test."""
+    fates = {"broke": broke, "fixed": fixed}
+    made = quiet(left_out=(), fates=fates, mcnemar_p=mcnemar_exact(broke, fixed))
+    assert chance_sentence(made) == words
+    assert chance_sentence(replace(made, left_out=("pass_rate",))) == ""
+
+
+def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
+    """Whatever p says of other questions."""
+    made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
+    assert chance_sentence(made).endswith("Asked again, the target answers the same: what broke is broken.")
+
+
+@pytest.mark.parametrize(
+    ("metric", "cell", "limit"),
+    [
+        (RECALL, "fell 12 %", "allowed 5 %"),
+        (replace(RECALL, candidate=0.8), "no change", "allowed 5 %"),
+        (replace(RECALL, candidate=0.82, drop=-0.025), "rose 2.5 %", "allowed 5 %"),
+        (replace(RECALL, candidate=0.75987, drop=0.05016, over=True), "fell 5.02 %", "allowed 5 %"),
+        (replace(RECALL, threshold=Threshold(0.05, relative=False)), "fell 0.1", "allowed 0.05"),
+        (replace(RECALL, drop=None), "fell 0.1", "allowed 5 %"),
+        (replace(RECALL, regressed=False, measured=(24, 20)), "within the limit where both measured", "allowed 5 %"),
+        (
+            replace(RECALL, regressed=False, over=True, measured=(24, 20)),
+            *("over the limit where both measured", "allowed 5 %"),
+        ),
+    ],
+)
+def test_a_rule_has_what_was_measured_beside_what_is_allowed(metric: object, cell: str, limit: str) -> None:
+    """A drop over its limit never reads like the limit itself."""
+    rule = GateRule("metric", "broken", metric=metric, domain="rail")  # type: ignore[arg-type]
+    assert rule_cells(rule, comparison()) == ("Recall@3 in rail", cell, limit)
+
+
+def test_rules_about_questions_are_counted() -> None:
+    """What broke, and what was lost."""
+    assert rule_cells(GateRule("broken questions", "broken", 1500, 2), quiet()) == (
+        *("Questions that broke", "1,500"),
+        "allowed 2",
+    )
+    assert rule_cells(GateRule("lost questions", "unclear", 3), quiet()) == (
+        *("Questions not measured again", "3"),
+        "allowed 0",
+    )
+
+
+def test_every_cause_has_a_next_step() -> None:
+    """That names the page, the error, and how many questions."""
+    assert STEPS.keys() == set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))
+
+
+def test_the_next_step_comes_from_what_fell() -> None:
+    """The page that most questions fell with first; at most three."""
+    texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
+    steps = next_steps(comparison(flips=texts, drops=()))
+    assert steps[0].startswith("x has another text, and with it 4 questions got worse: look at the edit")
+    assert steps[1].startswith("The target failed in 1 question: cure the error (target_timeout: no response")
+    many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
+    assert len(next_steps(comparison(flips=many))) == MOST
+    unasked = comparison(flips=(FLIP,), lost=(), drops=(), asking=Asking(why_not="its file is gone"))
+    assert next_steps(unasked)[-1] == "Whether the answers scatter is not known: its file is gone."
+    assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
+    assert next_steps(quiet(verdict="unknown")) == []
+
+
+def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
+    """In the words of every rendering, and side by side in the table of the runs."""
+    settings = {"commit": "a1f9c2e"}
+    made = quiet(
+        baseline=replace(BASELINE, settings=settings),
+        candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
+    )
+    assert first_screen(made).differs == "commit a1f9c2e to b7d3e9a; prompt (none) to v4"
+    assert difference_lines(made) == [("commit", "a1f9c2e", "b7d3e9a"), ("prompt", "–", "v4")]
+    assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
+
+
+def test_numbers_have_one_minus_sign_and_words_keep_their_hyphens() -> None:
+    """Ranges of ids too."""
+    assert minus("-0.5 to -.2, a-1, 3-4, (-7)") == "−0.5 to −.2, a-1, 3-4, (−7)"
+
+
+# Documents
+
+
+def lines(before: str | None, after: str | None) -> list[tuple[str, int | None, int | None, str]]:
+    """Kind, both numbers, and the text with its marks."""
+    marks = {"same": "{}", "removed": "[{}]", "added": "<{}>"}
+    return [
+        (row.kind, row.before, row.after, "".join(marks[kind].format(text) for kind, text in row.pieces).strip())
+        for row in document_diff(before, after)
+    ]
+
+
+def test_a_document_is_shown_as_a_review_shows_a_file() -> None:
+    """Lines are sentences; a line that changed a little has its words marked, one that is another has not."""
+    before = "# Fares\nA fare is refunded in 30 days. Ask at the desk. One. Two. Three. Bring the card."
+    after = "# Fares\nA fare is refunded in 14 days. Ask at the desk. One. Two. Three. Nothing else matters here."
+    assert lines(before, after) == [
+        ("same", 1, 1, "# Fares"),
+        ("removed", 2, None, "A fare is refunded in [30 ]days."),
+        ("added", None, 2, "A fare is refunded in <14 >days."),
+        ("same", 3, 3, "Ask at the desk."),
+        ("same", 4, 4, "One."),
+        ("same", 5, 5, "Two."),
+        ("same", 6, 6, "Three."),
+        ("removed", 7, None, "Bring the card."),
+        ("added", None, 7, "Nothing else matters here."),
+    ]
+
+
+def test_lines_far_from_a_change_are_left_out_and_counted() -> None:
+    """Two are left on each side of a change; of a text that is the same the first four."""
+    many = [f"Line {place}." for place in range(10)]
+    assert [row[0] for row in lines("\n".join(many), "\n".join([*many, "More."]))] == ["gap", "same", "same", "added"]
+    assert lines("\n".join(many), "\n".join(many))[-1] == ("gap", None, None, "6 lines the same")
+    assert [row[0] for row in lines("a\nb", None)] == ["removed", "removed"]
+    assert [row[0] for row in lines(None, "a")] == ["added"]
+    assert lines(None, None) == []
+
+
+@given(*[st.text(max_size=300) | st.none()] * 2)
+def test_no_word_is_lost_or_made_up(before: str | None, after: str | None) -> None:
+    """Of what is shown of a side each line stands in its text, in order."""
+    for side, text in (("before", before), ("after", after)):
+        at = 0
+        for row in document_diff(before, after):
+            if row.kind != "gap" and getattr(row, side) is not None:
+                words = "".join(piece for _, piece in row.pieces).split()
+                for word in words:
+                    at = re.sub(r"\s", " ", text or "").index(word, at) + len(word)
+
+
+def test_very_long_documents_are_bounded() -> None:
+    """In lines compared, and lines shown."""
+    long = "\n".join(f"{place} x" for place in range(10 * LINES))
+    assert len(document_diff(long, None)) == ROWS
+    assert len(document_diff("a " * 10**6, "b " * 10**6)) == 2

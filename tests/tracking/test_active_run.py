@@ -1,0 +1,98 @@
+"""Evaluations inside a run that the program has open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, load_run, run_eval, run_sets, write_golden
+
+QUESTIONS = [{"question": "first?", "expected_chunks": ["a"]}, {"question": "second?", "expected_chunks": ["b"]}]
+
+
+@pytest.fixture(autouse=True)
+def own_store(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """MLflow's own settings point to a fresh store."""
+    monkeypatch.setenv("EVALTRACK_STATE_DIR", str(tmp_path / "state"))
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(store_uri)
+    yield store_uri
+    mlflow.set_tracking_uri(before)
+
+
+def ask(_question: str) -> list[str]:
+    """One source for every question."""
+    return ["a"]
+
+
+def evaluated(**settings: str) -> RunResult:
+    """An evaluation of both questions."""
+    return run_eval(QUESTIONS, target=ask, **settings)  # type: ignore[arg-type]
+
+
+def parent_of(run_id: str) -> str | None:
+    """The run that MLflow shows it below."""
+    parent: str | None = mlflow.get_run(run_id).data.tags.get("mlflow.parentRunId")
+    return parent
+
+
+def test_a_run_is_nested_in_that_of_the_program(tmp_path: Path) -> None:
+    """It stands below the open run and in its experiment, and leaves it open and unchanged; several sets do so too."""
+    experiment = mlflow.create_experiment("outer")
+    golden = write_golden(QUESTIONS, tmp_path / "mine.jsonl")
+    with mlflow.start_run(experiment_id=experiment) as outer:
+        result = evaluated()
+        sets = run_sets([golden.path], target=ask)
+        mlflow.log_metric("own", 1)
+        active = mlflow.active_run()
+        assert active is not None
+        assert active.info.run_id == outer.info.run_id
+    assert (result.experiment_id, parent_of(result.run_id)) == (experiment, outer.info.run_id)
+    assert (sets.experiment_id, parent_of(sets.run_id)) == (experiment, outer.info.run_id)
+    ended = mlflow.get_run(outer.info.run_id)
+    assert (ended.info.status, ended.data.metrics, ended.data.params) == ("FINISHED", {"own": 1}, {})
+
+
+def test_a_run_elsewhere_is_not_nested(tmp_path: Path) -> None:
+    """Neither in another experiment than that of the open run, nor in another store; in its own by name it is."""
+    with mlflow.start_run():
+        assert parent_of(evaluated(experiment="other").run_id) is None
+        assert parent_of(evaluated(experiment="Default").run_id) is not None
+        other = f"sqlite:///{tmp_path}/other.db"
+        elsewhere = evaluated(tracking_uri=other)
+    assert "mlflow.parentRunId" not in mlflow.MlflowClient(other).get_run(elsewhere.run_id).data.tags
+
+
+def test_threads_evaluate_beside_each_other() -> None:
+    """Each has a run of its own with all rows; the run that is open in the main thread is not theirs."""
+    results: list[RunResult] = []
+    with mlflow.start_run():
+        threads = [threading.Thread(target=lambda: results.append(evaluated())) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len({result.run_id for result in results}) == 3
+    assert [(result.status, len(result.rows)) for result in results] == [("FINISHED", 2)] * 3
+    assert {parent_of(result.run_id) for result in results} == {None}
+
+
+def test_a_run_of_before_is_loaded() -> None:
+    """By its id, the beginning of it or its name: the same numbers, rows and notes."""
+    result = evaluated(run_name="mine")
+    for name in (result.run_id, result.run_id[:12], "mine"):
+        loaded = load_run(name)
+        assert (loaded.run_id, loaded.metrics, loaded.counts) == (result.run_id, result.metrics, result.counts)
+        assert (loaded.rows, loaded.notes, loaded.signature) == (result.rows, result.notes, result.signature)
+    assert "1 of 2 questions passed" in (loaded._repr_html_() or "")
+
+
+def test_a_comparison_is_shown_in_a_notebook() -> None:
+    """As `compare_runs` returns it."""
+    before = evaluated()
+    after = run_eval(QUESTIONS, target=lambda question: [], progress=False)
+    assert "1 question" in (compare_runs(after.run_id, before.run_id, repeat_flips=0)._repr_html_() or "")
