@@ -139,7 +139,7 @@ def _of_schema(text: str, spec: str) -> Callable[[Question, str], Measured]:
         import jsonschema
         from referencing.exceptions import Unresolvable
     except ImportError:
-        raise UsageError(f"`scores={spec}`: needs jsonschema; install evaltrack[json-schema]") from None
+        raise UsageError(f"`scores={spec}`: needs jsonschema; install it: pip install jsonschema") from None
     try:
         schema = json.loads(text)
         kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)

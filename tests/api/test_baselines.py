@@ -23,6 +23,8 @@ from evaltrack.errors import TrackingError, UsageError
 
 TWINS = {
     "init": "init_project",
+    "prune": "prune",
+    "sweep": "run_sweep",
     "schema": "json_schema",
     "run": "run_eval",
     "resume": "resume_run",

@@ -251,7 +251,7 @@ def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
     page = logged(store_uri, made.run_id)
     passed = round(made.metrics["pass_rate"] * 30)
     assert page.words.startswith(f"{passed} of 30 questions passed: reasoning")
-    assert f"Reasoning score {made.metrics['reasoning_score']:.3f} n 30" in page.words
+    assert f"Reasoning score {made.metrics['reasoning_score']:.1f} n 30" in page.words
     assert [each["group"] for each in page.questions] == ["fail"] * (30 - passed) + ["pass"] * passed
     row = next(row for row in made.rows if row["id"] == page.questions[0]["id"])
     (side,) = page.questions[0]["sides"]

@@ -57,7 +57,7 @@ def test_the_table_has_no_colours_off_a_terminal(store_uri: str, tmp_path: Path)
     assert ended.returncode == 0
     assert "\x1b" not in ended.stdout + ended.stderr
     assert "Recall@3" in ended.stdout
-    assert f"mlflow server --backend-store-uri {store_uri}" in ended.stdout
+    assert "to see it: evaltrack ui\n" in ended.stdout
 
 
 @pytest.mark.parametrize(

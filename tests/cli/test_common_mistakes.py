@@ -194,7 +194,7 @@ def test_a_mistake_is_explained(
     said = " ".join((shown.err + shown.out).split())
     assert message.format(port=busy_port) in said
     assert ended == code
-    assert "Traceback" not in said
+    assert "Traceback" not in shown.err
     _check_guide(GUIDES.get(command), shown.err.splitlines(), said)
 
 

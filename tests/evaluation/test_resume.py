@@ -607,7 +607,7 @@ def test_the_newest_is_taken(broken_off: Project) -> None:
     os.utime(other, (time.time() - 100,) * 2)
     os.utime(path, (time.time() - 200,) * 2)
     wal = path.with_name(f"{path.name}-wal")
-    wal.touch()
+    wal.write_bytes(b"rows")
     os.utime(wal, (time.time() - 50,) * 2)
     assert [found for found, _ in journals()] == [path, other]
     os.utime(wal, (time.time() - 150,) * 2)

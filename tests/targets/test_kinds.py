@@ -61,7 +61,7 @@ def test_unknown_target(name: str, hint: str) -> None:
         ("bm25:docs?flor=1", "bm25 target: unknown setting `flor`; known: by, chunk, files, floor, links"),
         ("bm25:docs?floor=1&depth=2", "bm25 target: unknown setting `depth`; known: by, chunk, files, floor, links"),
         ("bm25:docs?floor", "bm25 target: floor is ``; write a score, at least 0"),
-        ("python:app:ask?k=5", "python target: unknown setting `k`; known: workers, memory, in_process"),
+        ("python:app:ask?k=5", "python target: unknown setting `k`; known: workers, memory, in_process, store"),
         (
             "recorded:answers.jsonl?k=",
             f"recorded target: unknown setting `k`; known: {', '.join(RECORDED_SETTINGS)}",

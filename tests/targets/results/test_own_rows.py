@@ -50,7 +50,8 @@ def test_the_table_of_a_run_is_taken(saved: dict[str, Any]) -> None:
     from evaltrack.rows.arrow_schema import schema
 
     rows = json.loads(saved["text"])["rows"]
-    columns = [{**{name: row.get(name) for name in schema().names}, "unmeasured": None} for row in rows]
+    shown = [{name: row.get(name) for name in schema().names} for row in rows]
+    columns = [{name: None if isinstance(item, dict) else item for name, item in row.items()} for row in shown]
     pq.write_table(pa.Table.from_pylist(columns, schema=schema()), saved["folder"] / "per_question.parquet")
     target = opened(saved["folder"] / "per_question.parquet")
     row = rows[0]
