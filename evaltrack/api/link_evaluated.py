@@ -27,4 +27,6 @@ def link_evaluated(plan: Plan, store: Store, run_id: str) -> str | None:
 
 def trace_home(plan: Plan, store: Store, run: OpenRun) -> TraceHome:
     """Where the traces belong that the target makes in MLflow while it is evaluated."""
-    return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=store.uri, joins=plan.joins_traces)
+    is_folder = "://" not in store.uri or store.uri.startswith("file:")  # it refuses a trace that it holds already
+    joins = plan.joins_traces and not is_folder
+    return TraceHome(run_id=run.run_id, experiment_id=run.experiment_id, store=store.uri, joins=joins)
