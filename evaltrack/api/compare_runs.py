@@ -33,8 +33,8 @@ from evaltrack.scoring.criteria import parse_criteria
 from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
-from evaltrack.tracking.reader import shown_side_by_side, side_by_side
-from evaltrack.tracking.store import connect
+from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side
+from evaltrack.tracking.store import Store, connect
 
 
 def compare_runs(
@@ -101,15 +101,19 @@ def compare_runs(
         screen=comparison_screen,
     )
     if log:
-        deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
-        tags = {
-            "verdict": comparison.verdict,
-            "headline": verdict_words(comparison),
-            "baseline": comparison.baseline.run_id or comparison.baseline.name,
-        }
-        texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
-        note = comparison_note(
-            comparison, candidate_run.experiment_id, side_by_side=shown_side_by_side(candidate_run, compared_run)
-        )
-        log_comparison(store, candidate_run.run_id, deltas, tags, comparison_json(comparison), texts, note)
+        _log(store, comparison, candidate_run, compared_run)
     return comparison
+
+
+def _log(store: Store, comparison: Comparison, candidate: EvaluationRun, baseline: EvaluationRun | None) -> None:
+    """Record a comparison on the candidate's run."""
+    deltas = {f"delta/{metric.name}": metric.delta for metric in comparison.metrics if metric.shows_change}
+    tags = {
+        "verdict": comparison.verdict,
+        "headline": verdict_words(comparison),
+        "baseline": comparison.baseline.run_id or comparison.baseline.name,
+    }
+    texts = {"comparison.md": comparison_markdown(comparison), COMPARISON_PAGE: comparison_html(comparison)}
+    beside = shown_side_by_side(candidate, baseline)
+    note = comparison_note(comparison, candidate.experiment_id, side_by_side=beside)
+    log_comparison(store, candidate.run_id, deltas, tags, comparison_json(comparison), texts, note)

@@ -77,15 +77,14 @@ def evaluate_golden(
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
     check_evaluation(golden_path, settings, target)
-    store, selection = None, settings.selection
+    selection = settings.selection
     if settings.only_failed:
-        store = connection()
-        settings, selection = select_questions(golden_path, settings, store)
+        settings, selection = select_questions(golden_path, settings, connection())
     with (
         planned(golden_path, settings, target, selection, functions=functions, store_uri=connection.uri) as plan,
         shown_progress(progress) as bar,
     ):
-        return evaluate_plan(plan, store or connection(), resume, retry_errors=retry_errors, progress=bar)
+        return evaluate_plan(plan, connection(), resume, retry_errors=retry_errors, progress=bar)
 
 
 def evaluate_plan(

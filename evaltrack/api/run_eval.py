@@ -18,7 +18,7 @@ from evaltrack.golden.reader import GoldenSet
 from evaltrack.judges import named_judges
 from evaltrack.scorers.opening import Functions, named_functions
 from evaltrack.tracking.naming import resolve_run
-from evaltrack.tracking.store import StoreAddress, connect
+from evaltrack.tracking.store import StoreAddress
 
 if TYPE_CHECKING:
     from evaltrack.api.write_golden import GoldenLike
@@ -121,13 +121,14 @@ def resume_run(
         TrackingError: the MLflow store is out of reach, or does not hold what was written.
         KeyboardInterrupt: it was stopped; the run is KILLED and holds what was done.
     """
-    store = connect(tracking_uri, ui_url)
+    connection = StoreAddress(tracking_uri, ui_url)
+    store = connection()
     run_id = resolve_run(store, run_id)
     command = command_to_resume(run_id, store)
     return evaluate_golden(
         command.golden,
         command.settings,
-        StoreAddress(tracking_uri, ui_url),
+        connection,
         target=command.target,
         resume=run_id,
         retry_errors=retry_errors,

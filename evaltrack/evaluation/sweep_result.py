@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from evaltrack.compare.leaderboard import Leaderboard
+from evaltrack.evaluation.child_results import ChildResults
 from evaltrack.evaluation.result import RunResult
 
 
 @dataclass(frozen=True)
-class SweepResult:
+class SweepResult(ChildResults):
     """One result for each configuration and seed, in the order of the sweep; `run_id` is their parent in MLflow.
 
     `reused` of them were finished before the sweep was resumed. `notes` says what is worth knowing.
@@ -26,13 +26,3 @@ class SweepResult:
     notes: tuple[str, ...] = ()
     link: str | None = None
     serve_command: str | None = None
-
-    @property
-    def status(self) -> Literal["FINISHED", "FAILED"]:
-        """FAILED where any of its runs is."""
-        return "FINISHED" if self.success else "FAILED"
-
-    @property
-    def success(self) -> bool:
-        """Whether every run ended FINISHED."""
-        return all(result.success for result in self.results)

@@ -129,11 +129,6 @@ def metric_change(name: str, value: float) -> str:
     return metric_form(name).change(value)
 
 
-def metric_end(name: str, value: float) -> str:
-    """The end of an interval of a difference: as `metric_change`, without its unit."""
-    return metric_change(name, value).removesuffix(" points").removesuffix(" point")
-
-
 def score_title(name: str, k: int | None) -> str:
     """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given."""
     score = named_score(name)

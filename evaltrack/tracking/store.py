@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,18 +101,18 @@ class Store:
 
 @dataclass(frozen=True)
 class StoreAddress:
-    """Where a store and its UI are, connected to when called; None is as for `connect`."""
+    """Where a store and its UI are, connected to when first called; None is as for `connect`."""
 
     uri: str | None = None
     ui_url: str | None = None
 
     def __call__(self) -> Store:
         """The store; raises as `connect` does."""
+        return self._store
+
+    @cached_property
+    def _store(self) -> Store:
         return connect(self.uri, self.ui_url)
-
-
-USUAL_STORE = StoreAddress()
-"""The store of MLflow's own settings."""
 
 
 @contextmanager

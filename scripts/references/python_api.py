@@ -57,7 +57,9 @@ def _class(name: str, record: type) -> str:
     ]
     names = [
         each
-        for each, value in vars(record).items()
+        for base in record.__mro__
+        if base.__module__.startswith("evaltrack")
+        for each, value in vars(base).items()
         if not each.startswith("_") and (isinstance(value, property) or hasattr(value, "attrname"))
     ]
     properties = [f"- `{each}`: {prose(_first(getattr(record, each)))}" for each in names]

@@ -17,7 +17,6 @@ from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.sentences import chance_sentence, change_sentence, rule_cells, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.report.html.text import minus
 from evaltrack.stats.significance import mcnemar_exact
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
 
@@ -142,11 +141,6 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
     assert first_screen(made).differs == "commit a1f9c2e to b7d3e9a; prompt (none) to v4"
     assert difference_lines(made) == [("commit", "a1f9c2e", "b7d3e9a"), ("prompt", "–", "v4")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
-
-
-def test_numbers_have_one_minus_sign_and_words_keep_their_hyphens() -> None:
-    """Ranges of ids too."""
-    assert minus("-0.5 to -.2, a-1, 3-4, (-7)") == "−0.5 to −.2, a-1, 3-4, (−7)"
 
 
 # Documents

@@ -29,7 +29,7 @@ from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.plots import axis_head
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
-from evaltrack.report.html.text import minus, safe_link
+from evaltrack.report.html.text import safe_link
 from evaltrack.report.html.why import cause_views, place_views
 from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
 from evaltrack.scoring.metrics import HEADLINES
@@ -174,7 +174,7 @@ def _badness(group: GroupDelta) -> tuple[int, bool, float]:
 def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    change = minus(metric_change(metric.name, metric.delta)) if metric.delta else "="
+    change = metric_change(metric.name, metric.delta) if metric.delta else "="
     return {
         "now": metric_number(metric.name, metric.candidate),
         "delta": change if metric.shows_change else "",

@@ -10,7 +10,6 @@ from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.sentences import MARKS, STATES, chance_sentence, rule_cells
 from evaltrack.report.comparison.words import clip, reason_words
-from evaltrack.report.html.text import minus
 
 CLASSES: dict[RuleState, str] = {"holds": "ok", "broken": "bad", "not shown": "warn", "unclear": "warn"}
 
@@ -59,4 +58,4 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 def _rule(rule: GateRule, comparison: Comparison) -> RuleView:
     what, value, limit = rule_cells(rule, comparison)
-    return RuleView(MARKS[rule.state], CLASSES[rule.state], what, minus(value), limit, STATES[rule.state])
+    return RuleView(MARKS[rule.state], CLASSES[rule.state], what, value, limit, STATES[rule.state])

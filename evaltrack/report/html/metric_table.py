@@ -10,7 +10,6 @@ from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs
 from evaltrack.report.comparison.words import both_words, interval_words
 from evaltrack.report.html.plots import AxisMark, Way, axis_plot
-from evaltrack.report.html.text import minus
 from evaltrack.report.words import metric_change, metric_number, metric_title
 from evaltrack.scoring.metrics import BY_METRIC
 
@@ -73,7 +72,7 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
         was=metric_number(metric.name, metric.baseline),
         now=metric_number(metric.name, metric.candidate),
         change=_change(metric),
-        interval=minus(interval_words(metric)),
+        interval=interval_words(metric),
         way=way,
         plot=axis_plot(mark, reach, _label(metric)) if mark else "",
         better=f"{metric.wins:,} better" if metric.wins else "",
@@ -92,13 +91,13 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
 def _change(metric: MetricDelta) -> str:
     if not metric.shows_change:
         return "not shown"
-    return minus(metric_change(metric.name, metric.delta)) if metric.delta else "no change"
+    return metric_change(metric.name, metric.delta) if metric.delta else "no change"
 
 
 def _label(metric: MetricDelta) -> str:
     """What the plot shows, for who does not see it."""
     shown = "shown to differ" if differs(metric) else "not shown to differ"
-    interval = f", 95 % interval {minus(interval_words(metric))}" if metric.interval else ""
+    interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
     return f"{_change(metric)}{interval}, {shown}"
 
 

@@ -67,12 +67,31 @@ class Around:
 
 def run_html(result: RunResult, read: Read, around: Around, back: Back | None = None) -> str:
     """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
+    questions = _choose_questions(result, read, around)
+    golden = clip(result.signature.golden, 80)
+    head = {
+        "k": result.signature.k,
+        "compared": False,
+        "labels": [""],
+        "traces": [safe_link(around.trace_link)],
+        "causes": {},
+        **score_scale(result.signature),
+        "groups": group_badges(question["group"] for question in questions),
+    }
+    data = with_questions(head, fitted(questions))
+    return document(
+        f"{run_headline(result)}: {golden}",
+        _body(result, questions, around, back),
+        script=questions_script(),
+        data=data,
+    )
+
+
+def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, back: Back | None) -> str:
     from markupsafe import Markup
 
     k, totals = result.signature.k, result.totals
-    questions = _choose_questions(result, read, around)
-    golden = clip(result.signature.golden, 80)
-    body = (
+    return (
         templates()
         .get_template("run.html")
         .render(
@@ -108,17 +127,6 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
             markup=Markup,
         )
     )
-    head = {
-        "k": k,
-        "compared": False,
-        "labels": [""],
-        "traces": [safe_link(around.trace_link)],
-        "causes": {},
-        **score_scale(result.signature),
-        "groups": group_badges(question["group"] for question in questions),
-    }
-    data = with_questions(head, fitted(questions))
-    return document(f"{run_headline(result)}: {golden}", body, script=questions_script(), data=data)
 
 
 def _choose_questions(result: RunResult, read: Read, around: Around) -> list[dict[str, Any]]:

@@ -30,8 +30,3 @@ def safe_link(url: str | None) -> str | None:
     if parts.scheme == "file":
         return url if not parts.netloc and re.match(r"/[^/\\]", parts.path) else None
     return url if parts.scheme in ("http", "https") and parts.netloc else None
-
-
-def minus(text: str) -> str:
-    """Numbers of ours with the minus sign that pages have; never of foreign text, where a hyphen is a letter."""
-    return re.sub(r"(?<![\w.])-(?=[\d.])", "\N{MINUS SIGN}", text)
