@@ -39,6 +39,15 @@ create index if not exists calls_by_part on calls (part);
 PAGE = 100
 """Answers read at a time."""
 
+NOTES = {
+    "token": "update parts set token = ? where number = ?",
+    "tried": "update parts set tried = ? where number = ?",
+    "file": "update parts set file = ? where number = ?",
+    "batch": "update parts set batch = ? where number = ?",
+    "status": "update parts set status = ? where number = ?",
+}
+"""What is kept of a batch, by its column."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -201,10 +210,10 @@ class BatchJournal:
 
     def note(self, part: Part, **values: str | int | None) -> None:
         """Keep what became of a batch."""
-        columns = ", ".join(f"{name} = ?" for name in values)
         with self._safely(durably=True) as database:
             database.execute("begin")
-            database.execute(f"update parts set {columns} where number = ?", [*values.values(), part.number])  # noqa: S608
+            for name, value in values.items():
+                database.execute(NOTES[name], [value, part.number])
 
     def lines(self, part: Part) -> Iterator[bytes]:
         """The lines of its file, a page in memory."""
