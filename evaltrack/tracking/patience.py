@@ -18,6 +18,8 @@ from evaltrack.tracking.replies import broke_off, no_reply
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import TraceInfo
+    from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 RETRIES, TIMEOUT = "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
@@ -74,9 +76,21 @@ def client_of(uri: str) -> MlflowClient:
     """A client of the store at `uri`; a persistent one where a wire leads there."""
     from mlflow import MlflowClient
 
-    client: Any = Persistent(MlflowClient(uri)) if has_wire(uri) else MlflowClient(uri)
+    client: Any = MlflowClient(uri)
+    traces = client._tracing_client  # noqa: SLF001 - it would look for spans in the store of the process
+    traces._get_artifact_repo_for_trace = partial(_spans_of_trace, uri)  # noqa: SLF001
+    if has_wire(uri):
+        client = Persistent(client)
     persistent: MlflowClient = client
     return persistent
+
+
+def _spans_of_trace(uri: str, info: TraceInfo) -> ArtifactRepository:
+    """Where the spans of a trace are that the store at `uri` holds as an artifact."""
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+    from mlflow.tracing.utils.artifact_utils import get_artifact_uri_for_trace
+
+    return get_artifact_repository(get_artifact_uri_for_trace(info), tracking_uri=uri)
 
 
 def is_http(uri: str) -> bool:

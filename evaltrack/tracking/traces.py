@@ -132,9 +132,7 @@ def _forget_version() -> None:
 
 
 def _client(store: Store) -> Any:
-    from mlflow.tracing.client import TracingClient
-
-    client = TracingClient(store.uri)
+    client = store.client._tracing_client  # noqa: SLF001 - spans can be logged in batches by this one alone
     return Persistent(client) if has_wire(store.uri) else client
 
 

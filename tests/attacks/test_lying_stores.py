@@ -22,6 +22,7 @@ from tests.faulty_proxy import Rules, proxy_thread
 
 CREATE, BATCH, UPDATE = "POST .*/runs/create", "POST .*/runs/log-batch", "POST .*/runs/update"
 START, SPANS, ARTIFACT = "POST .*/mlflow/traces$", "POST /v1/traces", "PUT .*/artifacts/"
+COUNT = "POST .*/traces/metrics"
 NEW_EXPERIMENT, INPUTS, TAG = "POST .*/experiments/create", "POST .*/runs/log-inputs", "POST .*/runs/set-tag"
 VERSION, DATASET = "GET /version", "POST .*/datasets/create"
 WRITES = (VERSION, DATASET, CREATE, BATCH, UPDATE, START, SPANS, ARTIFACT, NEW_EXPERIMENT, INPUTS, TAG)
@@ -127,6 +128,14 @@ def test_a_login_that_ends_meanwhile_is_named(served: Served, pattern: str) -> N
     with pytest.raises(TrackingError, match=r"web page|holds"):
         served.run()
     assert "FINISHED" not in [run.info.status for run in served.runs()]
+
+
+def test_spans_are_looked_for_in_the_store_of_the_run(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they cannot be counted they are read, also where the process itself uses another store."""
+    monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", "sqlite:///elsewhere.db")
+    served.rules.rules = [(SPANS, "login", 1000), (COUNT, "empty", 1000)]
+    with pytest.raises(TrackingError, match="holds 0 spans, not 6"):
+        served.run()
 
 
 def test_runs_whose_creation_was_never_confirmed_do_not_stay_running(served: Served) -> None:
