@@ -106,7 +106,8 @@ class MetricDelta:
         return self.regressed or self.measured is None or self.measured[0] == self.n
 
 
-RuleState = Literal["broken", "unknown", "held"]
+RuleState = Literal["broken", "unknown", "not shown", "held"]
+"""`not shown`: the limit is exceeded, and chance explains it; `unknown`: it keeps the gate from deciding."""
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,13 @@ def decide(
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
-    tolerated = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
-    tolerated += [] if broken else _flips_tolerated(gate, changes, counted)
-    held = [*tolerated, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
-    states = (("broken", worse), ("unknown", unsure), ("held", held))
+    not_shown = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
+    not_shown += [] if broken else _flips_not_shown(gate, changes, counted)
+    allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
+    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
+    states = (("broken", worse), ("unknown", unsure), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
+    tolerated = (*not_shown, *allowed)
     if worse:
         reasons = (*_moved_reasons(changes), *worse, *tolerated, *unsure)
         return Decided(metrics, groups, "regression", reasons, lines)
@@ -141,13 +143,15 @@ def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
         yield f"{count:,} {were} every time again and passed once in the baseline; {before}; {lucky}{cure}"
 
 
-def _flips_tolerated(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
-    """Questions that broke and are no regression, by what was allowed or by what was asked of the evidence."""
-    if not counted:
-        return
-    if counted <= gate.allow_flips:
+def _flips_allowed(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
+    """Questions that broke and are no more than what is allowed."""
+    if 0 < counted <= gate.allow_flips:
         yield _went(counted, changes.counts["fixed"], gate)
-    elif gate.wants_evidence:
+
+
+def _flips_not_shown(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
+    """More questions broke than is allowed, and they are no evidence of a loss where evidence is wanted."""
+    if counted > gate.allow_flips and gate.wants_evidence:
         yield f"{_went(counted, changes.counts['fixed'], gate)}, which is not shown to be more than chance"
 
 

@@ -771,7 +771,7 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     assert list(map(words.index, order)) == sorted(map(words.index, order))
     assert "Recall@3 regression 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
-    assert "Recall@3: fell 12 %, allowed 5 % is broken" in words
+    assert "broken: Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
     assert "fares#refunds took the place of expected sources 2 7 10" in words
     assert "domain travel 20 questions" in words
