@@ -8,9 +8,9 @@ from typing import Any
 from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 
 K = 5
 

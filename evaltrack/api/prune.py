@@ -16,7 +16,7 @@ from evaltrack.evaluation.journal import delete_journal
 from evaltrack.evaluation.resume import journals, last_written
 from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.own_files import sqlite_files
+from evaltrack.system.own_files import sqlite_files
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.retention import (
     HeavyRun,

@@ -15,8 +15,8 @@ from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
+from evaltrack.metrics.criteria import Checked
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate

@@ -12,8 +12,8 @@ from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
-from evaltrack.scoring.metric import ROUNDING
-from evaltrack.scoring.metric_forms import metric_form
+from evaltrack.metrics.formats import metric_form
+from evaltrack.metrics.metric import ROUNDING
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 

@@ -16,8 +16,8 @@ from evaltrack.api.prune import seconds_of
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.judges.cache import VerdictCache, cache_folder
-from evaltrack.privacy.folders import state_folder
 from evaltrack.records import Verdict
+from evaltrack.system.folders import state_folder
 from tests.judging import cli, golden_set
 
 ANSWERS = {"1": "one", "2": "two"}

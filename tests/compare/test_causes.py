@@ -10,9 +10,9 @@ import pytest
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 from tests.compared import found, question, row
 from tests.stored import patched
 

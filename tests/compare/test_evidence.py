@@ -10,7 +10,7 @@ import pytest
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, parse_drops
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.metrics.catalogue import BY_METRIC
 from tests.compared import found, question, rows_of, side
 
 FIFTY = [question(f"q{i}") for i in range(50)]

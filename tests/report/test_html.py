@@ -24,6 +24,7 @@ from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta,
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
+from evaltrack.metrics.criteria import Checked
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
@@ -38,7 +39,6 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
