@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from evaltrack.compare.comparison import Asking, Cause, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
-from evaltrack.report.comparison.sentences import chance_sentence, change_sentence, worse_sentence
+from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.stats.significance import mcnemar_exact
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
 
 PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
@@ -47,34 +46,6 @@ def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured
     assert change_sentence(unjudged).endswith("fixed. Found an expected source 71.3 % on both sides.")
     assert change_sentence(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
     assert change_sentence(quiet(metrics=(), left_out=("pass_rate",))) == ""
-
-
-@pytest.mark.parametrize(
-    ("broke", "fixed", "words"),
-    [
-        (3, 0, "It can: 3 broken against 0 fixed is too few to tell (p = 0.25)."),
-        (15, 7, "It can: by chance alone 15 broken against 7 fixed would come in 13 of 100 comparisons (p = 0.13)."),
-        (10, 1, "Hardly: by chance alone 10 broken against 1 fixed would come in 1 of 100 comparisons (p = 0.01)."),
-        (
-            *(20, 0),
-            "Hardly: by chance alone 20 broken against 0 fixed would come in less than 1 of 100 comparisons"
-            " (p < 0.001).",
-        ),
-        (0, 0, ""),
-    ],
-)
-def test_whether_it_can_be_chance_is_said_in_words(broke: int, fixed: int, words: str) -> None:
-    """With the exact p of McNemar's test."""
-    fates = {"broke": broke, "fixed": fixed}
-    made = quiet(left_out=(), fates=fates, mcnemar_p=mcnemar_exact(broke, fixed))
-    assert chance_sentence(made) == words
-    assert chance_sentence(replace(made, left_out=("pass_rate",))) == ""
-
-
-def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
-    """Whatever p says of other questions."""
-    made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
-    assert chance_sentence(made).endswith("Asked again, the target answers the same: what broke is broken.")
 
 
 def test_each_rule_has_its_mark_and_its_style() -> None:

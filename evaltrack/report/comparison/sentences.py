@@ -1,15 +1,11 @@
-"""What a comparison says first, in plain sentences: what changed, and whether it can be chance."""
+"""What a comparison says first, in plain sentences: what changed, and of how many questions the causes are."""
 
 from __future__ import annotations
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.comparison.headline import broke_words
-from evaltrack.report.comparison.words import count, p_words
+from evaltrack.report.comparison.words import count
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.stats.significance import LEVEL, MIN_CHANGED
-
-ONE_OF_100 = 0.01
-"""Below this p is worded as less than one of a hundred."""
 
 
 def change_sentence(comparison: Comparison) -> str:
@@ -48,24 +44,3 @@ def way_words(metric: MetricDelta) -> str:
     """``71.3 % → 67.8 %``, or ``71.3 % on both sides``."""
     was, now = metric_number(metric.name, metric.baseline), metric_number(metric.name, metric.candidate)
     return f"{was} → {now}" if was != now else f"{now} on both sides"
-
-
-def chance_sentence(comparison: Comparison) -> str:
-    """Whether chance can part the flips like this, in words, with McNemar's exact p; empty where no question flipped.
-
-    A target that answers the same again broke these questions for good: p then speaks of questions not in the set.
-    """
-    broke, fixed = comparison.count("broke"), comparison.count("fixed")
-    if not comparison.passing_compared or not broke + fixed:
-        return ""
-    p_value, against = comparison.mcnemar_p, f"{broke:,} broken against {fixed:,} fixed"
-    if p_value < LEVEL:
-        often = f"in {100 * p_value:.0f}" if p_value >= ONE_OF_100 else "in less than 1"
-        words = f"Hardly: by chance alone {against} would come {often} of 100 comparisons"
-    elif broke + fixed < MIN_CHANGED:
-        words = f"It can: {against} is too few to tell"
-    else:
-        words = f"It can: by chance alone {against} would come in {100 * p_value:.0f} of 100 comparisons"
-    certain = comparison.asking.possible and comparison.asking.scatter is False and broke
-    more = " Asked again, the target answers the same: what broke is broken." if certain else ""
-    return f"{words} ({p_words(p_value)}).{more}"

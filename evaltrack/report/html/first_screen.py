@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.sentences import chance_sentence
 from evaltrack.report.comparison.words import clip
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
@@ -38,7 +38,7 @@ def first_screen(comparison: Comparison) -> FirstScreen:
     """All of it, in words."""
     return FirstScreen(
         rules=tuple(map(_rule, gate_lines(comparison))),
-        chance=chance_sentence(comparison),
+        chance=chance_words(comparison),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
     )
