@@ -40,6 +40,7 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
         "unmeasured": made.unmeasured,
         "passed": made.passed,
         "duplicates": made.duplicates,
+        "finds": made.finds,
     }
     return stored_row(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
 
