@@ -440,7 +440,7 @@ def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) ->
     Path("run.html").write_text("old")
     assert cli("report", second.run_id, "-o", "run.html") == 0
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "run.html (0.0 MB)\n")
+    assert (said.out, said.err) == ("", "run.html (0.1 MB)\n")
     text = Path("run.html").read_text(encoding="utf-8")
     assert Page(text).words.startswith("2 of 3 questions passed: small")
     assert cli("report", second.run_id, "-o", "-") == 0
