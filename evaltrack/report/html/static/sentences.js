@@ -67,7 +67,8 @@ function sentences(text, quotes = []) {
         box.append(el("span", { class: "md-mark" }, at === 0 ? `${block.marker} ` : ""));
       }
       box.append(kind === "item" ? el("span", {}, body) : body);
-      const words = wordsOf(box.textContent);
+      const marked = kind === "item" ? box.firstChild.textContent.length : 0;
+      const words = wordsOf(box.textContent).filter((word) => word.from >= marked);
       made.push({ box, words, keys: new Map(words.map((word) => [word.key, weight(word.key)])) });
     });
   }
