@@ -88,7 +88,9 @@ def test_sentences_stand_beside_one_another_and_differences_are_marked(address: 
     cells = page.locator("#detail .texts > .cell-before")
     assert cells.first.locator("del").all_inner_texts() == ["full", "30"]
     assert page.locator("#detail .texts > .cell-now").first.locator("ins").all_inner_texts() == ["part", "14"]
-    assert page.locator("#detail .texts > .cell-now").nth(2).locator("ins").count() == 0, "a number of a list is no word"
+    assert page.locator("#detail .texts > .cell-now").nth(2).locator("ins").count() == 0, (
+        "a number of a list is no word"
+    )
     assert cells.nth(1).get_attribute("class") == "cell-before alone"
     wanted = page.locator("#detail .texts > .cell-wanted")
     assert wanted.first.locator(".missing.lost").all_inner_texts() == ["full", "30"]

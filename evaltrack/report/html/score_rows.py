@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.metric import Score
 from evaltrack.report.words import metric_change, metric_number, metric_title
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metrics import SCORES
 
 SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
 """What is neither yes nor no, nor a part of what the judge said."""
