@@ -23,7 +23,9 @@ function offer(text, what) {
   close.addEventListener("click", shut);
   area.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); shut(); } });
   $("offer").replaceChildren(el("p", { class: "small" }, what, " ", close), area);
+  area.focus();
   area.select();
+  area.scrollIntoView({ block: "nearest" });
 }
 
 /* Foreign text stands in fences longer than any in it, where nothing of it is a link, a mention or an image. */
