@@ -1,7 +1,7 @@
 /* Texts as sentences and words: which sentence stands beside which, and which words differ. */
 const SENTENCES = window.Intl && Intl.Segmenter ? new Intl.Segmenter(undefined, { granularity: "sentence" }) : null;
 const WORD = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}\p{M}]+(?:['’.,\-_#/][\p{L}\p{N}\p{M}]+)*/gu;
-const ALIGNED = 120, COMPARED = 400, ALIKE = 0.28;
+const ALIGNED = 120, COMPARED = 400, ALIKE = 0.4;
 
 /* ---- places in the text of an element ---- */
 function textNodes(root) {
