@@ -16,6 +16,7 @@ from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline
 from evaltrack.report.html.conversation import turns_before, wordings
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import missing, ranked, source_texts
+from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
@@ -69,8 +70,10 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
-        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < WORD_DIFFS))
-    yield from (_without_empty(_same(row, comparison, limit)) for row in comparison.same)
+        fields = _without_empty(_change_fields(change, group, comparison, limit, compared=place < WORD_DIFFS))
+        yield with_strip(comparison, fields, change.id)
+    for row in comparison.same:
+        yield with_strip(comparison, _without_empty(_same(row, comparison, limit)), row.id)
 
 
 def run_questions(
