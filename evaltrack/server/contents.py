@@ -44,6 +44,7 @@ class Line:
     trend: str = ""
     problem: str = ""
     since: str = ""
+    running: PastRun | None = None
 
     @property
     def verdict(self) -> str:
@@ -174,6 +175,7 @@ def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline 
         trend=trend_plot(runs)[0],
         problem=problem,
         since=_since(runs),
+        running=next((run for run in runs if run.status == "RUNNING"), None),
     )
 
 
@@ -183,8 +185,8 @@ def _newest_measured(runs: Sequence[PastRun]) -> PastRun:
 
 
 def _since(runs: Sequence[PastRun]) -> str:
-    """That newer runs than the one shown measured nothing: under way, failed or stopped."""
-    newer = runs[: runs.index(_newest_measured(runs))] if runs else ()
+    """That newer runs than the one shown measured nothing: failed or stopped."""
+    newer = [run for run in runs[: runs.index(_newest_measured(runs))] if run.status != "RUNNING"] if runs else []
     return f"newer, without metrics: {len(newer)} ({', '.join(sorted({run.status for run in newer}))})" if newer else ""
 
 

@@ -15,6 +15,7 @@ from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.commit import commit_of
 from evaltrack.tracking.metric_names import means_of
+from evaltrack.tracking.progress_tag import PROGRESS, read_progress
 from evaltrack.tracking.provenance import GIT_COMMIT
 from evaltrack.tracking.reader import EvaluationRun, evaluation_of, quoted
 from evaltrack.tracking.runs import GOLDEN_SET
@@ -29,7 +30,7 @@ NEWEST = 200
 
 GOLDEN, VERDICT, HEADLINE = "evaltrack.golden", "evaltrack.compare.verdict", "evaltrack.compare.headline"
 SIGNATURE = "evaltrack.signature"
-SHOWN_TAGS = (GOLDEN, VERDICT, HEADLINE, SIGNATURE, PROMOTED, GIT_COMMIT, "mlflow.user")
+SHOWN_TAGS = (GOLDEN, VERDICT, HEADLINE, SIGNATURE, PROMOTED, GIT_COMMIT, PROGRESS, "mlflow.user")
 """Tags from which a `PastRun` is made."""
 
 _COUNTS = tuple((score.metric, f"{score.metric}.n", f"n/{score.metric}") for score in SCORES)
@@ -193,6 +194,7 @@ def past_run_of(info: InfoOfRun, tags: Mapping[str, str], metrics: Mapping[str, 
         _counts(metrics),
         tags.get(HEADLINE),
         commit_of(tags),
+        read_progress(tags.get(PROGRESS)) if info.status == "RUNNING" else None,
     )
 
 
