@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.past_run import PastRun
-from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.tracking.history import GOLDEN, SHOWN_TAGS, past_run_of
 from evaltrack.tracking.metric_names import ALWAYS, logged_name
 from evaltrack.tracking.server_internals import database_of

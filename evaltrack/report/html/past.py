@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from evaltrack.compare.trends import trend_runs
+from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.scoring.metrics import HEADLINES, SCORES
 
 if TYPE_CHECKING:
     from evaltrack.records.past_run import PastRun
