@@ -390,7 +390,8 @@ def test_a_new_run_is_on_the_first_page_at_once(browser: Browser, runs: Runs) ->
 def test_how_far_a_run_is_stands_on_the_pages(browser: Browser, runs: Runs) -> None:
     """While it goes on, from its tag; what is no number of questions is not shown."""
     client = mlflow.MlflowClient(browser.base)
-    tags = {"evaltrack.golden": "travel", "evaltrack.progress": "12/63"}
+    signature = client.get_run(runs.k5).data.tags["evaltrack.signature"]
+    tags = {"evaltrack.golden": "travel", "evaltrack.signature": signature, "evaltrack.progress": "12/63"}
     run_id = client.create_run(runs.experiment, start_time=int(time.time() * 1000), tags=tags).info.run_id
     try:
         for answer in (browser.get(""), browser.get("golden", experiment_id=runs.experiment, golden="travel")):
@@ -399,9 +400,10 @@ def test_how_far_a_run_is_stands_on_the_pages(browser: Browser, runs: Runs) -> N
         client.set_tag(run_id, "evaltrack.progress", "99/63")
         assert "<progress" not in browser.get("").text
         assert f'id="live-{run_id}"' in browser.get("").text
+        client.set_terminated(run_id, "FAILED")
+        assert f'id="live-{run_id}"' not in browser.get("").text
     finally:
         client.delete_run(run_id)
-    assert "live-" not in browser.get("").text
 
 
 def test_trends_lead_to_their_runs(browser: Browser, runs: Runs) -> None:
