@@ -45,6 +45,7 @@ from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
+from evaltrack.tracking.progress_tag import ProgressTag
 from evaltrack.tracking.run_files import read_rows_of
 from evaltrack.tracking.run_inputs import Dataset
 from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
@@ -210,7 +211,8 @@ class _Evaluation:
             gaps = ScoreGaps(signature.own_names)
             lookouts = Returned(self.progress.warn), Misfits(), SmallK(settings.k)
             takers = (writer.add, summary.add, shown_rows.add, gaps.add, *(each.add for each in lookouts))
-            trials = Gathering(settings.trials, _each(*takers, self.progress.advance))
+            pulse = ProgressTag(self.store, self.run.run_id, len(self.plan.golden))
+            trials = Gathering(settings.trials, _each(*takers, pulse.add, self.progress.advance))
             self.progress.start(len(self.plan.golden))
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
@@ -219,12 +221,12 @@ class _Evaluation:
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             trials.close()
+            pulse.close()
             stop.log_from_now_on()
             warnings = (*(each.note for each in lookouts), *gaps.notes)
             self.hints.append(link_evaluated(self.plan, self.store, self.run.run_id))
-            result = self._result(
-                ledger, summary, shown_rows, _status(summary, interruption, stop.is_requested), warnings
-            )
+            status = _status(summary, interruption, stop.is_requested)
+            result = self._result(ledger, summary, shown_rows, status, warnings)
             writer.log_rows(self.progress.note)
             log_reports(self.plan, self.store, self.run, writer, result)
             writer.log_traces(self.plan.traces, self.progress.note, lambda: stop.is_requested)

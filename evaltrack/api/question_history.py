@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -10,12 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.compare.comparable import passes_alike
-from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, histories, matrix
+from evaltrack.compare.histories import (
+    ERROR,
+    FAILED,
+    PASSED,
+    AskedQuestion,
+    Histories,
+    HistoryRun,
+    histories,
+    matrix,
+)
 from evaltrack.compare.pairing import MAIN_SCORES
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.report.words import metric_number, score_title
-from evaltrack.rows.reader import check_rows, read_columns, stored_rows
+from evaltrack.rows.reader import checked_columns, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.history import PastEvaluation, past_evaluations
@@ -102,21 +112,37 @@ def outcomes_of(path: Path, run_id: str, num_questions: int) -> Iterator[AskedQu
         TrackingError: the file is damaged, or lacks rows that the run says it holds.
     """
     with rows_of_run(run_id):
-        check_rows(path, num_questions)
-        table = read_columns(path, COLUMNS, COLUMNS)
+        table = checked_columns(path, COLUMNS, num_questions)
     for key, digest, passed, error in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
         yield AskedQuestion(key, digest, passed, error)
 
 
-def histories_of_files(runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path]) -> Histories:
-    """The histories from downloaded rows; with each run stands how many questions it asked.
+def outcomes_json(path: Path, run_id: str, num_questions: int) -> str:
+    """The same as one line of JSON, to be kept: id, digest and letter of each question; null of a damaged file."""
+    try:
+        questions = list(outcomes_of(path, run_id, num_questions))
+    except TrackingError:
+        return "null"
+    return json.dumps([[each.id, each.digest[:DIGEST], each.outcome] for each in questions], separators=(",", ":"))
 
-    A file that is damaged is left out.
-    """
+
+DIGEST = 16
+"""Characters of a digest by which a question is known again."""
+
+_PASSED = {PASSED: True, FAILED: False}
+
+
+def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
+    """The histories from a file with a line of `outcomes_json` for each run; what is null is left out."""
     columns = []
-    for (run, num_questions), path in zip(runs, files, strict=True):
-        with suppress(TrackingError):
-            columns.append((run, list(outcomes_of(path, run.run_id, num_questions))))
+    with path.open(encoding="utf-8") as lines:
+        for run, line in zip(runs, lines, strict=True):
+            if (questions := json.loads(line)) is not None:
+                column = [
+                    AskedQuestion(key, digest, _PASSED.get(letter), letter if letter == ERROR else None)
+                    for key, digest, letter in questions
+                ]
+                columns.append((run, column))
     return histories(columns)
 
 
@@ -129,14 +155,17 @@ TEXT, ANSWER = 500, 4_000
 SHOWN_SOURCES = 10
 
 
-def matrix_json(runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path]) -> dict[str, Any]:
-    """The matrix of questions by runs, as an object for JSON, with the texts of the questions it lists."""
-    made = matrix(histories_of_files(runs, files), MATRIX_ROWS)
+def matrix_json(runs: Sequence[HistoryRun], outcomes: Path, last_rows: Path) -> dict[str, Any]:
+    """The matrix of questions by runs, as an object for JSON, with the texts of the questions it lists.
+
+    `outcomes` is a file as `histories_of_lines` reads it, `last_rows` that of the rows of the last run.
+    """
+    made = matrix(histories_of_lines(runs, outcomes), MATRIX_ROWS)
     texts: dict[str, StoredRow] = {}
     if made.rows:
         with suppress(TrackingError):
             ids = {row.id for row in made.rows}
-            texts = {row.id: row for row in stored_rows(files[-1], ["id", "question", "domain"], ids)}
+            texts = {row.id: row for row in stored_rows(last_rows, ["id", "question", "domain"], ids)}
     rows = [
         {"id": row.id, "letters": row.letters, "switches": row.switches}
         | ({"question": texts[row.id].question[:TEXT], "domain": texts[row.id].domain} if row.id in texts else NO_TEXT)
@@ -156,19 +185,20 @@ NO_TEXT = {"question": "", "domain": ""}
 
 
 def question_json(
-    runs: Sequence[tuple[HistoryRun, int]], files: Sequence[Path], question_id: str, k: int
+    runs: Sequence[HistoryRun], outcomes: Path, files: Sequence[Path], question_id: str, k: int
 ) -> dict[str, Any] | None:
     """One question in each run, oldest first, as an object for JSON; None where the last run did not ask it.
 
-    `first_broke` is the place of the run since which it fails.
+    `outcomes` is a file as `histories_of_lines` reads it, `files` those of the rows of the runs. `first_broke` is the
+    place of the run since which the question fails.
     """
-    made = histories_of_files(runs, files)
+    made = histories_of_lines(runs, outcomes)
     rows: dict[str, StoredRow] = {}
-    for (run, _), path in zip(runs, files, strict=True):
+    for run, path in zip(runs, files, strict=True):
         with suppress(TrackingError, StopIteration):
             rows[run.run_id] = next(stored_rows(path, ids={question_id}))
-    last = rows.get(runs[-1][0].run_id) if runs else None
-    if last is None or made.runs[-1] != runs[-1][0] or not made.strip(question_id):
+    last = rows.get(runs[-1].run_id) if runs else None
+    if last is None or made.runs[-1] != runs[-1] or not made.strip(question_id):
         return None
     names = [score.name for score in SHOWN_SCORES if any(score.name in row.scores for row in rows.values())]
     since = made.first_broke(question_id)

@@ -17,6 +17,11 @@ def trend(metric: str, run: PastRun, runs: Sequence[PastRun]) -> list[float]:
     `runs` holds the run itself, newest first; the values come oldest first. Other means cannot stand beside each other.
     Empty where there are fewer than two values.
     """
+    return [each.metrics[metric] for each in trend_runs(metric, run, runs)]
+
+
+def trend_runs(metric: str, run: PastRun, runs: Sequence[PastRun]) -> list[PastRun]:
+    """The runs behind the same values, oldest first."""
     same = [each for each in reversed(runs) if each is run or alike(metric, each, run)]
-    values = [each.metrics[metric] for each in same if metric in each.metrics]
-    return values if len(values) > 1 and metric in run.metrics else []
+    measured = [each for each in same if metric in each.metrics]
+    return measured if len(measured) > 1 and metric in run.metrics else []

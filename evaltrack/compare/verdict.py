@@ -12,6 +12,7 @@ from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
+from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
@@ -230,14 +231,18 @@ class _Words:
         significant = self._gate.kind == "significant"
         for metric, where in _ruled(metrics, groups):
             if not metric.regressed and not (metric.over and not where):
-                limit = "which is not shown to be more than chance" if significant else f"{metric.threshold} allowed"
+                limit = (
+                    "which is not shown to be more than chance" if significant else f"{tolerated_words(metric)} allowed"
+                )
                 yield f"{self._title(metric)}{where} {_course(metric)}, {limit}"
 
     def _moved(self, metric: MetricDelta, where: str, limit: str = "") -> str:
         score = metric_form(metric.name)
         change = f"{score.shown(metric.baseline)} to {score.shown(metric.candidate)}"
         drop = f", {100 * metric.drop:.1f} % worse" if metric.drop is not None else ""
-        return f"{self._title(metric)}{where} went from {change}{drop} ({limit or f'allowed: {metric.threshold}'})"
+        return (
+            f"{self._title(metric)}{where} went from {change}{drop} ({limit or f'allowed: {tolerated_words(metric)}'})"
+        )
 
     def _title(self, metric: MetricDelta) -> str:
         return metric_form(metric.name).title.format(k=self._k)

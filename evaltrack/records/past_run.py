@@ -15,7 +15,8 @@ class PastRun:
     `started_at` is in milliseconds since 1970 (UTC); `metrics` are the run's means by the names of `SCORES`, those that
     were measured; `verdict` is that of the last comparison with the run as candidate; `promoted` says whether it ever
     was a baseline; `counts` says over how many
-    questions each mean is, `headline` is the verdict in words, and `commit` what git had checked out, if that is known.
+    questions each mean is, `headline` is the verdict in words, `commit` what git had checked out, and `progress` how
+    many questions are finished and of how many, while it goes on, as far as that is known.
     """
 
     run_id: str
@@ -33,6 +34,7 @@ class PastRun:
     counts: Mapping[str, int] = field(default_factory=dict)
     headline: str | None = None
     commit: str = ""
+    progress: tuple[int, int] | None = None
 
     @property
     def question_set(self) -> tuple[str, int] | None:

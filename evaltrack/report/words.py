@@ -96,16 +96,22 @@ def aim_cells(result: RunResult) -> Iterator[tuple[str, ...]]:
         yield (
             metric_title(each.metric, result.signature.k),
             metric_number(each.metric, each.measured),
-            f"{aim_limit(each.aim)} {'reached' if each.reached else 'missed'}",
-            f"{each.aim.published:g}",
+            f"{aim_limit(each.metric, each.aim)} {'reached' if each.reached else 'missed'}",
+            aim_number(each.metric, each.aim.published),
             change_words(each.improvement),
             change_words(each.aim.improvement),
         )
 
 
-def aim_limit(aim: RubricAim) -> str:
-    """``3.5``, ``below 0.1``."""
-    return f"{aim.mean:g}" if aim.higher_is_better else f"below {aim.mean:g}"
+def aim_limit(metric: str, aim: RubricAim) -> str:
+    """``3.5``, ``below 10 %``."""
+    mean = aim_number(metric, aim.mean)
+    return mean if aim.higher_is_better else f"below {mean}"
+
+
+def aim_number(metric: str, value: float) -> str:
+    """An aim or a published mean, in per cent where it is a share."""
+    return f"{100 * value:g} %" if metric_form(metric).form == "percent" else f"{value:g}"
 
 
 def change_words(change: float) -> str:
@@ -117,6 +123,12 @@ def number(value: float) -> str:
     """A number of which it is not known what it measures: three decimals, none from 100 on."""
     digits = f"{abs(value):.3f}" if abs(value) < 100 else f"{abs(value):,.0f}"
     return f"{MINUS}{digits}" if value < 0 and digits.strip("0.") else digits
+
+
+def headlines_first(means: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Metrics with their means in the order of every report: pass rate and the other headlines, then the rest."""
+    order = {score.metric: place for place, score in enumerate(HEADLINES)}
+    return sorted(means.items(), key=lambda pair: order.get(pair[0], len(order)))
 
 
 def metric_number(name: str, value: float) -> str:

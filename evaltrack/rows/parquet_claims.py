@@ -66,7 +66,7 @@ def row_groups(path: Path) -> tuple[RowGroup, ...]:
     return _row_groups(path, status.st_size, status.st_mtime_ns)
 
 
-@lru_cache(maxsize=4)  # one comparison reads the files of two runs several times
+@lru_cache(maxsize=32)  # a page reads the files of some runs several times
 def _row_groups(path: Path, _size: int, _changed: int) -> tuple[RowGroup, ...]:
     with path.open("rb") as file:
         length = file.seek(0, 2)
@@ -132,10 +132,14 @@ class _Compact:
         if depth > DEPTH:
             raise DamagedError("it is nested too deep")
         fields: dict[int, Any] = {}
-        number = 0
+        number, content = 0, self._content
         while kind := self._byte():
             number = number + (kind >> 4) if kind >> 4 else self._zigzag()
-            fields[number] = self._value(kind & 15, depth)
+            if BYTE < kind & 15 < DOUBLE and (byte := content[self.place]) < 128:  # most numbers are one byte
+                self.place += 1
+                fields[number] = (byte >> 1) ^ -(byte & 1)
+            else:
+                fields[number] = self._value(kind & 15, depth)
         return fields
 
     def _value(self, kind: int, depth: int, *, in_list: bool = False) -> Any:
@@ -171,12 +175,15 @@ class _Compact:
         return self._content[self.place - count : self.place]
 
     def _varint(self) -> int:
+        content, place = self._content, self.place
         value = shift = 0
-        while (byte := self._byte()) & 128:
+        while (byte := content[place]) & 128:
             value |= (byte & 127) << shift
             shift += 7
+            place += 1
             if shift > 63:
                 raise DamagedError("a number is too long")
+        self.place = place + 1
         return value | byte << shift
 
     def _zigzag(self) -> int:

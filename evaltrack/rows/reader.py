@@ -63,16 +63,20 @@ def check_rows(path: Path, num_rows: int = 0, *, by_trial: bool = False) -> None
     Raises:
         TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
     """
-    columns = ["id", "trial"] if by_trial else ["id"]
     with _Table(path) as table:
-        in_file = sum(group.rows for group in table.groups)
-        try:
-            check_columns(table.paths)
-            if num_rows and in_file != num_rows:
-                raise DamagedError(f"it holds {in_file:,} rows, and the run says that it asked {num_rows:,} questions")
-            check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
-        except DamagedError as error:
-            raise _damaged(path, str(error)) from None
+        _check_whole(table, path, num_rows, ["id", "trial"] if by_trial else ["id"])
+
+
+def _check_whole(table: _Table, path: Path, num_rows: int, columns: Sequence[str]) -> None:
+    """As `check_rows`; `columns` together name a row."""
+    in_file = sum(group.rows for group in table.groups)
+    try:
+        check_columns(table.paths)
+        if num_rows and in_file != num_rows:
+            raise DamagedError(f"it holds {in_file:,} rows, and the run says that it asked {num_rows:,} questions")
+        check_ids(lambda: (table.group(number, columns) for number in range(len(table.groups))))
+    except DamagedError as error:
+        raise _damaged(path, str(error)) from None
 
 
 def stored_rows(
@@ -125,17 +129,32 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
     Raises:
         TrackingError: the file is damaged, or holds more than an evaluation can.
     """
+    with _Table(path) as table:
+        return _columns(table, path, columns, always)
+
+
+def checked_columns(path: Path, columns: Sequence[str], num_rows: int) -> pa.Table:
+    """`read_columns` of columns that must all be there, from a file that `check_rows` passes, opened once.
+
+    Raises:
+        TrackingError: the file is damaged, or of a newer version; the message says what is wrong.
+    """
+    with _Table(path) as table:
+        _check_whole(table, path, num_rows, ["id"])
+        return _columns(table, path, columns, columns)
+
+
+def _columns(table: _Table, path: Path, columns: Sequence[str], always: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
-    with _Table(path) as table:
-        names = [name for name in columns if name in table.filled or name in always]
-        if missing := sorted(set(always) - table.names):
-            raise _damaged(path, f"it has no column `{missing[0]}`")
-        groups = [table.group(number, names) for number in range(len(table.groups))]
-        if groups:
-            return pa.concat_tables(groups)
-        fields = schema(table.own)
-        return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
+    names = [name for name in columns if name in table.filled or name in always]
+    if missing := sorted(set(always) - table.names):
+        raise _damaged(path, f"it has no column `{missing[0]}`")
+    groups = [table.group(number, names) for number in range(len(table.groups))]
+    if groups:
+        return pa.concat_tables(groups)
+    fields = schema(table.own)
+    return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
 
 
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from evaltrack.errors import EvaltrackError
 from evaltrack.records.past_run import PastRun
+from evaltrack.report.html.past import PastLine, past_lines, served_address
 from evaltrack.server.figures import COLUMNS, FIRST, Figure, figure, measured, title, trend_plot
 from evaltrack.server.recent_runs import RecentRuns
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
 from evaltrack.tracking.history import golden_sets_of, past_run, past_runs, recent_golden_sets
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
+from evaltrack.tracking.server_runs import runs_with_ids
 from evaltrack.tracking.store import Store
 
 RUNS = 20
 
 GROUPS, LINES, MORE = 50, 20, 500
 """Experiments on a page, golden sets of each with their runs, and those that are only named."""
+
+Runs = Mapping[str, PastRun] | None
+"""Runs by their ids; None where they were not read."""
 
 _log = logging.getLogger(__name__)
 _recent = RecentRuns()
@@ -39,6 +44,7 @@ class Line:
     trend: str = ""
     problem: str = ""
     since: str = ""
+    running: PastRun | None = None
 
     @property
     def verdict(self) -> str:
@@ -78,8 +84,7 @@ class History:
     titles: tuple[str, ...]
     rows: tuple[tuple[PastRun, tuple[Figure, ...]], ...]
     older: int | None
-    trend: str
-    trend_of: str
+    trends: tuple[PastLine, ...]
     past_baselines: tuple[Baseline, ...] = field(default=())
 
     @property
@@ -110,7 +115,12 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
     )
     page = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
     _recent.refresh(store, [each.experiment_id for each, _ in page])
-    groups = [_alone(store, each, names) for each, names in page[:GROUPS]]
+    shown = {each.experiment_id: _shown(each, names) for each, names in page[:GROUPS]}
+    _recent.read(store, [(key, name) for key, names in shown.items() for name in names], RUNS)
+    older = runs_with_ids(
+        store, [run_id for each, _ in page[:GROUPS] for run_id in _older(store, each, shown[each.experiment_id])]
+    )
+    groups = [_alone(store, each, names, older) for each, names in page[:GROUPS]]
     lines = [line for read, _ in groups for line in read]
     metrics = measured([line.newest for line in lines if line.newest], FIRST) or FIRST[:2]
     whole = (replace(each, figures=tuple(figure(m, each.newest, each.was) for m in metrics)) for each in lines)
@@ -123,21 +133,38 @@ def _golden_sets_named(experiment: Experiment) -> set[str]:
     return golden_sets_of(experiment.tags) | {each.golden for each in read_baselines(experiment.tags)}
 
 
-def _alone(store: Store, experiment: Experiment, golden: set[str]) -> tuple[list[Line], More]:
+def _older(store: Store, experiment: Experiment, names: Sequence[str]) -> list[str]:
+    """The runs of baselines that are none of the last of their golden set."""
+    baselines = (each for each in read_baselines(experiment.tags) if each.golden in names)
+    kept = ((each.run_id, _recent.kept(store, experiment.experiment_id, each.golden)) for each in baselines)
+    return [run_id for run_id, runs in kept if runs is not None and all(run.run_id != run_id for run in runs)]
+
+
+def _alone(store: Store, experiment: Experiment, golden: set[str], older: Runs) -> tuple[list[Line], More]:
     """The lines of one experiment; what cannot be shown of it leaves the others as they are."""
     try:
         baselines = {each.golden: each for each in read_baselines(experiment.tags)}
-        names = sorted(golden, key=lambda name: (name not in baselines, name))
-        lines = [_line(store, experiment, name, baselines.get(name)) for name in names[:LINES]]
-        return lines, More(experiment, tuple(names[LINES : LINES + MORE]))
+        lines = [_line(store, experiment, name, baselines.get(name), older) for name in _shown(experiment, golden)]
+        return lines, More(experiment, tuple(_ordered(experiment, golden)[LINES : LINES + MORE]))
     except Exception as error:  # noqa: BLE001 - whoever writes to an experiment may write anything
         _log.warning("experiment %s cannot be shown", experiment.experiment_id, exc_info=True)
         problem = str(error) if isinstance(error, EvaltrackError) else type(error).__name__
         return [], More(experiment, problem=problem)
 
 
-def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline | None) -> Line:
-    runs, was, problem = _read(store, experiment.experiment_id, golden, baseline)
+def _ordered(experiment: Experiment, golden: set[str]) -> list[str]:
+    """The golden sets with a baseline first."""
+    baselines = {each.golden for each in read_baselines(experiment.tags)}
+    return sorted(golden, key=lambda name: (name not in baselines, name))
+
+
+def _shown(experiment: Experiment, golden: set[str]) -> list[str]:
+    """Those that have a line."""
+    return _ordered(experiment, golden)[:LINES]
+
+
+def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline | None, older: Runs) -> Line:
+    runs, was, problem = _read(store, experiment.experiment_id, golden, baseline, older)
     return Line(
         experiment,
         golden,
@@ -148,6 +175,7 @@ def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline 
         trend=trend_plot(runs)[0],
         problem=problem,
         since=_since(runs),
+        running=next((run for run in runs if run.status == "RUNNING"), None),
     )
 
 
@@ -157,34 +185,39 @@ def _newest_measured(runs: Sequence[PastRun]) -> PastRun:
 
 
 def _since(runs: Sequence[PastRun]) -> str:
-    """That newer runs than the one shown measured nothing: under way, failed or stopped."""
-    newer = runs[: runs.index(_newest_measured(runs))] if runs else ()
+    """That newer runs than the one shown measured nothing: failed or stopped."""
+    newer = [run for run in runs[: runs.index(_newest_measured(runs))] if run.status != "RUNNING"] if runs else []
     return f"newer, without metrics: {len(newer)} ({', '.join(sorted({run.status for run in newer}))})" if newer else ""
 
 
 def _read(
-    store: Store, experiment_id: str, golden: str, baseline: Baseline | None
+    store: Store, experiment_id: str, golden: str, baseline: Baseline | None, older: Runs
 ) -> tuple[list[PastRun], PastRun | None, str]:
     """The runs, the baseline's run where it still is there, and what went wrong; one bad set leaves the page alone."""
     try:
         runs = _recent.runs(store, experiment_id, golden, RUNS)
     except EvaltrackError as error:
         return [], None, str(error)
-    return runs, _run_of(store, experiment_id, baseline, runs), ""
+    return runs, _run_of(store, experiment_id, baseline, runs, older), ""
 
 
-def _run_of(store: Store, experiment_id: str, baseline: Baseline | None, runs: Sequence[PastRun]) -> PastRun | None:
-    """The run that a baseline names: of this experiment, whatever the tag says, and not deleted."""
+def _run_of(
+    store: Store, experiment_id: str, baseline: Baseline | None, runs: Sequence[PastRun], older: Runs = None
+) -> PastRun | None:
+    """The run that a baseline names: of this experiment, whatever the tag says, and not deleted.
+
+    `older` are runs that were read beside `runs`; without them the store is asked.
+    """
     if baseline is None:
         return None
     among_runs = next((run for run in runs if run.run_id == baseline.run_id), None)
     if among_runs is not None:
         return among_runs
     try:
-        own_run = past_run(store, baseline.run_id)
+        own_run = past_run(store, baseline.run_id) if older is None else older.get(baseline.run_id)
     except EvaltrackError:
         return None
-    return own_run if own_run.experiment_id == experiment_id else None
+    return own_run if own_run and own_run.experiment_id == experiment_id else None
 
 
 def history(store: Store, experiment_id: str, golden: str, before: int | None) -> History:
@@ -198,8 +231,9 @@ def history(store: Store, experiment_id: str, golden: str, before: int | None) -
     runs = past_runs(store, experiment_id, golden, RUNS, before)
     was = _run_of(store, experiment_id, baseline, runs)
     metrics = measured(runs, COLUMNS)
-    trend, trend_of = trend_plot(runs)
+    newest = next((run for run in runs if run.metrics), None)
+    trends = tuple(past_lines(runs, newest.run_id if newest else None, served_address))
     rows = tuple((run, tuple(figure(metric, run, was) for metric in metrics)) for run in runs)
     past = tuple(baseline_history(store, experiment_id, golden)) if runs else ()
     older = runs[-1].started_at if len(runs) == RUNS else None
-    return History(golden, baseline, was, tuple(map(title, metrics)), rows, older, trend, trend_of, past)
+    return History(golden, baseline, was, tuple(map(title, metrics)), rows, older, trends, past)

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DriftJob:
-    """The comparison of two runs by the default rules; its files are the rows of baseline and candidate."""
+    """The comparison of two runs by the default rules; its files are the rows of both and the outcomes of `runs`."""
 
     baseline: RunInfo
     candidate: RunInfo
     judge_context: JudgeContext
     compare_link: str | None
     history: tuple[PastRun, ...]
+    runs: tuple[HistoryRun, ...]
     back: Back
 
     def page(self, files: tuple[Path, ...]) -> str:
@@ -39,12 +40,16 @@ class DriftJob:
             TrackingError: the rows of a run are damaged.
         """
         from evaltrack.api.compare_sides import side_of_table
+        from evaltrack.api.question_history import histories_of_lines
         from evaltrack.compare.engine import compare
         from evaltrack.report.html.comparison_page import comparison_html
 
-        was, now = map(side_of_table, (self.baseline, self.candidate), files)
+        *sides, outcomes = files
+        was, now = map(side_of_table, (self.baseline, self.candidate), sides)
         comparison = compare(was, now, judge=self.judge_context)
-        return comparison_html(replace(comparison, compare_link=self.compare_link, history=self.history), self.back)
+        before = histories_of_lines(self.runs, outcomes)
+        whole = replace(comparison, compare_link=self.compare_link, history=self.history, question_history=before)
+        return comparison_html(whole, self.back)
 
 
 @dataclass(frozen=True)
@@ -70,23 +75,37 @@ class RunJob:
 
 
 @dataclass(frozen=True)
-class MatrixJob:
-    """The questions of a golden set over runs, oldest first; its files are their rows, the numbers how many."""
+class OutcomesJob:
+    """The outcomes of the questions of runs, with how many each asked; its files are their rows."""
 
     runs: tuple[tuple[HistoryRun, int], ...]
+
+    def page(self, files: tuple[Path, ...]) -> str:
+        """A line for each run."""
+        from evaltrack.api.question_history import outcomes_json
+
+        pairs = zip(self.runs, files, strict=True)
+        return "".join(f"{outcomes_json(path, run.run_id, asked)}\n" for (run, asked), path in pairs)
+
+
+@dataclass(frozen=True)
+class MatrixJob:
+    """The questions of a golden set over runs, oldest first; its files are their outcomes and the rows of the last."""
+
+    runs: tuple[HistoryRun, ...]
 
     def page(self, files: tuple[Path, ...]) -> str:
         """What the page shows, as JSON."""
         from evaltrack.api.question_history import matrix_json
 
-        return json.dumps(matrix_json(self.runs, files))
+        return json.dumps(matrix_json(self.runs, *files))
 
 
 @dataclass(frozen=True)
 class QuestionJob:
-    """One question over the same."""
+    """One question over the same; its files are their outcomes and the rows of each."""
 
-    runs: tuple[tuple[HistoryRun, int], ...]
+    runs: tuple[HistoryRun, ...]
     question_id: str
     k: int
 
@@ -94,7 +113,8 @@ class QuestionJob:
         """What the page shows, as JSON; null where the last run did not ask it."""
         from evaltrack.api.question_history import question_json
 
-        return json.dumps(question_json(self.runs, files, self.question_id, self.k))
+        outcomes, *rows = files
+        return json.dumps(question_json(self.runs, outcomes, rows, self.question_id, self.k))
 
 
-Job = DriftJob | RunJob | MatrixJob | QuestionJob
+Job = DriftJob | RunJob | OutcomesJob | MatrixJob | QuestionJob

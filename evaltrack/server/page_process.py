@@ -13,11 +13,14 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import IO
 
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
 from evaltrack.server.page_jobs import Job
 from evaltrack.server.page_worker import OUT_OF_MEMORY, REPORTED
+from evaltrack.server.warm_process import WarmProcess
 
 MEMORY_MB = 1536
 """Memory of a process that makes a page, in MiB; `EVALTRACK_PAGE_MEMORY_MB` sets another."""
@@ -81,33 +84,61 @@ def made_page(job: Job, end_times: tuple[int, ...], fetch: Callable[[Path], tupl
     key = hashlib.sha256(repr((job, end_times)).encode("utf-8", "replace")).hexdigest()
     page = _cache.get(key)
     if page is None:
-        with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-            page = _make(job, fetch(Path(folder)), Path(folder) / "page.html")
+        page = new_page(job, fetch)
         _cache.put(key, page)
     return page
 
 
+def new_page(job: Job, fetch: Callable[[Path], tuple[Path, ...]]) -> bytes:
+    """The same, made anew and not kept."""
+    with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
+        return _make(job, fetch(Path(folder)), Path(folder) / "page.html")
+
+
+def prepare_pages() -> None:
+    """Have the process that makes pages import what they need, in the background."""
+    _warm().start()
+
+
+@cache
+def _warm() -> WarmProcess:
+    return WarmProcess(_environment())
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | ONE_THREAD
+
+
 def _make(job: Job, files: tuple[Path, ...], output: Path) -> bytes:
     memory = int(os.environ.get("EVALTRACK_PAGE_MEMORY_MB") or MEMORY_MB) << 20
-    command = [sys.executable, "-P", "-m", "evaltrack.server.page_worker"]
-    own = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | ONE_THREAD
-    with output.open("wb") as file, output.with_suffix(".err").open("w+b") as problems:
+    arguments = [str(memory), str(SECONDS), str(PAGE_BYTES)]
+    task = output.with_suffix(".job")
+    task.write_bytes(pickle.dumps((job, files)))
+    with task.open("rb") as todo, output.open("wb") as file, output.with_suffix(".err").open("w+b") as problems:
         try:
-            code = subprocess.run(  # noqa: S603 - our own interpreter and module
-                [*command, str(memory), str(SECONDS), str(PAGE_BYTES)],
-                input=pickle.dumps((job, files)),
-                stdout=file,
-                stderr=problems,
-                env=own,
-                timeout=SECONDS,
-                check=False,
-            ).returncode
+            code = _warm().make(arguments, SECONDS, (todo, file, problems))
+            if code is None:  # there is none
+                code = _run_alone(arguments, (todo, file, problems))
         except subprocess.TimeoutExpired:
             raise InconclusiveError(f"the page was not ready after {SECONDS} s; {_CURE}") from None
         problems.seek(0)
         if code:
             raise _problem(code, problems.read(100_000))
     return output.read_bytes()
+
+
+def _run_alone(arguments: list[str], files: tuple[IO[bytes], IO[bytes], IO[bytes]]) -> int:
+    """The exit code of a process of its own, which imports what it needs itself."""
+    todo, file, problems = files
+    return subprocess.run(  # noqa: S603 - our own interpreter and module
+        [sys.executable, "-P", "-m", "evaltrack.server.page_worker", *arguments],
+        stdin=todo,
+        stdout=file,
+        stderr=problems,
+        env=_environment(),
+        timeout=SECONDS,
+        check=False,
+    ).returncode
 
 
 _KINDS: dict[str, type[EvaltrackError]] = {

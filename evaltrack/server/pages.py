@@ -18,12 +18,14 @@ from werkzeug.exceptions import HTTPException
 
 from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import check_two_runs, info_of_run
+from evaltrack.api.question_history import history_evaluations
 from evaltrack.api.report_html import around_run
 from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
 from evaltrack.report.html.page import Back
 from evaltrack.server import contents, csrf
+from evaltrack.server.history_files import columns_of, end_times, outcomes_file
 from evaltrack.server.page_jobs import DriftJob, RunJob
-from evaltrack.server.page_process import made_page
+from evaltrack.server.page_process import made_page, prepare_pages
 from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
 from evaltrack.server.request_runs import (
     check_end,
@@ -97,6 +99,7 @@ class _Views(QuestionViews):
         part = request.args.get("part", "0")
         if not re.fullmatch(r"[0-9]{1,3}", part):
             abort(400, "this address names no part of the list")
+        prepare_pages()
         made = contents.overview(store_here(), self._access, int(part))
         return page("evaltrack", "overview.html", page=made, user=self._access.user)
 
@@ -124,6 +127,7 @@ class _Views(QuestionViews):
         name, before = request.args.get("golden", ""), request.args.get("before", "")
         if not name or not re.fullmatch(r"[0-9]{0,15}", before):
             abort(400, "this address names no golden set, or no moment")
+        prepare_pages()
         history = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
         if not history.rows and not history.baseline and not before:
             abort(404, f"golden set {name} has no run in this experiment")
@@ -149,19 +153,22 @@ class _Views(QuestionViews):
         now, was = (check_end(evaluation_in(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
         check_two_runs(now, was)
         g.evaltrack_links = (*run_links(store, now), *run_links(store, was)[1:])
+        before = history_evaluations(store, now)
         job = DriftJob(
             baseline=info_of_run(store, was),
             candidate=info_of_run(store, now),
             judge_context=judge_context(store, now, was, None),
             compare_link=mlflow_link(store, now, was),
             history=run_history(store, now.experiment_id, now.signature.golden, past_run(store, now.run_id).started_at),
+            runs=columns_of(before),
             back=_back(now),
         )
 
         def fetch(folder: Path) -> tuple[Path, ...]:
-            return tuple(fetch_rows(store, run, subfolder(folder, run)) for run in (was, now))
+            sides = tuple(fetch_rows(store, run, subfolder(folder, run)) for run in (was, now))
+            return (*sides, outcomes_file(store, before, folder))
 
-        return make_response(made_page(job, (was.ended_at, now.ended_at), fetch))
+        return make_response(made_page(job, (was.ended_at, now.ended_at, *end_times(before)), fetch))
 
     def run(self) -> Response:
         """The report of one run."""

@@ -11,9 +11,10 @@ from flask import Response, abort, g, redirect, request
 
 from evaltrack.api.accept_question import MAX_WHY, check_acceptance
 from evaltrack.api.compare_context import accepted_words
-from evaltrack.api.question_history import history_evaluations, history_run
+from evaltrack.api.question_history import history_evaluations
 from evaltrack.errors import UsageError
 from evaltrack.server import csrf
+from evaltrack.server.history_files import columns_of, end_times, outcomes_file, rows_of_each
 from evaltrack.server.page_jobs import MatrixJob, QuestionJob
 from evaltrack.server.page_process import made_page
 from evaltrack.server.request_runs import (
@@ -23,13 +24,11 @@ from evaltrack.server.request_runs import (
     golden_address,
     run_links,
     store_here,
-    subfolder,
 )
 from evaltrack.server.shell import page
-from evaltrack.tracking.history import PastEvaluation, past_runs
+from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.judge_notes import judge_notes, note_accepted
 from evaltrack.tracking.reader import EvaluationRun
-from evaltrack.tracking.run_files import fetch_rows
 from evaltrack.tracking.server_internals import Access, Experiment
 from evaltrack.tracking.store import Store
 
@@ -49,7 +48,11 @@ class QuestionViews:
         run = self._anchor(store, experiment)
         g.evaltrack_links = run_links(store, run)
         runs = history_evaluations(store, run)
-        made = json.loads(made_page(MatrixJob(_columns(runs)), *_files(store, runs)))
+
+        def fetch(folder: Path) -> tuple[Path, ...]:
+            return outcomes_file(store, runs, folder), *rows_of_each(store, runs[-1:], folder)
+
+        made = json.loads(made_page(MatrixJob(columns_of(runs)), end_times(runs), fetch))
         return page(
             f"{run.signature.golden}: questions over runs · evaltrack",
             "matrix.html",
@@ -120,34 +123,13 @@ class QuestionViews:
     def _question(self, store: Store, run: EvaluationRun, question_id: str) -> dict[str, Any]:
         g.evaltrack_links = run_links(store, run)
         runs = history_evaluations(store, run)
-        job = QuestionJob(_columns(runs), question_id, run.signature.k)
-        made = json.loads(made_page(job, *_files(store, runs)))
+
+        def fetch(folder: Path) -> tuple[Path, ...]:
+            return outcomes_file(store, runs, folder), *rows_of_each(store, runs, folder)
+
+        job = QuestionJob(columns_of(runs), question_id, run.signature.k)
+        made = json.loads(made_page(job, end_times(runs), fetch))
         if made is None:
             g.evaltrack_links = ((f"Runs of {run.signature.golden}", golden_address(run)),)
             abort(404, f"run {run.name} asked no question with the id {question_id}, or its rows are gone")
         return dict(made)
-
-
-def _columns(runs: list[PastEvaluation]) -> Any:
-    return tuple((history_run(each), each.evaluation.num_questions) for each in runs)
-
-
-def _files(store: Store, runs: list[PastEvaluation]) -> tuple[tuple[int, ...], Any]:
-    """When the runs ended, and what fetches their rows; the rows of a run that are gone are an empty file."""
-
-    def fetch(folder: Path) -> tuple[Path, ...]:
-        return tuple(_rows_of(store, each.evaluation, folder) for each in runs)
-
-    return tuple(each.evaluation.ended_at for each in runs), fetch
-
-
-def _rows_of(store: Store, run: EvaluationRun, folder: Path) -> Path:
-    from evaltrack.errors import TrackingError
-
-    own = subfolder(folder, run)
-    try:
-        return fetch_rows(store, run, own)
-    except TrackingError:
-        empty = own / "gone.parquet"
-        empty.touch()
-        return empty

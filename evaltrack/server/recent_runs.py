@@ -1,4 +1,4 @@
-"""The last runs of golden sets, kept from one request to the next: reading twenty runs of each set takes a second.
+"""The last runs of golden sets, kept from one request to the next, and read together where they are not.
 
 What changed of late is found out with one question about the newest runs; what changed of older ones, as their names or
 a verdict that came later, is seen after `SECONDS`.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from evaltrack.records.past_run import PastRun
 from evaltrack.tracking.history import newest_runs, past_runs
+from evaltrack.tracking.server_runs import last_evaluations, last_runs
 from evaltrack.tracking.store import Store
 
 SECONDS = 60.0
@@ -38,13 +39,37 @@ class RecentRuns:
         Raises:
             TrackingError: the store does not answer.
         """
-        newest = newest_runs(store, experiment_ids, NEWEST) if experiment_ids and self._kept else []
+        newest = self._newest(store, experiment_ids) if experiment_ids and self._kept else []
         with self._lock:
             changed = [run for run in newest if self._differs(_key(store, run), run)]
             for run in changed:
                 self._kept.pop(_key(store, run), None)
             if len(changed) == NEWEST:
                 self._kept.clear()  # more may have changed than was looked at
+
+    def _newest(self, store: Store, experiment_ids: Sequence[str]) -> list[PastRun]:
+        quick = last_evaluations(store, experiment_ids, NEWEST)
+        return newest_runs(store, experiment_ids, NEWEST) if quick is None else quick
+
+    def read(self, store: Store, sets: Sequence[tuple[str, str]], limit: int) -> None:
+        """Read the runs of those sets (experiment and name) that are not kept, together where the store can do so."""
+        now = self._clock()
+        with self._lock:
+            lacking = {each for each in sets if self._is_old(store, each, now)}
+        experiment_ids, names = ({each[place] for each in lacking} for place in (0, 1))
+        runs = last_runs(store, sorted(experiment_ids), sorted(names), limit) if lacking else None
+        if runs is not None:
+            with self._lock:
+                self._kept |= {(store.uri, *each): (now, runs[each]) for each in lacking & runs.keys()}
+
+    def kept(self, store: Store, experiment_id: str, golden: str) -> list[PastRun] | None:
+        """The runs of a set, where they are kept."""
+        with self._lock:
+            return self._kept.get((store.uri, experiment_id, golden), (0.0, None))[1]
+
+    def _is_old(self, store: Store, golden_set: tuple[str, str], now: float) -> bool:
+        since, _ = self._kept.get((store.uri, *golden_set), (now - SECONDS, []))
+        return now - since >= SECONDS
 
     def _differs(self, key: Key, run: PastRun) -> bool:
         """Whether the kept runs of a set lack this one as it is now; those older than all of them are none of them."""

@@ -56,6 +56,7 @@ def shell(title: str, body: str) -> str:
         "style-src": _hashed(style),
         "script-src": _hashed(script),
         "img-src": "data:",
+        "connect-src": "'self'",  # what is under way is asked for again
         "base-uri": "'none'",
         "form-action": "'self'",
     }

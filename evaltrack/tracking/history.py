@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
 
 from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import SCORES
@@ -14,6 +15,8 @@ from evaltrack.records.past_run import PastRun
 from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.commit import commit_of
 from evaltrack.tracking.metric_names import means_of
+from evaltrack.tracking.progress_tag import PROGRESS, read_progress
+from evaltrack.tracking.provenance import GIT_COMMIT
 from evaltrack.tracking.reader import EvaluationRun, evaluation_of, quoted
 from evaltrack.tracking.runs import GOLDEN_SET
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -26,7 +29,39 @@ NEWEST = 200
 """Runs of evaltrack that are looked through for the names of golden sets."""
 
 GOLDEN, VERDICT, HEADLINE = "evaltrack.golden", "evaltrack.compare.verdict", "evaltrack.compare.headline"
-_MEANS = frozenset(score.metric for score in SCORES)
+SIGNATURE = "evaltrack.signature"
+SHOWN_TAGS = (GOLDEN, VERDICT, HEADLINE, SIGNATURE, PROMOTED, GIT_COMMIT, PROGRESS, "mlflow.user")
+"""Tags from which a `PastRun` is made."""
+
+_COUNTS = tuple((score.metric, f"{score.metric}.n", f"n/{score.metric}") for score in SCORES)
+
+
+class InfoOfRun(Protocol):
+    """What MLflow's `RunInfo` says of a run, as far as it is shown."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+
+    @property
+    def run_name(self) -> str | None:
+        """Its name."""
+
+    @property
+    def start_time(self) -> int | None:
+        """When it started, in milliseconds since 1970."""
+
+    @property
+    def status(self) -> str:
+        """``FINISHED`` and the like."""
+
+    @property
+    def user_id(self) -> str | None:
+        """Who started it."""
+
+    @property
+    def experiment_id(self) -> str:
+        """The experiment that holds it."""
 
 
 def past_runs(
@@ -138,7 +173,11 @@ def _newest(store: Store, experiment_ids: Sequence[str], filter_string: str, lim
 
 
 def _past_run(run: Run) -> PastRun:
-    info, tags, metrics = run.info, run.data.tags, run.data.metrics
+    return past_run_of(run.info, run.data.tags, run.data.metrics)
+
+
+def past_run_of(info: InfoOfRun, tags: Mapping[str, str], metrics: Mapping[str, float]) -> PastRun:
+    """A run from what MLflow holds of it: its tags among `SHOWN_TAGS`, and its metrics as they are logged."""
     return PastRun(
         info.run_id,
         info.run_name or info.run_id,
@@ -150,16 +189,22 @@ def _past_run(run: Run) -> PastRun:
         sound_count(metrics.get("num_errors")),
         tags.get(VERDICT),
         PROMOTED in tags,
-        read_tag(Signature, tags.get("evaltrack.signature")),
+        _signature(tags.get(SIGNATURE)),
         info.experiment_id,
         _counts(metrics),
         tags.get(HEADLINE),
         commit_of(tags),
+        read_progress(tags.get(PROGRESS)) if info.status == "RUNNING" else None,
     )
+
+
+@lru_cache(maxsize=256)
+def _signature(text: str | None) -> Signature | None:
+    """The signature in a tag; many runs have the same."""
+    return read_tag(Signature, text)
 
 
 def _counts(metrics: Mapping[str, float]) -> dict[str, int]:
     """Over how many questions each mean is, by either name that runs log it under."""
-    names = ((name, f"{name}.n", f"n/{name}") for name in _MEANS)
-    counts = ((name, metrics.get(one, metrics.get(other))) for name, one, other in names)
+    counts = ((name, metrics.get(one, metrics.get(other))) for name, one, other in _COUNTS)
     return {name: sound_count(value) for name, value in counts if value is not None}

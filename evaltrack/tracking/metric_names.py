@@ -43,6 +43,9 @@ def logged_name(name: str) -> str:
     return f"usage/{name}" if name.endswith(_USED) else f"n/{name}"
 
 
+_LOGGED = tuple((score.metric, logged_name(score.metric)) for score in SCORES)
+
+
 def names_within(names: Iterable[str]) -> dict[str, str]:
     """Each of several domains or judges as a part of a metric's name, no two the same, in letters of any case.
 
@@ -61,13 +64,8 @@ def names_within(names: Iterable[str]) -> dict[str, str]:
 
 def means_of(metrics: Mapping[str, float]) -> dict[str, float]:
     """The means of a run by the names of `SCORES`, of runs before there were sections too."""
-    names = ((score.metric, logged_name(score.metric)) for score in SCORES)
-    return {
-        metric: metrics[name]
-        for metric, logged in names
-        for name in [logged if logged in metrics else metric]
-        if name in metrics
-    }
+    named = [(metric, logged if logged in metrics else metric) for metric, logged in _LOGGED]
+    return {metric: metrics[name] for metric, name in named if name in metrics}
 
 
 def _safe(text: str, others: str) -> str:

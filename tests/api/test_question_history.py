@@ -11,7 +11,13 @@ import pytest
 
 from evaltrack import compare_runs, run_eval
 from evaltrack.api import question_history
-from evaltrack.api.question_history import histories_of_files, history_evaluations, history_run, question_histories
+from evaltrack.api.question_history import (
+    histories_of_lines,
+    history_evaluations,
+    history_run,
+    outcomes_json,
+    question_histories,
+)
 from evaltrack.records import Response, Source
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
@@ -65,15 +71,18 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids
     }
     assert len(question_histories(store, run, most=2).runs) == 2
 
-    columns, files = [], []
-    for each in history_evaluations(store, run):
+    runs, lines, kept = history_evaluations(store, run), [], tmp_path / "outcomes.jsonl"
+    for each in runs:
         folder = tmp_path / each.past.run_id
         folder.mkdir()
-        files.append(fetch_rows(store, each.evaluation, folder))
-        columns.append((history_run(each), each.evaluation.num_questions))
-    assert histories_of_files(columns, files) == made
-    files[0].write_bytes(b"no rows")
-    assert len(histories_of_files(columns, files).runs) == 4
+        path = fetch_rows(store, each.evaluation, folder)
+        lines.append(outcomes_json(path, each.past.run_id, each.evaluation.num_questions))
+    kept.write_text("\n".join(lines), encoding="utf-8")
+    assert histories_of_lines([*map(history_run, runs)], kept) == made
+    path.write_bytes(b"no rows")
+    assert outcomes_json(path, "r", 3) == "null"
+    kept.write_text("\n".join([*lines[:4], "null"]), encoding="utf-8")
+    assert len(histories_of_lines([*map(history_run, runs)], kept).runs) == 4
 
 
 def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(

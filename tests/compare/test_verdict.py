@@ -32,7 +32,7 @@ def test_every_rule_says_its_value_and_what_is_allowed() -> None:
         ("held", "no question broke; 0 allowed"),
         ("held", "Recall@5 did not change, 5 % allowed"),
         ("held", "MRR did not change, 10 % allowed"),
-        ("held", "False abstentions did not change, 0.1 allowed"),
+        ("held", "False abstentions did not change, 10 points allowed"),
     ]
 
 
@@ -47,7 +47,7 @@ def test_broken_rules_come_first_and_are_the_reasons() -> None:
     assert tuple(broken) == made.reasons
     assert states(made)[2:] == [
         ("held", "MRR fell by 10.0 %, 10 % allowed"),
-        ("held", "False abstentions did not change, 0.1 allowed"),
+        ("held", "False abstentions did not change, 10 points allowed"),
     ]
 
 

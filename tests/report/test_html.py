@@ -31,12 +31,13 @@ from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.culprits import CulpritLine, culprit_lines
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import SCRIPTS, STYLES, document, questions_script, script_safe, static, style_sheet
-from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.plots import AxisMark, Way, axis_head, axis_plot, flip_bars, sparkline
 from evaltrack.report.html.questions import TEXT_DIFFS, changed_questions, longest, run_questions
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.html.trend_lines import TrendPoint, trend_line
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import has_trace, trace_id_of
@@ -635,9 +636,11 @@ def test_the_past_is_of_the_same_questions_at_the_same_k() -> None:
     newest_first = [past(0.99), past(0.9, run_id="this"), *others, past(None), past(0.5)]
     (line,) = past_lines(newest_first, "this")
     assert (line.title, line.first, line.last, line.runs) == ("Recall@3", "0.500", "0.900", 2)
-    assert [each["d"] for each in Page(line.plot).every("path")] == ["M5.0 29.0L155.0 5.0"]
+    assert [each["d"] for each in Page(line.plot).every("path")] == ["M9.0 49.0L411.0 9.0"]
     label = "Recall@3 over 2 runs, this one last: from 0.500 to 0.900"
     assert Page(line.plot).every("svg")[0]["aria-label"] == label
+    assert "<title>n, 1970-01-01 00:00 UTC: 0.500</title>" in line.plot
+    assert not Page(line.plot).every("a")
     assert past_lines(newest_first, "another") == []
     assert past_lines(newest_first, None) == []
 
@@ -647,6 +650,29 @@ def test_a_line_of_the_judge_is_of_one_judge() -> None:
     runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
     lines = {line.title: line.runs for line in past_lines(runs, "new")}
     assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
+
+
+def test_points_of_a_line_lead_to_their_runs() -> None:
+    """Among the server's pages, or in MLflow where the page's own run has a link; a name is text."""
+    runs = [replace(past(0.9, run_id="new"), name="<b>", commit="a" * 40), past(0.5, run_id="old")]
+    (line,) = past_lines(runs, "new", served_address)
+    assert [each["href"] for each in Page(line.plot).every("a")] == [
+        "run?experiment_id=&run_id=old",
+        "run?experiment_id=&run_id=new",
+    ]
+    assert "<title>&lt;b&gt; (aaaaaaa), 1970-01-01 00:00 UTC: 0.900</title>" in line.plot
+    (line,) = past_lines(runs, "new", beside("https://host/#/experiments/0/runs/new", "new"))
+    assert [each["href"] for each in Page(line.plot).every("a")] == [
+        f"https://host/#/experiments/0/runs/{each}" for each in ("old", "new")
+    ]
+    for link in (None, "javascript:runs/new", "https://host/#/experiments/0/runs/other"):
+        assert not Page(past_lines(runs, "new", beside(link, "new"))[0].plot).every("a")
+
+
+def test_a_line_that_does_not_change_stands_in_the_middle() -> None:
+    """And there is none without a point."""
+    assert 'd="M9.0 29.0L411.0 29.0"' in trend_line([TrendPoint(1.0, "one"), TrendPoint(1.0, "two")], "x")
+    assert trend_line([], "x") == ""
 
 
 def test_one_run_is_no_past() -> None:
@@ -820,7 +846,7 @@ def test_groups_stand_worst_first_on_one_axis() -> None:
 def test_past_and_hints_are_shown() -> None:
     """The line of each metric, and what is low."""
     page = Page(comparison_html(comparison(history=(past(0.7, run_id="c1"), past(0.8)))))
-    assert "Recall@3 0.800 → 0.700 2 runs, this one last" in page.words
+    assert "n, 1970-01-01 00:00 UTC: 0.700 0.800 → 0.700 2 runs, this one last" in page.words
     assert "Recall@3 is not above 0.8" in page.words
 
 
@@ -944,7 +970,7 @@ def test_groups_past_and_notes_of_a_run() -> None:
     around = Around("n", history=(past(0.9, k=5), past(0.5, k=5)))
     page = run_of(outcomes(), around, signature=signature, notes=("Mind <b>this</b>.",))
     assert "d 0.500 n 4 easy 1.000 n 1" in page.words
-    assert "Recall@5 0.500 → 0.900 2 runs, this one last" in page.words
+    assert "n, 1970-01-01 00:00 UTC: 0.900 0.500 → 0.900 2 runs, this one last" in page.words
     assert "Mind <b>this</b>." in page.words
     lone = run_of(outcomes(), groups={"d": {"recall_at_k": (0.5, 4)}}, link="")
     assert "By domain and difficulty" not in lone.words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -384,6 +385,33 @@ def test_a_new_run_is_on_the_first_page_at_once(browser: Browser, runs: Runs) ->
     client = mlflow.MlflowClient(browser.base)
     client.update_run(runs.k5, name="renamed at once")
     assert "renamed at once" in browser.get("").text
+
+
+def test_how_far_a_run_is_stands_on_the_pages(browser: Browser, runs: Runs) -> None:
+    """While it goes on, from its tag; what is no number of questions is not shown."""
+    client = mlflow.MlflowClient(browser.base)
+    signature = client.get_run(runs.k5).data.tags["evaltrack.signature"]
+    tags = {"evaltrack.golden": "travel", "evaltrack.signature": signature, "evaltrack.progress": "12/63"}
+    run_id = client.create_run(runs.experiment, start_time=int(time.time() * 1000), tags=tags).info.run_id
+    try:
+        for answer in (browser.get(""), browser.get("golden", experiment_id=runs.experiment, golden="travel")):
+            assert f'id="live-{run_id}"' in answer.text
+            assert '<progress max="63" value="12"' in answer.text
+        client.set_tag(run_id, "evaltrack.progress", "99/63")
+        assert "<progress" not in browser.get("").text
+        assert f'id="live-{run_id}"' in browser.get("").text
+        client.set_terminated(run_id, "FAILED")
+        assert f'id="live-{run_id}"' not in browser.get("").text
+    finally:
+        client.delete_run(run_id)
+
+
+def test_trends_lead_to_their_runs(browser: Browser, runs: Runs) -> None:
+    """Of the runs that measured the same as the newest, on the page of their golden set."""
+    made = browser.get("golden", experiment_id=runs.experiment, golden="travel")
+    assert 'aria-label="Trends"' in made.text
+    (first, *_) = re.findall(r'<a href="(run\?[^"]+)" tabindex="-1">', made.text)
+    assert browser.ask(f"/evaltrack/{unescape(first)}").status == 200
 
 
 def test_the_button_sets_the_baseline(browser: Browser, runs: Runs) -> None:

@@ -10,6 +10,7 @@ from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
 from evaltrack.report.words import (
     aim_limit,
+    aim_number,
     change_words,
     first_ids,
     metric_change,
@@ -52,12 +53,12 @@ def aim_words(comparison: Comparison) -> Iterator[str]:
     """What reasoning should reach, whether it does, and both changes: over the baseline, and over the published one."""
     for aim in comparison.aims:
         change = "" if aim.improvement is None else f", {change_words(aim.improvement)} against the baseline"
-        limit = aim_limit(RUBRIC_AIMS[aim.metric])
+        limit = aim_limit(aim.metric, RUBRIC_AIMS[aim.metric])
         title = metric_title(aim.metric, comparison.candidate.signature.k)
         mean = metric_number(aim.metric, aim.candidate)
         words = f"{title}: aim {limit} {'reached' if aim.reached else 'missed'} ({mean}{change})"
         against = f"{change_words(aim.published_improvement)}, the aim {change_words(aim.aim_improvement)}"
-        yield f"{words}; against the published naive baseline of {aim.published:g}: {against}"
+        yield f"{words}; against the published naive baseline of {aim_number(aim.metric, aim.published)}: {against}"
 
 
 def left_out_words(comparison: Comparison) -> Iterator[str]:

@@ -13,6 +13,7 @@ from evaltrack.compare.comparison import (
 )
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.criteria import Checked
 from evaltrack.metrics.formats import metric_form
 from evaltrack.report.ci_commands import without_commands
@@ -130,7 +131,7 @@ def metric_words(metric: MetricDelta, k: int) -> str:
     delta = delta_words(metric)
     change = f"{course_words(metric)}{delta and f', {delta}'}{drop_words(metric)}"
     interval = f", 95 % interval {bounds}" if (bounds := interval_words(metric)) else ""
-    tolerated = f", allowed drop {metric.threshold}" if metric.threshold else ""
+    tolerated = f", allowed drop {tolerated_words(metric)}" if metric.threshold else ""
     on = f", {both_words(metric)}" if metric.partial else ""
     return f"{metric_title(metric.name, k)} {change}{interval}, n {metric.n:,}{on}{tolerated}{noise_words(metric)}"
 
@@ -170,7 +171,7 @@ def interval_words(metric: MetricDelta) -> str:
 
 def threshold_words(metric: MetricDelta) -> str:
     """What drop is tolerated, and whether the gate calls this one a regression."""
-    tolerated = "" if metric.threshold is None else str(metric.threshold)
+    tolerated = tolerated_words(metric)
     return f"{tolerated} FAIL".strip() if metric.regressed else tolerated
 
 

@@ -14,7 +14,7 @@ ANSWER, SOURCES, QUESTION = 200, 5, 200
 
 BARE = (
     *("id", "q", "group", "domain", "difficulty", "category", "was", "now", "cause", "detail", "excused", "note"),
-    *("score", "ranks", "edge", "up", "down"),
+    *("score", "ranks", "edge", "up", "down", "strip", "since"),
 )
 """What is left of a question that is not even slim."""
 

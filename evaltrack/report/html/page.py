@@ -26,12 +26,12 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("report.css", "comparison.css", "questions.css", "detail.css")
+STYLES = ("report.css", "comparison.css", "questions.css", "detail.css", "history.css")
 """The parts of a page's style sheet, in their order; `report.css` is what all pages share."""
 
 SCRIPTS = (
-    *("elements.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js", "sources.js"),
-    *("detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js"),
+    *("elements.js", "history.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
+    *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js"),
 )
 """The parts of the script of pages with questions, in their order: one function around all of them."""
 

@@ -19,6 +19,7 @@ from evaltrack.report.html.judged import verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import missing, ranked, source_texts
 from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
+from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, number
@@ -64,8 +65,10 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
-        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
-    yield from (_without_empty(_same(row, comparison, limit)) for row in comparison.same)
+        fields = _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
+        yield with_strip(comparison, fields, change.id)
+    for row in comparison.same:
+        yield with_strip(comparison, _without_empty(_same(row, comparison, limit)), row.id)
 
 
 def run_questions(

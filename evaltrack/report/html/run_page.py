@@ -13,7 +13,7 @@ from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
-from evaltrack.report.html.past import past_lines
+from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.questions import group_badges, longest, run_questions
 from evaltrack.report.html.text import safe_link, shown
@@ -123,7 +123,9 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
-            past=past_lines(around.history, result.run_id),
+            past=past_lines(
+                around.history, result.run_id, served_address if back else beside(result.link, result.run_id)
+            ),
             listed=_listed_words(questions, _num_rows(result, around)),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.metrics.anchors import COUNTS
 from evaltrack.metrics.rubric_tables import Dimension, ReasoningRubric
-from evaltrack.report.words import aim_limit, change_words, metric_title
+from evaltrack.report.words import aim_limit, aim_number, change_words, metric_title
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,8 +121,8 @@ def _aims(rubric: ReasoningRubric) -> Section:
         [
             (
                 metric_title(name, 0),
-                f"{target.published:g}",
-                aim_limit(target),
+                aim_number(name, target.published),
+                aim_limit(name, target),
                 change_words(target.improvement),
             )
             for name, target in rubric.aims.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaltrack.report.words import metric_title
+from evaltrack.report.words import metric_number, metric_title
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Measure:
         return metric_title(self.metric, k)
 
     def shown(self, value: float) -> str:
-        """Three decimals of 1, one of 100."""
-        return f"{value:.3f}" if self.top == 1 else f"{value:.1f}"
+        """As every form of a report writes it."""
+        return metric_number(self.metric, value)
 
 
 RECALL = Measure("recall_at_k", "recall_at_k")

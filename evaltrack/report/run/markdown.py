@@ -20,6 +20,7 @@ from evaltrack.report.words import (
     first_errors,
     first_errors_words,
     group_metrics,
+    headlines_first,
     judge_words,
     low_metrics,
     metric_number,
@@ -151,7 +152,7 @@ def _metrics(result: RunResult) -> Iterator[str]:
     k = result.signature.k
     yield "| metric | value | questions |"
     yield "| --- | ---: | ---: |"
-    for name, value in result.means.items():
+    for name, value in headlines_first(result.means):
         best = result.metrics.get(f"{name}.max")
         reach = f" (at most {metric_number(name, best)})" if best is not None else ""
         yield f"| {metric_title(name, k)} | {metric_number(name, value)}{reach} | {result.counts[name]} |"

@@ -21,6 +21,7 @@ from evaltrack.report.words import (
     first_errors,
     first_errors_words,
     group_metrics,
+    headlines_first,
     judge_words,
     low_metrics,
     metric_number,
@@ -79,9 +80,9 @@ def _tables(result: RunResult) -> Iterator[Table]:
 
 def _metrics(result: RunResult) -> Table:
     table = _table("metric", "value", "questions")
-    for name, value in result.means.items():
+    for name, value in headlines_first(result.means):
         best = result.metrics.get(f"{name}.max")
-        reach = f" of {metric_number(name, best)}" if best is not None else ""
+        reach = f" of at most {metric_number(name, best)}" if best is not None else ""
         title, words = metric_title(name, result.signature.k), f"{metric_number(name, value)}{reach}"
         table.add_row(title, words, f"{result.counts[name]:,}")
     return table

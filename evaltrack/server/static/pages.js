@@ -74,3 +74,24 @@ for (const menu of document.querySelectorAll(".menu[popover]")) {
     menu.querySelector("a, input, button")?.focus();
   });
 }
+
+// What is under way comes anew; nothing else of the page changes.
+const RENEWED = 10_000;
+async function renew() {
+  const under = document.querySelectorAll(".live");
+  if (under.length && !document.hidden) {
+    try {
+      const answer = await fetch(location.pathname + location.search);
+      const there = answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+      for (const each of there ? under : []) {
+        const now = there.getElementById(each.id);
+        if (now) { each.replaceChildren(...now.childNodes); continue; }
+        const link = Object.assign(document.createElement("a"), { href: location.pathname + location.search, textContent: "ended: show the result" });
+        each.replaceChildren(link);
+        each.classList.remove("live");
+      }
+    } catch { /* the server is away; it is asked again */ }
+  }
+  if (document.querySelector(".live")) setTimeout(renew, RENEWED);
+}
+if (document.querySelector(".live")) setTimeout(renew, RENEWED);

@@ -6,8 +6,10 @@ fillChips();
 fillColumns();
 const changed = () => { refresh(); remember(); };
 for (const control of [...Object.values(filters), sort]) if (control) control.addEventListener("change", () => { if (control === sort) descending = false; changed(); });
+/* Of very many questions not every letter is searched for. */
+const PATIENCE = data.questions.length > 20000 ? 60 : 12;
 let typing = 0;
-for (const input of [search, bounds.low, bounds.high]) if (input) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, 60); });
+for (const input of [search, bounds.low, bounds.high]) if (input) input.addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(changed, PATIENCE); });
 $("filters").addEventListener("submit", (event) => event.preventDefault());
 $("reset").addEventListener("click", () => { clearAll(); sort.value = ""; descending = false; changed(); });
 
@@ -56,7 +58,7 @@ if (isFramed()) {
     const to = event.target.closest('a[target="_blank"]');
     if (!to) return;
     event.preventDefault();
-    address.value = to.href;
+    address.value = to.getAttribute("href");
     (to.closest("p, li, th, td, nav") || to).append(box);
     address.select();
   });

@@ -1,0 +1,72 @@
+"""How far an evaluation is, in a tag of its run."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaltrack.tracking.history import past_run
+from evaltrack.tracking.progress_tag import PROGRESS, SECONDS, ProgressTag, read_progress
+from evaltrack.tracking.store import Store, connect
+
+
+def run_of(store: Store) -> str:
+    """A run that goes on."""
+    run_id: str = store.client.create_run("0", tags={"evaltrack.golden": "set"}).info.run_id
+    return run_id
+
+
+def test_the_tag_is_written_now_and_then(store_uri: str) -> None:
+    """Not before some seconds, and then once in as many; of a run that has ended it says nothing any more."""
+    store, now = connect(store_uri), [0.0]
+    run_id = run_of(store)
+    row: Any = None
+    tag = ProgressTag(store, run_id, 5, clock=lambda: now[0])
+    tag.add(row)
+    tag.close()
+    assert past_run(store, run_id).progress is None
+    for now[0] in (SECONDS, SECONDS + 1):
+        tag.add(row)
+        tag.close()
+    assert past_run(store, run_id).progress == (2, 5)
+    now[0] = 2 * SECONDS
+    tag.add(row)
+    tag.close()
+    assert past_run(store, run_id).progress == (4, 5)
+    store.client.set_terminated(run_id)
+    assert past_run(store, run_id).progress is None
+    assert store.client.get_run(run_id).data.tags[PROGRESS] == "4/5"
+
+
+def test_a_store_that_stays_away_or_hangs_does_not_stop_the_evaluation() -> None:
+    """What cannot be written is left; while a write hangs no other is begun."""
+    writes: list[str] = []
+    hanging = threading.Event()
+
+    def set_tag(_run_id: str, _name: str, text: str) -> None:
+        writes.append(text)
+        hanging.wait(20)
+        raise OSError("away")
+
+    store: Any = SimpleNamespace(client=SimpleNamespace(set_tag=set_tag))
+    row: Any = None
+    now = [0.0]
+    tag = ProgressTag(store, "r", 3, clock=lambda: now[0])
+    for now[0] in (SECONDS, 3 * SECONDS):
+        tag.add(row)
+    assert writes == ["1/3"]
+    hanging.set()
+    tag.close()
+    now[0] = 5 * SECONDS
+    tag.add(row)
+    tag.close()
+    assert writes == ["1/3", "3/3"]
+
+
+@pytest.mark.parametrize("text", [None, "", "1", "1/0", "3/2", "-1/2", "1/2 ", "1" * 10 + "/2", "<b>/2", "１/２"])
+def test_what_is_no_progress_is_none(text: str | None) -> None:
+    """Whoever may tag a run may write anything there."""
+    assert read_progress(text) is None
