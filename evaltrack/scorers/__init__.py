@@ -9,6 +9,7 @@
 | `context_precision` | how far relevant sources stand above others |
 | `faithfulness`, `faithfulness:openai:MODEL` | the share of the answer's claims that the sources hold, by a judge |
 | `tool_order` | how much of the expected sequence of tools was called in its order |
+| `tool_arguments` | of the calls whose arguments are expected, the share that was made with them |
 | `cost` | US dollars per 1,000 questions, by the tokens that the target reports and their prices |
 | `regex:PATTERN` | whether the pattern is found in the answer |
 | `json_schema:FILE` | whether the answer is JSON that holds to a schema |

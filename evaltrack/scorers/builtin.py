@@ -14,7 +14,7 @@ from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
 from evaltrack.scoring.answer_match import contains, exact_match, token_f1
 from evaltrack.scoring.citations import NO_ANSWER, citation_precision, citation_recall
-from evaltrack.scoring.tool_use import tool_order
+from evaltrack.scoring.tool_use import tool_arguments, tool_order
 from evaltrack.targets.threads import aside
 
 NO_EXPECTED_ANSWER = "the question has no expected_answer"
@@ -36,6 +36,7 @@ OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
     "citation_precision": citation_precision,
     "citation_recall": citation_recall,
     "tool_order": tool_order,
+    "tool_arguments": tool_arguments,
 }
 """Of more than the answer: its sources, or the tools that were called."""
 

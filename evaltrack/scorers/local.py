@@ -10,7 +10,7 @@ from evaltrack.scorers.builtin import open_builtin
 
 CHOICES = (
     "exact_match, token_f1, contains, citation_precision, citation_recall, context_precision, faithfulness, "
-    "tool_order, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or package.module:function"
+    "tool_order, tool_arguments, cost, regex:PATTERN, json_schema:FILE, mlflow:SCORER or package.module:function"
 )
 
 MLFLOW = "mlflow:"
