@@ -26,19 +26,27 @@ from evaltrack.scorers.declaration import score
 
 if TYPE_CHECKING:
     from evaltrack.scorers.genai import MRR as MRR
+    from evaltrack.scorers.genai import CitationPrecision as CitationPrecision
+    from evaltrack.scorers.genai import CitationRecall as CitationRecall
     from evaltrack.scorers.genai import Contains as Contains
+    from evaltrack.scorers.genai import ContextPrecision as ContextPrecision
     from evaltrack.scorers.genai import ExactMatch as ExactMatch
     from evaltrack.scorers.genai import HitRate as HitRate
+    from evaltrack.scorers.genai import JSONSchema as JSONSchema
     from evaltrack.scorers.genai import NDCGAtK as NDCGAtK
     from evaltrack.scorers.genai import NegativePass as NegativePass
     from evaltrack.scorers.genai import PrecisionAtK as PrecisionAtK
     from evaltrack.scorers.genai import RecallAtK as RecallAtK
+    from evaltrack.scorers.genai import Regex as Regex
     from evaltrack.scorers.genai import TokenF1 as TokenF1
+    from evaltrack.scorers.genai import ToolArguments as ToolArguments
+    from evaltrack.scorers.genai import ToolOrder as ToolOrder
     from evaltrack.scorers.genai import ToolsCalled as ToolsCalled
 
 FOR_MLFLOW = (
-    *("MRR", "Contains", "ExactMatch", "HitRate", "NDCGAtK", "NegativePass", "PrecisionAtK", "RecallAtK", "TokenF1"),
-    "ToolsCalled",
+    *("MRR", "CitationPrecision", "CitationRecall", "Contains", "ContextPrecision", "ExactMatch", "HitRate"),
+    *("JSONSchema", "NDCGAtK", "NegativePass", "PrecisionAtK", "RecallAtK", "Regex", "TokenF1", "ToolArguments"),
+    *("ToolOrder", "ToolsCalled"),
 )
 """Scores of evaltrack as scorers of `mlflow.genai.evaluate`, imported when they are first used."""
 

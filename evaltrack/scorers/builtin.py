@@ -65,14 +65,14 @@ class BuiltinScorer(Scorer):
     ) -> None:
         self.may_hang = spec.partition(":")[0] in PATTERNS
         self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
-        self._function = function
+        self.measure = function
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """The value, or why there is none."""
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
         run = aside if sum(len(text) for text in texts if text) > LONG_RESPONSE else _at_once
-        measured = await run(self._function, question, response)
+        measured = await run(self.measure, question, response)
         named = {score.name: measured}
         return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 

@@ -16,7 +16,10 @@ from evaltrack.targets import KINDS, default_target, no_more_settings, open_targ
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
-PREFIXES = "`bm25:`, `command:`, `endpoints:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`, `models:`, `runs:`, `traces:`"
+PREFIXES = (
+    "`bm25:`, `command:`, `endpoints:`, `http:`, `https:`, `openai:`, "
+    "`python:`, `recorded:`, `models:`, `runs:`, `traces:`"
+)
 
 
 def ask(name: str) -> Response:
