@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from evaltrack.golden.corpus import read_corpus as read_corpus
     from evaltrack.golden.reader import GoldenSet as GoldenSet
     from evaltrack.golden.reader import open_golden as open_golden
+    from evaltrack.metrics.rubric_tables import ReasoningRubric as ReasoningRubric
+    from evaltrack.metrics.rubric_tables import reasoning_rubric as reasoning_rubric
     from evaltrack.records import Question as Question
     from evaltrack.records import Response as Response
     from evaltrack.records import Source as Source
@@ -77,8 +79,6 @@ if TYPE_CHECKING:
     from evaltrack.records import Usage as Usage
     from evaltrack.records import Verdict as Verdict
     from evaltrack.scorers import score as score
-    from evaltrack.scoring.rubric_tables import ReasoningRubric as ReasoningRubric
-    from evaltrack.scoring.rubric_tables import reasoning_rubric as reasoning_rubric
 
 _HOMES = {
     "Comparison": "evaltrack.compare.comparison",
@@ -93,7 +93,7 @@ _HOMES = {
     "InconclusiveError": "evaltrack.errors",
     "ModelDrafts": "evaltrack.api.draft_by_model",
     "Question": "evaltrack.records",
-    "ReasoningRubric": "evaltrack.scoring.rubric_tables",
+    "ReasoningRubric": "evaltrack.metrics.rubric_tables",
     "Response": "evaltrack.records",
     "RunResult": "evaltrack.evaluation.result",
     "Source": "evaltrack.records",
@@ -136,7 +136,7 @@ _HOMES = {
     "pull_golden": "evaltrack.api.sync_golden",
     "push_golden": "evaltrack.api.sync_golden",
     "read_corpus": "evaltrack.golden.corpus",
-    "reasoning_rubric": "evaltrack.scoring.rubric_tables",
+    "reasoning_rubric": "evaltrack.metrics.rubric_tables",
     "replay_judge": "evaltrack.api.replay_judge",
     "report_html": "evaltrack.api.report_html",
     "report_sets": "evaltrack.api.report_sets",

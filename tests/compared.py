@@ -8,9 +8,9 @@ from typing import Any
 from evaltrack.api.compare_sides import side_of_rows
 from evaltrack.compare.pairing import Side
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 
 K = 5
 
@@ -40,6 +40,7 @@ def row(asked: Question, given: Response | Failure, position: int = 0, score: fl
         "unmeasured": made.unmeasured,
         "passed": made.passed,
         "duplicates": made.duplicates,
+        "finds": made.finds,
     }
     return stored_row(Row.model_validate({**timing, "response": given, "verdicts": verdicts, **scored}), K)
 

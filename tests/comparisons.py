@@ -8,9 +8,9 @@ from typing import Any
 from evaltrack.compare.comparison import Cause, Change, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.records import Question, Response, Row, Signature, Source
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.criteria import Checked, Criterion
 
 from .stored import patched
 

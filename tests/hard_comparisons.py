@@ -9,13 +9,13 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import Side
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Response, Row, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
-from evaltrack.scoring.rubric import RubricWeights
 
 from .compared import K, found, question, row, rows_of, side
-from .scoring.test_reasoning import seen
+from .metrics.test_reasoning import seen
 from .stored import patched
 
 TIMED_OUT = Failure(kind="target_timeout", message="no response within 60 s")

@@ -22,7 +22,7 @@ def called(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None)
     """Call the command line in a folder, with these variables besides; what `tests.conftest.evaltrack` returns."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     words = list(map(str, arguments))
-    with _same_signals(), _same_store(env or {}), pytest.MonkeyPatch.context() as patch:
+    with same_signals(), _same_store(env or {}), pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         for name, value in (env or {}).items():
             patch.setenv(name, value)
@@ -35,12 +35,14 @@ def called(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None)
 
 
 @contextmanager
-def _same_signals() -> Iterator[None]:
+def same_signals() -> Iterator[None]:
     """A command that ends its process need not give back what signals did before."""
     before = {number: signal.getsignal(number) for number in stop_signals()}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from evaltrack.compare.comparison import CauseKind
 from evaltrack.records import Question
 from evaltrack.rows.stored_row import StoredRow
 
+from .metrics.test_collections import DATA, judgements, queries, text_of
 from .planted_changes import (
     DEPTH,
     Change,
@@ -46,7 +47,6 @@ from .planted_changes import (
     swap_context,
     verdict,
 )
-from .scoring.test_collections import DATA, judgements, queries, text_of
 
 
 @dataclass(frozen=True)

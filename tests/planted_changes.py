@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 
 K = 5
 DEPTH = 12

@@ -10,8 +10,8 @@ from typing import get_args
 from evaltrack import errors
 from evaltrack.compare.comparison import CauseKind
 from evaltrack.golden.reader import open_golden
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Question
-from evaltrack.scoring.metrics import SCORES
 from evaltrack.targets import KINDS
 
 from .conftest import REPO

@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from evaltrack import Response, Source, Verdict, run_eval
 from evaltrack.evaluation.result import METRICS
 from evaltrack.golden.reader import open_golden
+from evaltrack.metrics.criteria import check_criteria, parse_criteria
+from evaltrack.metrics.measure import Rules, combined_score, measure
+from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, REQUIREMENTS, TIERS, acceptance, claimed_band, grade
 from evaltrack.records import Observed, Question, Weights
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.scoring.criteria import check_criteria, parse_criteria
-from evaltrack.scoring.measure import Rules, combined_score, measure
-from evaltrack.scoring.rubric import DIMENSION_WEIGHTS, REQUIREMENTS, TIERS, acceptance, claimed_band, grade
 
 from .comparisons import comparison
 from .conftest import REPO, evaltrack

@@ -20,6 +20,7 @@ from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Change, Comparison, GroupDelta
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, ToolCall, Verdict
 from evaltrack.report.comparison import github_annotations as github
 from evaltrack.report.comparison.files import json_text
@@ -35,7 +36,6 @@ from evaltrack.report.run.markdown import run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
 from evaltrack.report.run.terminal import print_run
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 
 from .comparisons import RECALL, comparison
 from .report.test_comparison_markdown import TAGS

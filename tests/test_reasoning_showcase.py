@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from evaltrack.golden.reader import open_golden
+from evaltrack.metrics.anchors import misfits
+from evaltrack.metrics.confidence import confidence_of_words
+from evaltrack.metrics.reasoning_aims import measured_aims
+from evaltrack.metrics.rubric import Grading, claimed_band, grade
 from evaltrack.records import Observed
-from evaltrack.scoring.anchors import misfits
-from evaltrack.scoring.confidence import confidence_of_words
-from evaltrack.scoring.reasoning_aims import measured_aims
-from evaltrack.scoring.rubric import Grading, claimed_band, grade
 from evaltrack.stats.agreement import cohen_kappa
 
 from .conftest import REPO

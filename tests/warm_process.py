@@ -86,7 +86,7 @@ def _warm_up() -> None:
     import tiktoken
     from mlflow.store.db import utils
 
-    from evaltrack.privacy.forms import rules
+    from evaltrack.privacy.secret_patterns import rules
 
     utils._get_latest_schema_revision = cache(utils._get_latest_schema_revision)  # type: ignore[assignment]
     utils._get_latest_schema_revision()  # it executes all migrations' scripts, for each store anew

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evaltrack.errors import UsageError
-from evaltrack.scoring.rubric import TIERS, acceptance
+from evaltrack.metrics.rubric import TIERS, acceptance
 from evaltrack.tracking.judge_notes import Accepted, note_accepted
 from evaltrack.tracking.reader import named_evaluation
 from evaltrack.tracking.run_files import read_rows

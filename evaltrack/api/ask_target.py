@@ -8,10 +8,10 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all, run_to_end
 from evaltrack.golden.lines import checked_question
+from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Row
-from evaltrack.scoring.measure import Rules
 from evaltrack.targets import open_target
 
 

@@ -23,14 +23,14 @@ from evaltrack.compare.config import ComparisonConfig, ComparisonOptions
 from evaltrack.compare.engine import compare
 from evaltrack.errors import UsageError
 from evaltrack.golden.reader import golden_name
+from evaltrack.metrics.criteria import parse_criteria
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.screen import comparison_screen
 from evaltrack.report.run.markdown import comparison_note
-from evaltrack.scoring.criteria import parse_criteria
-from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.comparisons import COMPARISON_PAGE, log_comparison
 from evaltrack.tracking.history import run_history
 from evaltrack.tracking.reader import EvaluationRun, shown_side_by_side, side_by_side

@@ -14,13 +14,13 @@ from evaltrack.compare.deltas import GROUP_METRICS
 from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
+from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import PRINTED, fingerprints
 from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation

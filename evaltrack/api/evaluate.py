@@ -36,13 +36,13 @@ from evaltrack.evaluation.signals import Stop
 from evaltrack.evaluation.small_k import SmallK
 from evaltrack.evaluation.trials import Gathering
 from evaltrack.evaluation.unexpected_ids import Returned
+from evaltrack.metrics.aggregate import Kept, Ledger, Summary
+from evaltrack.metrics.criteria import check_criteria
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
-from evaltrack.scoring.aggregate import Kept, Ledger, Summary
-from evaltrack.scoring.criteria import check_criteria
-from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.datasets import register_golden
 from evaltrack.tracking.patience import impatient
 from evaltrack.tracking.run_files import read_rows_of

@@ -17,12 +17,12 @@ from evaltrack.compare.judge_agreement import (
 )
 from evaltrack.errors import UsageError
 from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.metrics.panel import panel_mean
+from evaltrack.metrics.reasoning import reasoned
+from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Signature, Verdict
 from evaltrack.rows.restore import verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.panel import panel_mean
-from evaltrack.scoring.reasoning import reasoned
-from evaltrack.scoring.rubric import RubricWeights
 from evaltrack.tracking.judge_notes import JudgeAgreement, note_agreement
 from evaltrack.tracking.reader import EvaluationRun, named_evaluation
 from evaltrack.tracking.run_files import read_rows

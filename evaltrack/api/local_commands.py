@@ -20,10 +20,10 @@ from uuid import uuid4
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
-from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
-from evaltrack.privacy.own_files import NotPrivateError, check_file, check_folder, private_folder
 from evaltrack.records import Signature
-from evaltrack.records.system.files import replace_file
+from evaltrack.system.files import replace_file
+from evaltrack.system.folders import STATE_VARIABLE, state_folder
+from evaltrack.system.own_files import NotPrivateError, check_file, check_folder, private_folder
 
 KEPT_DAYS = 365
 SIZE_LIMIT = 1_000_000

@@ -16,7 +16,7 @@ from evaltrack.evaluation.journal import delete_journal
 from evaltrack.evaluation.resume import journals, last_written
 from evaltrack.judges.cache import cache_folder, clear_cache, measure_cache
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.privacy.own_files import sqlite_files
+from evaltrack.system.own_files import sqlite_files
 from evaltrack.tracking.naming import experiment_to_read
 from evaltrack.tracking.retention import (
     HeavyRun,
@@ -50,12 +50,12 @@ class Removable:
 
 @dataclass(frozen=True)
 class Pruning:
-    """What goes, or went where `done`; `kept` counts old runs and journals that stay, by the reason."""
+    """What goes, or went where `done`; `reasons_to_keep` counts old runs and journals that stay, by the reason."""
 
     done: bool
     older_than: str
     items: tuple[Removable, ...]
-    kept: dict[str, int]
+    reasons_to_keep: dict[str, int]
 
     @property
     def bytes(self) -> int:
@@ -92,10 +92,10 @@ def prune(
     store = connect(tracking_uri)
     experiments = experiments_of(store)
     chosen = [experiment_to_read(store, experiment)] if experiment else experiments
-    names, kept, items = run_names(store, experiments), Counter[str](), list[Removable]()
+    names, reasons, items = run_names(store, experiments), Counter[str](), list[Removable]()
     for path, run_id in _old_journals(before):
-        if reason := _why_kept(store, names, run_id):
-            kept[reason] += 1
+        if reason := _reason_to_keep(store, names, run_id):
+            reasons[reason] += 1
             continue
         items.append(_removable("journal", path, sqlite_files(path)))
         if yes:
@@ -103,11 +103,11 @@ def prune(
     items += _cache(before, yes=yes, say=say)
     moment = min(int(before * 1000), LAST_MOMENT)
     for run in old_runs(store, [each.experiment_id for each in chosen], moment):
-        if reason := names.why_kept(run):
-            kept[_short(reason)] += 1
-        elif (heavy := heavy_run(store, run)) and (not yes or _went(store, heavy, kept)):
+        if reason := names.reason_to_keep(run):
+            reasons[_short(reason)] += 1
+        elif (heavy := heavy_run(store, run)) and (not yes or _went(store, heavy, reasons)):
             items.append(Removable("artifacts", heavy.run_id, heavy.size, _at(heavy.last / 1000)))
-    return Pruning(yes, older_than, tuple(items), dict(kept))
+    return Pruning(yes, older_than, tuple(items), dict(reasons))
 
 
 def seconds_of(text: str) -> float:
@@ -122,10 +122,10 @@ def seconds_of(text: str) -> float:
     return int(match[1]) * SECONDS[match[2]]
 
 
-def _went(store: Store, heavy: HeavyRun, kept: Counter[str]) -> bool:
+def _went(store: Store, heavy: HeavyRun, reasons: Counter[str]) -> bool:
     """Whether the artifacts of a run were deleted: something may have come to name it."""
     if not still_free(store, heavy):
-        kept["named meanwhile"] += 1
+        reasons["named meanwhile"] += 1
         return False
     delete_artifacts(store, heavy)
     return True
@@ -137,12 +137,12 @@ def _old_journals(before: float) -> Iterator[tuple[Path, str]]:
             yield path, str(stored.get("run_id") or "")
 
 
-def _why_kept(store: Store, names: RunNames, run_id: str) -> str | None:
+def _reason_to_keep(store: Store, names: RunNames, run_id: str) -> str | None:
     """Why the journal of a run stays; that of a run that is not in the store goes by its age alone."""
     if not run_id:
         return None
     try:
-        reason = names.why_kept(find_run(store, run_id))
+        reason = names.reason_to_keep(find_run(store, run_id))
     except TrackingError as error:
         if not is_missing(error):
             raise

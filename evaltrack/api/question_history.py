@@ -12,11 +12,11 @@ from typing import Any
 from evaltrack.compare.comparable import passes_alike
 from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, histories, matrix
 from evaltrack.errors import TrackingError
+from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.report.words import metric_number, score_title
 from evaltrack.rows.reader import check_rows, read_columns, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_NAME
 from evaltrack.tracking.history import PastEvaluation, past_evaluations
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.run_files import fetch_rows

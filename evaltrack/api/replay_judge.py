@@ -18,11 +18,11 @@ from evaltrack.evaluation.judge_opening import open_judges
 from evaltrack.evaluation.loop import evaluate, take_all
 from evaltrack.judges import judge_names
 from evaltrack.judges.cache import VerdictCache, cache_folder
+from evaltrack.metrics.measure import Measured, measure
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Signature
 from evaltrack.report.judge.repeatability import replay_json
 from evaltrack.rows.restore import question_of, response_of, verdicts_of
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.measure import Measured, measure
 from evaltrack.stats.repeatability import Replay, Replayed
 from evaltrack.tracking.judge_notes import JudgeNoise, log_child, note_noise
 from evaltrack.tracking.reader import named_evaluation

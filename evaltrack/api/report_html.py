@@ -15,6 +15,8 @@ from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.compare_sides import choose_runs, info_of_run
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.run_page import Around, run_html
@@ -23,8 +25,6 @@ from evaltrack.report.run.stored_summary import StoredMean, StoredSummary, read_
 from evaltrack.rows.reader import check_rows, count_rows, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metric_table import metric_table
 from evaltrack.tracking.history import past_run, run_history
 from evaltrack.tracking.judge_notes import judge_notes
 from evaltrack.tracking.reader import EvaluationRun

@@ -17,6 +17,7 @@ from evaltrack.api.compare_sides import info_of_run
 from evaltrack.api.leaderboards import Line, standings_of
 from evaltrack.api.report_html import around_run, result_of, run_page
 from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.html.leaderboard_page import leaderboard_parts
 from evaltrack.report.html.page import Back
 from evaltrack.report.html.sets_page import SetPage, sets_html
@@ -24,7 +25,6 @@ from evaltrack.report.run.stored_summary import read_summary
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.tracking.reader import EvaluationRun, named_evaluations
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.store import Store, connect

@@ -14,9 +14,9 @@ from evaltrack.errors import EvaltrackError
 from evaltrack.evaluation.ask import TIMEOUT, Evaluator
 from evaltrack.evaluation.loop import close_all
 from evaltrack.golden.review.pool import Shown, shown_source
+from evaltrack.metrics.measure import Rules
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import Question, Target
-from evaltrack.scoring.measure import Rules
 from evaltrack.targets import open_target
 
 REMEMBERED = 500

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from evaltrack.evaluation.batch_judging import prices_of_judge
 from evaltrack.evaluation.journal import Journal, Reuse
 from evaltrack.evaluation.plan import Plan
+from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.privacy.addresses import shown_text
-from evaltrack.scoring.aggregate import Ledger, Summary
 
 
 def run_notes(

@@ -17,7 +17,7 @@ from evaltrack.golden.reader import open_golden
 from evaltrack.golden.sync import Kind, Side, places
 from evaltrack.golden.update import GoldenUpdate, update_golden
 from evaltrack.records import Question
-from evaltrack.records.system.users import user_name
+from evaltrack.system.users import user_name
 from evaltrack.tracking.dataset_records import (
     Dataset,
     create_dataset,

@@ -17,9 +17,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
-from evaltrack.privacy.own_files import check_file, private_folder
-from evaltrack.records.system.files import replace_file
+from evaltrack.system.files import replace_file
+from evaltrack.system.folders import STATE_VARIABLE, state_folder
+from evaltrack.system.own_files import check_file, private_folder
 
 _VERSIONS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 

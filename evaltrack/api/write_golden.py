@@ -17,9 +17,9 @@ from uuid import uuid4
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.lines import checked_question, line_of
 from evaltrack.golden.reader import GoldenSet, open_golden
-from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
-from evaltrack.privacy.own_files import NotPrivateError, private_folder
 from evaltrack.records import Question
+from evaltrack.system.folders import STATE_VARIABLE, state_folder
+from evaltrack.system.own_files import NotPrivateError, private_folder
 
 if TYPE_CHECKING:
     from pandas import DataFrame

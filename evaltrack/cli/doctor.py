@@ -62,7 +62,7 @@ def _auto_judge() -> str:
 def _tokenizer() -> str:
     """Whether tokens can be counted, which needs no network."""
     from evaltrack.errors import EvaltrackError
-    from evaltrack.scoring.tokens import count_tokens
+    from evaltrack.metrics.tokens import count_tokens
 
     try:
         count = count_tokens(["evaltrack"], None)

@@ -125,8 +125,8 @@ def _print(file: str, questions: Iterable[Question], output: str) -> None:
 
 def _print_ledger(file: str, made: ModelDrafts, prices: tuple[float | None, float | None]) -> None:
     """What was left out, what was there before, and what the calls cost."""
+    from evaltrack.metrics.tokens import Prices
     from evaltrack.report.words import one_line
-    from evaltrack.scoring.tokens import Prices
 
     for note in made.notes:
         click.echo(f"  {one_line(note)}", err=True)

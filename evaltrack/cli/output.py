@@ -17,8 +17,8 @@ import click
 
 from evaltrack.cli.help_groups import GroupedOption
 from evaltrack.errors import EXIT_INCONCLUSIVE
+from evaltrack.metrics.metric import MINUS
 from evaltrack.report.ci_commands import json_without_commands, without_any_commands
-from evaltrack.scoring.metric import MINUS
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -48,7 +48,7 @@ def _print(pruning: Pruning) -> None:
         click.echo(f"{item.kind:9}  {item.bytes:>15,} bytes  {item.last}  {shown_text(item.name)}")
     if (more := len(pruning.items) - SHOWN) > 0:
         click.echo(f"... and {more:,} more")
-    for reason, count in pruning.kept.items():
+    for reason, count in pruning.reasons_to_keep.items():
         click.echo(f"left alone: {count:,} ({reason})")
     verb = "removed" if pruning.done else "would be removed; --yes removes them"
     click.echo(f"{len(pruning.items):,} older than {pruning.older_than}, {pruning.bytes:,} bytes: {verb}")

@@ -22,7 +22,7 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
     from evaltrack.api.run_demo import AFTER, BEFORE, run_demo
     from evaltrack.cli.progress import make_progress
     from evaltrack.cli.run import end_of, print_result
-    from evaltrack.records.system.commands import quoted
+    from evaltrack.system.commands import quoted
 
     settings = {name: value for name, value in options.items() if name not in OF_OWN_SETS}
     if not judged:
@@ -40,8 +40,8 @@ def run_showcase(options: dict[str, Any], output: str, *, judged: bool) -> int:
 
 def _means(result: RunResult) -> str:
     """The means by which people know a run."""
+    from evaltrack.metrics.catalogue import HEADLINES
     from evaltrack.report.words import metric_number, metric_title
-    from evaltrack.scoring.metrics import HEADLINES
 
     names = [score.metric for score in HEADLINES if score.metric in result.metrics]
     k, metrics = result.signature.k, result.metrics

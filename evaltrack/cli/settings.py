@@ -149,7 +149,7 @@ def _check_owner(path: Path, owners: set[int]) -> None:
     others = owners - {0, path.parent.stat().st_uid}
     if not others:
         return
-    from evaltrack.records.system.users import own_number
+    from evaltrack.system.users import own_number
 
     if others - {own_number()}:
         cure = "work in a folder of your own, or make the file yours"

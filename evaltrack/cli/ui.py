@@ -117,7 +117,7 @@ def _serve(command: list[str], env: dict[str, str], ready: Callable[[], None], a
     """Run the server in a group of its own until it ends or is stopped; no process of it is left."""
     from evaltrack.errors import TrackingError
     from evaltrack.evaluation.signals import stop_signals
-    from evaltrack.records.system.processes import end_group, own_group
+    from evaltrack.system.processes import end_group, own_group
 
     stop_times: list[float] = []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import get_args
 
 from evaltrack.compare.comparison import Cause, CauseKind
@@ -102,13 +103,19 @@ def _ids(rows: Differences, loss: Loss) -> Iterator[Finding]:
 
 def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
     """The first source whose text changed and explains what was lost, and the first whose text does not."""
-    if not rows.changed_texts:
+    for key, (now, source) in islice(rows.rewritten.items(), 1):
+        name = rows.name(source)
+        detail = f"the text of `{name}` changed, and no longer holds the expected passage"
+        yield Cause("source_text_changed", detail, name, rows.old[key][0], now, link=source.url), True
+    rewritten = {source.chunk_id for _, source in rows.rewritten.values()}
+    changed = [key for key in rows.changed_texts if rows.new[key][1].chunk_id not in rewritten]
+    if not changed:
         return
     at_stake = rows.placed if loss.judged else rows.fallen
     pushed = {above: key for key in reversed(at_stake) for above in rows.newly_above(key)}
     able = {*pushed, *(rows.expected if loss.judged else rows.fallen)}
-    explaining = [key for key in rows.changed_texts if key in able]
-    others = [key for key in rows.changed_texts if key not in able]
+    explaining = [key for key in changed if key in able]
+    others = [key for key in changed if key not in able]
     for key in (*explaining[:1], *others[:1]):
         (rank, _), (now, source) = rows.old[key], rows.new[key]
         name = rows.name(source)

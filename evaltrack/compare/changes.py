@@ -13,9 +13,9 @@ from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
 from evaltrack.compare.pairing import MAIN_SCORES, Paired
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
+from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import JUDGE_ERROR, StoredRow
-from evaltrack.scoring.rubric import PASS_SCORE
 
 if TYPE_CHECKING:
     import pandas as pd

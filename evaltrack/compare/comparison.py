@@ -15,8 +15,8 @@ from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
+from evaltrack.metrics.criteria import Checked
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
 
 if TYPE_CHECKING:
     from evaltrack.compare.gate import Gate
@@ -106,7 +106,8 @@ class MetricDelta:
         return self.regressed or self.measured is None or self.measured[0] == self.n
 
 
-RuleState = Literal["broken", "unknown", "held"]
+RuleState = Literal["broken", "unknown", "not shown", "held"]
+"""`not shown`: the limit is exceeded, and chance explains it; `unknown`: it keeps the gate from deciding."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Annotated, Literal, TypedDict
 from pydantic import BeforeValidator
 
 from evaltrack.compare.gate import Gate, GateKind, parse_drops
+from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.records import OwnScore
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting
 from evaltrack.records.own_score import NAME_PATTERN
-from evaltrack.scoring.metric_table import MetricTable, metric_table
 
 MAX_REPEATS = 100
 RepeatFlips = int | Literal["auto"]

@@ -10,10 +10,10 @@ from evaltrack.compare.comparison import GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import flipped
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.metric import Score
+from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.fingerprints import NUM_EXPECTED
-from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metric_table import MetricTable
-from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
 from evaltrack.stats.quantiles import quantile, quantile_interval, swap_test

@@ -47,8 +47,21 @@ class Differences:
 
     @cached_property
     def fallen(self) -> list[str]:
-        """Those of them whose text did not come back under another key."""
-        return [key for key in self.lowered if key not in self.renamed]
+        """Those of them whose text did not come back under another key, nor their source with another text."""
+        return [key for key in self.lowered if key not in self.renamed and key not in self.rewritten]
+
+    @cached_property
+    def rewritten(self) -> dict[str, tuple[int, StoredSource]]:
+        """Expected passages that are gone as their chunk came back with another text: its rank now, and the chunk."""
+        returned = {source.chunk_id: (rank, source) for rank, source in self.new.values() if source.chunk_id}
+        gone = {key: self.old[key][1] for key in self.lowered if key not in self.new and key not in self.renamed}
+        return {
+            key: returned[source.chunk_id]
+            for key, source in gone.items()
+            if source.chunk_id in returned
+            and source.text_digest
+            and returned[source.chunk_id][1].text_digest not in (None, source.text_digest)
+        }
 
     @cached_property
     def renamed(self) -> dict[str, str]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
+from evaltrack.metrics.metric import Score
+from evaltrack.metrics.run_metrics import MetricTable
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
-from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metric_table import MetricTable
 
 if TYPE_CHECKING:
     import numpy as np

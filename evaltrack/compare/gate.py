@@ -9,10 +9,10 @@ from typing import Literal
 
 from evaltrack.compare.comparison import MetricDelta, Threshold
 from evaltrack.errors import UsageError
-from evaltrack.scoring.latencies import LATENCIES
-from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metric_table import MetricTable
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.metric import Score
+from evaltrack.metrics.run_metrics import MetricTable
 
 DEFAULT_DROPS = {
     score.metric: Threshold(score.tolerance.drop, relative=score.tolerance.relative)

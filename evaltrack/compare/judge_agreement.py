@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evaltrack.metrics.catalogue import BY_NAME
+from evaltrack.metrics.reasoning import DIMENSIONS
 from evaltrack.records.verdict import ANSWER_GRADES
-from evaltrack.scoring.metrics import BY_NAME
-from evaltrack.scoring.reasoning import DIMENSIONS
 from evaltrack.stats.agreement import Agreement, label_agreement, numeric_agreement
 
 Values = Mapping[str, Any]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError
+from evaltrack.metrics.catalogue import HEADLINES, SCORES
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.rows.columns import own_scores_of
 from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metric_table import metric_table
-from evaltrack.scoring.metrics import HEADLINES, SCORES
 
 if TYPE_CHECKING:
     import pandas as pd

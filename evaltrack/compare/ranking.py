@@ -24,9 +24,9 @@ from evaltrack.compare.leaderboard import (
     Standing,
 )
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import HEADLINES
+from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.rows.columns import own_scores_of
-from evaltrack.scoring.metric_table import MetricTable, metric_table
-from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.significance import holm, sign_flip
 

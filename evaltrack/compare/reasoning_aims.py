@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS, relative
+from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, relative
 
 if TYPE_CHECKING:
     from evaltrack.compare.comparison import MetricDelta

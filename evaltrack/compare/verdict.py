@@ -12,8 +12,8 @@ from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
-from evaltrack.scoring.metric import ROUNDING
-from evaltrack.scoring.metric_forms import metric_form
+from evaltrack.metrics.formats import metric_form
+from evaltrack.metrics.metric import ROUNDING
 from evaltrack.stats.significance import LEVEL, mcnemar_exact
 
 
@@ -52,11 +52,13 @@ def decide(
     if not metrics:
         unsure.append("no metric was measured on both sides")
     unsure += _no_rule(gate, metrics, groups, _may_flip(changes, paired))
-    tolerated = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
-    tolerated += [] if broken else _flips_tolerated(gate, changes, counted)
-    held = [*tolerated, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
-    states = (("broken", worse), ("unknown", unsure), ("held", held))
+    not_shown = [words.not_shown(metric) for metric in metrics if metric.over and not metric.regressed]
+    not_shown += [] if broken else _flips_not_shown(gate, changes, counted)
+    allowed = [] if broken else list(_flips_allowed(gate, changes, counted))
+    held = [*allowed, *_no_flips(gate, changes, counted), *words.held(metrics, groups)]
+    states = (("broken", worse), ("unknown", unsure), ("not shown", not_shown), ("held", held))
     lines = tuple(GateLine(state, text) for state, texts in states for text in texts)  # type: ignore[arg-type]
+    tolerated = (*not_shown, *allowed)
     if worse:
         reasons = (*_moved_reasons(changes), *worse, *tolerated, *unsure)
         return Decided(metrics, groups, "regression", reasons, lines)
@@ -89,11 +91,11 @@ def _moved_reasons(changes: Changes) -> Iterator[str]:
     worse = [change for change in (*changes.flips, *changes.drops) if change.cause.kind != "unknown"]
     for kind, words in (
         ("ids_changed", "the expected sources came back under other ids with the same texts; are ids made anew?"),
-        ("source_text_changed", "expected sources keep their ids, and their texts changed; was the corpus edited?"),
+        ("source_text_changed", "the expected sources keep their ids and have other texts; was the corpus edited?"),
     ):
         count = sum(change.cause.kind == kind for change in worse)
         if count and 2 * count >= len(worse):
-            yield f"of {count:,} of the {len(worse):,} questions that got worse {words}"
+            yield f"{count:,} of {len(worse):,} questions that got worse: {words}"
 
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:
@@ -141,13 +143,15 @@ def _unsettled(changes: Changes, asking: Asking) -> Iterator[str]:
         yield f"{count:,} {were} every time again and passed once in the baseline; {before}; {lucky}{cure}"
 
 
-def _flips_tolerated(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
-    """Questions that broke and are no regression, by what was allowed or by what was asked of the evidence."""
-    if not counted:
-        return
-    if counted <= gate.allow_flips:
+def _flips_allowed(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
+    """Questions that broke and are no more than what is allowed."""
+    if 0 < counted <= gate.allow_flips:
         yield _went(counted, changes.counts["fixed"], gate)
-    elif gate.wants_evidence:
+
+
+def _flips_not_shown(gate: Gate, changes: Changes, counted: int) -> Iterator[str]:
+    """More questions broke than is allowed, and they are no evidence of a loss where evidence is wanted."""
+    if counted > gate.allow_flips and gate.wants_evidence:
         yield f"{_went(counted, changes.counts['fixed'], gate)}, which is not shown to be more than chance"
 
 

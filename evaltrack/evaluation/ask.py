@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any, Literal, TypeVar
 
 from evaltrack.errors import EvaltrackError
+from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
@@ -28,9 +29,8 @@ from evaltrack.records import (
 )
 from evaltrack.records.clock import seconds_now
 from evaltrack.records.trace_place import TracePlace
-from evaltrack.scoring.measure import Measured, Rules, measure
 from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
-from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)

@@ -24,8 +24,8 @@ from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import evaluate, evaluate_each
 from evaltrack.judges.llm_judge import LlmJudge
 from evaltrack.llm import BatchCall, batch_share
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Question, Row
-from evaltrack.scoring.tokens import Prices
 
 ANSWERING = "answers, to be judged in batches"
 STOP_LOOKS = 0.2

@@ -20,14 +20,14 @@ from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
 from evaltrack.llm import CALL_SECONDS
+from evaltrack.metrics.measure import PASS_THRESHOLD, Rules
+from evaltrack.metrics.rubric import RubricWeights
+from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
 from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
-from evaltrack.scoring.measure import PASS_THRESHOLD, Rules
-from evaltrack.scoring.rubric import RubricWeights
-from evaltrack.scoring.tokens import MAX_PRICE, Prices
 from evaltrack.targets.python import MAX_WORKERS
 from evaltrack.tracking.writer import TraceChoice
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from evaltrack.metrics.anchors import misfits
 from evaltrack.records import Row
-from evaltrack.scoring.anchors import misfits
 
 SHOWN = 3
 """Verdicts that are named."""

@@ -21,9 +21,9 @@ from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.batch_journal import BatchJournal
 from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, no_journal, unusable
 from evaltrack.evaluation.journal_lines import line_of, row_in
-from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
-from evaltrack.privacy.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
 from evaltrack.records import Question, Row
+from evaltrack.system.folders import STATE_VARIABLE, state_folder
+from evaltrack.system.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
 
 __all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 

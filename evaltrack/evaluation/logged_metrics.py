@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.scoring.aggregate import domain_of
+from evaltrack.metrics.aggregate import domain_of
 from evaltrack.tracking.metric_names import FIRST, logged_name, names_within
 
 OPTIONAL_TOTALS = frozenset(

@@ -30,6 +30,8 @@ from evaltrack.golden.selection import Selection
 from evaltrack.judges import Models, open_faithfulness_judge
 from evaltrack.judges.cache import VerdictCache
 from evaltrack.judges.llm_judge import LlmJudge
+from evaltrack.metrics.criteria import Criterion, parse_criteria
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
@@ -46,8 +48,6 @@ from evaltrack.records import (
 )
 from evaltrack.records.settings import PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
-from evaltrack.scoring.criteria import Criterion, parse_criteria
-from evaltrack.scoring.metric_table import metric_table
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
 from evaltrack.tracking.writer import TRACED_QUESTIONS, TraceChoice
@@ -282,7 +282,7 @@ def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
 
 def _counter(model: str | None) -> Counter:
     """Counts tokens as the target's model would; without one, as `o200k_base` does."""
-    from evaltrack.scoring.tokens import count_tokens
+    from evaltrack.metrics.tokens import count_tokens
 
     def count(texts: Sequence[str]) -> Tokens:
         tokens = count_tokens(texts, model)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from evaltrack.metrics.catalogue import BY_METRIC
+from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.reasoning_aims import MeasuredAim, measured_aims
+from evaltrack.metrics.run_metrics import MetricTable, metric_table
 from evaltrack.records import Row, Signature
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metric_table import MetricTable, metric_table
-from evaltrack.scoring.metrics import BY_METRIC
-from evaltrack.scoring.reasoning_aims import MeasuredAim, measured_aims
 
 if TYPE_CHECKING:
     import pandas as pd

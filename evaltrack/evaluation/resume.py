@@ -19,8 +19,8 @@ from evaltrack.evaluation.journal import ENDING, delete_journal, read_command, s
 from evaltrack.evaluation.journal_errors import JournalBusyError
 from evaltrack.evaluation.plan import Plan
 from evaltrack.privacy.addresses import shown_text, shown_url
-from evaltrack.privacy.folders import STATE_VARIABLE
-from evaltrack.privacy.own_files import NotPrivateError, check_folder
+from evaltrack.system.folders import STATE_VARIABLE
+from evaltrack.system.own_files import NotPrivateError, check_folder
 from evaltrack.tracking.journaled_runs import find_journaled, is_there, journal_tag
 from evaltrack.tracking.naming import resolve_run
 from evaltrack.tracking.store import Store

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from evaltrack.errors import Guide
+from evaltrack.metrics.relevance import expected_of
 from evaltrack.records import Row
-from evaltrack.scoring.relevance import expected_of
 
 
 class SmallK:

@@ -19,10 +19,10 @@ from evaltrack.evaluation.judge_opening import judges_of, open_judges
 from evaltrack.evaluation.plan import planned
 from evaltrack.evaluation.sweep_file import SweepFile, SweepTarget, values_of
 from evaltrack.golden.reader import GoldenSet, open_golden
+from evaltrack.metrics.run_metrics import metric_table
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import OwnScore
 from evaltrack.scorers.opening import asks_judge
-from evaltrack.scoring.metric_table import metric_table
 
 MAX_CONFIGURATIONS = 200
 SEED = "{seed}"

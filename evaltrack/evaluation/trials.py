@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from evaltrack.metrics.catalogue import OF_TRIALS, OF_WORDINGS
 from evaltrack.records import Row, Tally, Tokens
-from evaltrack.scoring.metrics import OF_TRIALS, OF_WORDINGS
 
 
 class Gathering:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evaltrack.errors import Guide
+from evaltrack.metrics.relevance import expected_of, relevant_keys, source_keys
 from evaltrack.records import Row
-from evaltrack.scoring.relevance import expected_of, relevant_keys, source_keys
 
 ENOUGH = 10
 """Answerable questions after which it is said that nothing that they expect came back."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evaltrack.errors import GoldenError
 from evaltrack.golden.fields import Fields, set_fields
-from evaltrack.records.system.files import locked_folder, replace_file
+from evaltrack.system.files import locked_folder, replace_file
 
 
 def only_writer(path: Path) -> AbstractContextManager[None]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
-from evaltrack.privacy.own_files import (
+from evaltrack.records import Verdict
+from evaltrack.system.folders import CACHE_VARIABLE, STATE_VARIABLE, cache_folder, state_folder
+from evaltrack.system.own_files import (
     NotPrivateError,
     check_file,
     check_folder,
@@ -28,7 +29,6 @@ from evaltrack.privacy.own_files import (
     private_secret,
     sqlite_files,
 )
-from evaltrack.records import Verdict
 
 __all__ = ["CacheSize", "VerdictCache", "cache_folder", "clear_cache", "measure_cache"]
 

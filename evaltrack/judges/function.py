@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from evaltrack.errors import Guide, UsageError
 from evaltrack.judges.recorded import folded
 from evaltrack.judges.strict import findings, read_verdict
+from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Question, Response, Verdict
 from evaltrack.records.base import Record
-from evaltrack.scoring.measure import lacking
 from evaltrack.targets.call_shape import is_async
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service

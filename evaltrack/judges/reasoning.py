@@ -32,6 +32,9 @@ from evaltrack.judges.llm_judge import (
 from evaltrack.judges.neutral_text import TAG_RULE, inert
 from evaltrack.judges.quotes import occurs, plain, quoted_words
 from evaltrack.llm import Schema
+from evaltrack.metrics.anchors import ANCHORS, misfits
+from evaltrack.metrics.confidence import read_confidence
+from evaltrack.metrics.rubric import RUBRIC_VERSION
 from evaltrack.records import (
     CruxTreatment,
     Dimensions,
@@ -42,9 +45,6 @@ from evaltrack.records import (
     Response,
     UncertaintyTreatment,
 )
-from evaltrack.scoring.anchors import ANCHORS, misfits
-from evaltrack.scoring.confidence import read_confidence
-from evaltrack.scoring.rubric import RUBRIC_VERSION
 
 QUOTE_LIMIT = 2000
 """Characters of a quote at most."""

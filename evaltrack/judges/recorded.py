@@ -17,9 +17,9 @@ from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
 from evaltrack.judges.strict import findings, no_repeats, read_verdict
+from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Observed, Question, Response, Verdict
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
-from evaltrack.scoring.measure import lacking
 
 NOT_IN_FILES = ("usage", "cached")
 """What says whether and how a verdict was paid for: reading it from a file costs nothing."""

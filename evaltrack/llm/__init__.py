@@ -9,7 +9,7 @@ from evaltrack.llm.attempts import WAITING
 from evaltrack.llm.batch_records import Batch, BatchCall, BatchReply, batch_share
 from evaltrack.llm.batches import Batches
 from evaltrack.llm.client import CALL_SECONDS, LLM
-from evaltrack.llm.forms import Schema
+from evaltrack.llm.json_modes import Schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaltrack.llm.forms import Schema
+from evaltrack.llm.json_modes import Schema
 from evaltrack.llm.refusals import LONGEST_WAIT
 from evaltrack.llm.replies import AnswerError
 from evaltrack.llm.throttle import Throttle

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.llm.attempts import ATTEMPTS, WAITING, Asking, Message
-from evaltrack.llm.forms import FORMATS, Forms, Schema, response_format
+from evaltrack.llm.json_modes import FORMATS, Forms, Schema, response_format
 from evaltrack.llm.refusals import (
     LONGEST_WAIT,
     asked_to_wait,

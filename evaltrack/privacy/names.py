@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.forms import entropy, secret_spans
 from evaltrack.privacy.masking import maskable
+from evaltrack.privacy.secret_patterns import entropy, secret_spans
 
 CURE = (
     "names and settings are logged with the run, so give a secret through the environment: a header of an http target "

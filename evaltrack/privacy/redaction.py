@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
-from evaltrack.privacy.forms import SHORTEST, secret_spans
 from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
+from evaltrack.privacy.secret_patterns import SHORTEST, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"

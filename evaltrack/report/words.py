@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import HEADLINES, SCORES
+from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.formats import metric_form, named_score
+from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.metric import MINUS
+from evaltrack.metrics.reasoning_aims import RubricAim
+from evaltrack.metrics.rubric import TIERS, tier_words
 from evaltrack.records import Row, Signature
 from evaltrack.report.ci_commands import BREAK, without_commands
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.latencies import LATENCIES
-from evaltrack.scoring.metric import MINUS
-from evaltrack.scoring.metric_forms import metric_form, named_score
-from evaltrack.scoring.metrics import HEADLINES, SCORES
-from evaltrack.scoring.reasoning_aims import RubricAim
-from evaltrack.scoring.rubric import TIERS, tier_words
 
 METRIC_TITLES = {score.metric: score.title for score in SCORES} | {"combined_score_best": "Combined, best"}
 

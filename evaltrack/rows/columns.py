@@ -13,11 +13,11 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.relevance import expected_of
 from evaltrack.records import OwnScore, Reasoned, Role, Row, Signature, Source, Usage
 from evaltrack.records.question import Difficulty
 from evaltrack.records.verdict import ANSWER_GRADES, Mode
-from evaltrack.scoring.metrics import SCORES
-from evaltrack.scoring.relevance import expected_of
 
 SOURCE_TEXT_LIMIT = 4000
 """Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Mode, Role, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
@@ -18,7 +19,6 @@ from evaltrack.rows.columns import (
     columns_with,
     flatten,
 )
-from evaltrack.scoring.metrics import SCORES
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 

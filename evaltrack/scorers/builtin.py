@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.answer_match import contains, exact_match, token_f1
+from evaltrack.metrics.citations import NO_ANSWER, citation_precision, citation_recall
+from evaltrack.metrics.tool_use import tool_arguments, tool_order
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
-from evaltrack.scoring.answer_match import contains, exact_match, token_f1
-from evaltrack.scoring.citations import NO_ANSWER, citation_precision, citation_recall
-from evaltrack.scoring.tool_use import tool_arguments, tool_order
 from evaltrack.targets.threads import aside
 
 NO_EXPECTED_ANSWER = "the question has no expected_answer"

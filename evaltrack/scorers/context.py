@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from evaltrack.metrics.measure import checked_relevance
+from evaltrack.metrics.retrieval import context_precision
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
-from evaltrack.scoring.measure import checked_relevance
-from evaltrack.scoring.retrieval import context_precision
 
 CONTEXT_PRECISION = "context_precision"
 

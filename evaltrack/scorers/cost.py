@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
-from evaltrack.scoring.tokens import Prices
 
 COST = "cost"
 

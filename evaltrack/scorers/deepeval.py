@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 from evaltrack.llm.server import base_url, key
+from evaltrack.metrics.tool_use import NO_TOOLS
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
@@ -27,7 +28,6 @@ from evaltrack.scorers.libraries import (
     read_value,
     snake_case,
 )
-from evaltrack.scoring.tool_use import NO_TOOLS
 from evaltrack.targets.threads import in_own_loop
 
 MODULES = ("deepeval.metrics", "deepeval.models", "deepeval.test_case")

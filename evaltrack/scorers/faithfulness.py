@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from evaltrack.metrics.citations import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Judge, OwnScore, OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
-from evaltrack.scoring.citations import NO_ANSWER, NO_SOURCES
 
 FAITHFULNESS = "faithfulness"
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.mlflow_records import DatasetRecord, question_of
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
 from evaltrack.scorers.builtin import open_builtin
 from evaltrack.scorers.context import measured_precision
-from evaltrack.scoring.measure import Rules, measure
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.tracking.genai_scorer import GenaiScorer, genai_scorer
 

@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl
 
 from evaltrack.errors import UsageError
 from evaltrack.llm.server import has_server
+from evaltrack.metrics.citations import NO_ANSWER, NO_SOURCES
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.own_score import LARGEST_SCORE
 from evaltrack.scorers.builtin import NO_EXPECTED_ANSWER
-from evaltrack.scoring.citations import NO_ANSWER, NO_SOURCES
 
 RAGAS, DEEPEVAL = "ragas:", "deepeval:"
 """Before the name of a metric."""

@@ -19,11 +19,11 @@ from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.mlflow_records import record_of
+from evaltrack.metrics.citations import NO_ANSWER
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
 from evaltrack.scorers.local import MLFLOW
-from evaltrack.scoring.citations import NO_ANSWER
 from evaltrack.targets.python import import_function
 from evaltrack.targets.threads import in_thread
 from evaltrack.tracking.genai_judge import GenaiJudge, open_builtin_scorer

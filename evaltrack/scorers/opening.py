@@ -7,6 +7,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.latencies import LATENCIES
+from evaltrack.metrics.measure import Rules
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Judge
 from evaltrack.records.own_score import MOST_SCORES
 from evaltrack.records.roles import Scorer
@@ -16,11 +21,6 @@ from evaltrack.scorers.context import CONTEXT_PRECISION, ContextPrecisionScorer
 from evaltrack.scorers.cost import COST, CostScorer
 from evaltrack.scorers.faithfulness import FAITHFULNESS, FaithfulnessScorer
 from evaltrack.scorers.local import check_place, open_local, split_name
-from evaltrack.scoring.aggregate import Ledger, Summary
-from evaltrack.scoring.latencies import LATENCIES
-from evaltrack.scoring.measure import Rules
-from evaltrack.scoring.metrics import SCORES
-from evaltrack.scoring.tokens import Prices
 
 Functions = Mapping[str, Callable[..., Any]]
 """Functions that were given as objects, by the place that names them."""

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from evaltrack.compare.comparable import alike
 from evaltrack.compare.trends import trend
+from evaltrack.metrics.catalogue import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import METRIC_TITLES
-from evaltrack.scoring.metrics import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
 
 FIRST = tuple(score.metric for score in HEADLINES)
 COLUMNS = (*FIRST, *(score.metric for score in RETRIEVAL_SCORES if not score.headline))

@@ -18,7 +18,7 @@ def main() -> int:
     """Make the page of the job in the input."""
     memory, seconds, size = map(int, sys.argv[1:4])
     from evaltrack.errors import EvaltrackError
-    from evaltrack.records.system.limits import limit_server_page
+    from evaltrack.system.limits import limit_server_page
 
     limit_server_page(memory, seconds, size)
 

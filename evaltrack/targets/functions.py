@@ -10,9 +10,9 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.records.trace_place import TraceHome, TracePlace
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
 from evaltrack.targets.failures import note_origin
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, bounded
 from evaltrack.targets.packages import packages_here
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
 from evaltrack.tracking.question_spans import SpanHabit, lead_back, lead_to, question_span, write_spans

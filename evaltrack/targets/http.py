@@ -26,7 +26,6 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.privacy.masking import MASK, SHORTEST_SECRET, parts_of_header, spellings
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.http_body import Body
 from evaltrack.targets.mapping import (
     EXCERPT_BYTES,
@@ -36,6 +35,7 @@ from evaltrack.targets.mapping import (
     excerpt,
     take_mapping,
 )
+from evaltrack.targets.response_fields import InvalidResponseError
 
 if TYPE_CHECKING:
     import httpx2

@@ -25,10 +25,10 @@ from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
 from evaltrack.targets.packages import packages_here
 from evaltrack.targets.python import Call, memory_bytes, worker_count
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import FIELDS, as_response
 from evaltrack.targets.threads import in_thread
 from evaltrack.targets.traced_answers import texts_in

@@ -38,9 +38,9 @@ from evaltrack.records.trace_place import TraceHome
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.functions import function_target, small_enough
 from evaltrack.targets.packages import packages_here
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 from evaltrack.tracking.question_spans import settle_in, write_spans
 
@@ -69,7 +69,7 @@ def open_python(place: str, settings: dict[str, str]) -> Target:
         if workers > 1 or memory:
             raise UsageError("python target: workers and memory are of processes of its own; leave in_process out")
         return function_target(import_function(place))
-    from evaltrack.records.system.limits import can_limit
+    from evaltrack.system.limits import can_limit
     from evaltrack.targets.child.pool import Pool
     from evaltrack.targets.child.process import Order
 

@@ -28,11 +28,11 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import bounded
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
+from evaltrack.targets.results.detection import FORMATS, LINES, TREC
 from evaltrack.targets.results.files import MAX_LINE_BYTES, is_other_form
-from evaltrack.targets.results.forms import FORMATS, LINES, TREC
 from evaltrack.targets.results.own_rows import without_row_fields
 from evaltrack.targets.results.paired import VARIANTS, Choice, NotRecordedError, PairedResults
 

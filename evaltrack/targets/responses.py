@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaltrack.records import Response, Source
-from evaltrack.targets.forms import InvalidResponseError, take_fields
 from evaltrack.targets.libraries import response_fields, source_fields
+from evaltrack.targets.response_fields import InvalidResponseError, take_fields
 from evaltrack.targets.tool_calls import as_tool_call, check_storable
 from evaltrack.targets.usage import read_usage, unread_counts
 

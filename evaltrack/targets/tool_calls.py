@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from evaltrack.records import ToolCall
 from evaltrack.records.base import storable
-from evaltrack.targets.forms import InvalidResponseError, take_fields
+from evaltrack.targets.response_fields import InvalidResponseError, take_fields
 from evaltrack.targets.usage import plain
 
 UNREAD = "unread"

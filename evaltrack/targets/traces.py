@@ -28,8 +28,8 @@ from evaltrack.golden.exchange.records import shown
 from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import Expression, bounded, compile_expression
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.results.paired import FailedElsewhereError, NotRecordedError, corpus_ids, expects_ids
 from evaltrack.targets.results.result import TextNames

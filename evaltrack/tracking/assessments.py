@@ -7,8 +7,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from evaltrack.metrics.rubric import tier_words
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.rubric import tier_words
 
 if TYPE_CHECKING:
     from mlflow.entities import Assessment

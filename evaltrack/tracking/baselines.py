@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from evaltrack.errors import Guide, TrackingError, UsageError
 from evaltrack.records.base import Record
-from evaltrack.records.system.users import user_name
+from evaltrack.system.users import user_name
 from evaltrack.tracking.reader import EvaluationRun, find_evaluation, quoted
 from evaltrack.tracking.store import Store, is_missing, tracking_errors
 from evaltrack.tracking.tags import read_tag

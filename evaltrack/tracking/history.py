@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
-from evaltrack.scoring.metrics import SCORES
 from evaltrack.tracking.baselines import PROMOTED
 from evaltrack.tracking.commit import commit_of
 from evaltrack.tracking.metric_names import means_of

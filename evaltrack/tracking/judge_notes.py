@@ -10,7 +10,7 @@ from typing import Any
 
 from evaltrack.records.base import Record
 from evaltrack.records.clock import milliseconds_now
-from evaltrack.records.system.users import user_name
+from evaltrack.system.users import user_name
 from evaltrack.tracking.metric_names import metric_name
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.store import Store, find_run, tracking_errors

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from evaltrack.scoring.metrics import HEADLINES, SCORES
+from evaltrack.metrics.catalogue import HEADLINES, SCORES
 
 LONGEST_PART = 100
 """Characters of a domain or a judge within a name; MLflow takes 250 of the whole."""

@@ -46,7 +46,7 @@ class RunNames:
 
     by_id: Mapping[str, str]
 
-    def why_kept(self, run: Run) -> str | None:
+    def reason_to_keep(self, run: Run) -> str | None:
         """Why the artifacts of a run stay; None where they may go."""
         tags = run.data.tags
         if any(name == PROMOTED or name.startswith(f"{PROMOTED}.") for name in tags):
@@ -155,7 +155,7 @@ def still_free(store: Store, heavy: HeavyRun) -> bool:
     with tracking_errors("reading the baselines"):
         now = store.client.get_experiment(heavy.experiment_id)
     names = {key for text in (now.tags or {}).values() for key in RUN_ID.findall(text)}
-    return heavy.run_id not in names and RunNames({}).why_kept(find_run(store, heavy.run_id)) is None
+    return heavy.run_id not in names and RunNames({}).reason_to_keep(find_run(store, heavy.run_id)) is None
 
 
 def _runs(store: Store, experiment_ids: list[str], filter_string: str) -> Iterator[Run]:

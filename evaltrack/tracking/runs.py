@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.records.system.users import user_name
+from evaltrack.system.users import user_name
 from evaltrack.tracking.active_run import outer_run
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.patience import has_wire, impatient

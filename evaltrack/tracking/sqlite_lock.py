@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from evaltrack.privacy.folders import STATE_VARIABLE, state_folder
-from evaltrack.privacy.own_files import NotPrivateError, private_folder
+from evaltrack.system.folders import STATE_VARIABLE, state_folder
+from evaltrack.system.own_files import NotPrivateError, private_folder
 
 SECONDS = 120
 """How long another process is waited for; making the tables takes some seconds."""

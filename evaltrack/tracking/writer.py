@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
+from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.records import Reasoned, Row
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
 from evaltrack.rows.reader import count_rows, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
-from evaltrack.scoring.metrics import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.joined_traces import joined_root
 from evaltrack.tracking.metric_names import metric_name

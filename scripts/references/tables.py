@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from evaltrack import errors
-from evaltrack.scoring.metrics import REASONING_SCORES, SCORES
+from evaltrack.metrics.catalogue import REASONING_SCORES, SCORES
 from scripts.references.markdown import prose, table
 
 METRICS = """# Metrics

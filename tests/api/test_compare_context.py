@@ -16,12 +16,12 @@ from evaltrack.api.compare_context import LEAST_RESPONSES, judge_context
 from evaltrack.api.judge_agreement import judges_agreement
 from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.errors import UsageError
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Response, Row, Source, ToolCall, Verdict
 from evaltrack.report.comparison.json_form import comparison_json
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 from evaltrack.tracking.judge_notes import (
     ACCEPTED,
     AGREEMENT,

@@ -17,6 +17,7 @@ from evaltrack.errors import EXIT_INTERRUPTED, UsageError
 from evaltrack.golden.corpus import read_corpus
 from evaltrack.llm import QuotaError
 from tests.api.proposals.proposing import asks_for_near_miss, corpus, passage_of, proposal, proposer
+from tests.in_process import same_signals
 from tests.openai_behaviours import Behaviour, Reply, failure, faulty, no_json_schema, quota, script
 from tests.openai_requests import Json, text_of
 from tests.openai_server import OpenAIServer
@@ -201,13 +202,9 @@ def test_ctrl_c_keeps_what_is_done(
     server.behaviour = behave
     golden = str(tmp_path / "set.jsonl")
     command = ["golden", "draft", golden, "--corpus", str(pages), "--model", "m", "--number", "4", "--negatives", "0"]
-    keep = signal.getsignal(signal.SIGINT)
-    with pytest.MonkeyPatch.context() as patch:
+    with same_signals(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("evaltrack.api.draft_by_model.CONCURRENCY", 1)
-        try:
-            assert _run(command) == EXIT_INTERRUPTED
-        finally:
-            signal.signal(signal.SIGINT, keep)
+        assert _run(command) == EXIT_INTERRUPTED
     assert "2 proposals were made; what holds of them is in" in capsys.readouterr().err
     assert len(open_golden(golden, drafts=True)) == 2
     assert _run(command) == 0

@@ -16,7 +16,7 @@ from evaltrack.cli import _run
 from evaltrack.errors import GoldenError, UsageError
 from evaltrack.golden.exchange import new_files
 from tests.files import put
-from tests.scoring.test_collections import DATA, text_of
+from tests.metrics.test_collections import DATA, text_of
 
 with_data = pytest.mark.skipif(
     not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"

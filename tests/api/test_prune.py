@@ -16,8 +16,8 @@ from evaltrack.api.prune import seconds_of
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.judges.cache import VerdictCache, cache_folder
-from evaltrack.privacy.folders import state_folder
 from evaltrack.records import Verdict
+from evaltrack.system.folders import state_folder
 from tests.judging import cli, golden_set
 
 ANSWERS = {"1": "one", "2": "two"}
@@ -59,14 +59,19 @@ def test_what_nothing_names_goes_and_the_rest_stays(
     assert prune("1h", tracking_uri=store_uri).items == ()  # all of them are younger
     dry = prune("0h", tracking_uri=store_uri)
     assert {item.name for item in dry.items if item.kind == "artifacts"} == {free, pointing}
-    assert dry.kept == {"a baseline, now or once": 1, "compared": 1, "has a tag of its own": 1, "named by a tag": 1}
+    assert dry.reasons_to_keep == {
+        "a baseline, now or once": 1,
+        "compared": 1,
+        "has a tag of its own": 1,
+        "named by a tag": 1,
+    }
     assert dry.bytes > 1000
     assert {run: artifacts(store_uri, run) for run in before} == before
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri)
     assert cli("prune", "--keep-baselines", "--older-than", "0h", "--yes", "--output", "json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["done"], printed["bytes"], printed["kept"]) == (True, dry.bytes, dry.kept)
+    assert (printed["done"], printed["bytes"], printed["reasons_to_keep"]) == (True, dry.bytes, dry.reasons_to_keep)
     assert artifacts(store_uri, free) == {"summary.json"}
     assert {run: artifacts(store_uri, run) for run in (base, candidate, own, named)} == {
         run: before[run] for run in (base, candidate, own, named)
@@ -91,7 +96,7 @@ def test_a_run_that_becomes_a_baseline_meanwhile_stays(
 
     monkeypatch.setattr(home, "heavy_run", promoted)
     pruning = prune("0h", yes=True, tracking_uri=store_uri)
-    assert (pruning.items, pruning.kept) == ((), {"named meanwhile": 1})
+    assert (pruning.items, pruning.reasons_to_keep) == ((), {"named meanwhile": 1})
     assert "per_question.parquet" in artifacts(store_uri, run)
 
 
@@ -125,7 +130,7 @@ def test_the_journal_of_a_baseline_stays(store_uri: str, tmp_path: Path) -> None
     Journal(path, {"run_id": run}).close()
     age(path, 100)
     pruning = prune(yes=True, tracking_uri=store_uri)
-    assert (pruning.items, pruning.kept) == ((), {"a baseline, now or once": 1})
+    assert (pruning.items, pruning.reasons_to_keep) == ((), {"a baseline, now or once": 1})
     assert path.exists()
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
 from tests.compared import found, question, row
 from tests.stored import patched
 
@@ -75,6 +75,25 @@ def test_what_passed_others_and_pushed_an_expected_one_out_is_named() -> None:
     """`e` stood behind and is now where the lost one was."""
     (cause,) = causes(found("c", "a", "d", "e"), found("c", "e", "d"))
     assert (cause.kind, cause.displaced_by) == ("source_lost", "e")
+
+
+QUOTED = question("q", expected_chunks=None, expected_passages=[{"quote": "four hours"}])
+DELAYS = {"delays": "After four hours they owe €400."}
+
+
+@pytest.mark.parametrize("now", [("delays", "c"), ("x", "c", "delays")])
+def test_a_chunk_that_came_back_without_the_expected_passage_was_edited(now: tuple[str, ...]) -> None:
+    """It is not said to be lost, nor to have taken its own place."""
+    cause, *also = causes(found("delays", "c", texts=DELAYS), found(*now, texts={"delays": "After 5 h."}), QUOTED)
+    assert (cause.kind, cause.source, cause.rank_before) == ("source_text_changed", "delays", 1)
+    assert cause.rank_after == now.index("delays") + 1
+    assert cause.detail == "the text of `delays` changed, and no longer holds the expected passage"
+    assert {"source_lost", "source_demoted", "source_text_changed"}.isdisjoint(other.kind for other in also)
+
+
+def test_a_passage_whose_chunk_is_gone_is_lost() -> None:
+    """So it is where chunks have no texts to compare."""
+    assert kinds(found("delays", "c", texts=DELAYS), found("c"), QUOTED) == ["source_lost"]
 
 
 def test_the_same_texts_under_other_ids() -> None:

@@ -14,7 +14,7 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.rows.stored_row import stored_row
 from tests.compared import side
-from tests.scoring.test_collections import DATA, golden_set, judgements, pytestmark, queries, rows, text_of
+from tests.metrics.test_collections import DATA, golden_set, judgements, pytestmark, queries, rows, text_of
 
 __all__ = ["pytestmark"]
 

@@ -14,9 +14,9 @@ from evaltrack.compare.engine import JudgeContext, compare
 from evaltrack.compare.gate import DEFAULT_DROPS, Gate, parse_drops
 from evaltrack.compare.pairing import NotComparableError
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import BY_METRIC
 from tests.compared import found, question, row, rows_of, side
 from tests.stored import patched
 

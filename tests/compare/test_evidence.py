@@ -10,7 +10,7 @@ import pytest
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, parse_drops
-from evaltrack.scoring.metrics import BY_METRIC
+from evaltrack.metrics.catalogue import BY_METRIC
 from tests.compared import found, question, rows_of, side
 
 FIFTY = [question(f"q{i}") for i in range(50)]
@@ -98,9 +98,7 @@ def test_ids_that_moved_are_said_first() -> None:
     changed = {f"q{i}": found(f"new{i}", "other", texts=texts) for i in range(8)}
     made = compare(side(rows_of(FIFTY, {})), side(rows_of(FIFTY, changed)), Gate(), resamples=100)
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith(
-        "of 8 of the 8 questions that got worse the expected sources came back under other ids"
-    )
+    assert made.reasons[0].startswith("8 of 8 questions that got worse: the expected sources came back under other ids")
 
 
 def test_texts_that_moved_are_said_first() -> None:
@@ -108,4 +106,4 @@ def test_texts_that_moved_are_said_first() -> None:
     changed = {f"q{i}": found("x", f"q{i}!", texts={f"q{i}!": "edited"}) for i in range(20)}
     made = compare(side(rows_of(FIFTY, {})), side(rows_of(FIFTY, changed)), Gate(), resamples=100)
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith("of 20 of the 20 questions that got worse expected sources keep their ids")
+    assert made.reasons[0].startswith("20 of 20 questions that got worse: the expected sources keep their ids")

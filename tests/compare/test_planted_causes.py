@@ -10,8 +10,8 @@ import pytest
 
 from evaltrack.compare.comparison import CauseKind
 from tests.conftest import REPO
+from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import PLANTS, Outcome, plant_all, real_collections
-from tests.scoring.test_collections import pytestmark as with_real_data
 
 
 def assert_right(outcome: Outcome) -> None:

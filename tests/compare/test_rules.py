@@ -13,8 +13,8 @@ from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate, exceeds, parse_drops
 from evaltrack.compare.ranks import by_key
 from evaltrack.errors import UsageError
+from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.records import Failure, Question, Response, Source, ToolCall
-from evaltrack.scoring.metrics import BY_METRIC
 from evaltrack.stats.intervals import share_interval
 from tests.compared import found, question, row, rows_of, side
 

@@ -80,6 +80,17 @@ def test_where_evidence_alone_decides_no_amount_is_allowed() -> None:
     assert not any(text.endswith("% allowed") for text in lines)
 
 
+@pytest.mark.parametrize(("allowed", "state"), [(0, "not shown"), (2, "held")])
+def test_a_limit_that_is_exceeded_without_evidence_is_not_said_to_hold(allowed: int, state: str) -> None:
+    """Two questions broke, which chance explains: as many are allowed, or that is what is said."""
+    made = compared(2, Gate(kind="evidence", allow_flips=allowed))
+    assert made.verdict == "ok"
+    assert [(line.state, "not shown to be" in line.text) for line in made.gate_lines if "broke" in line.text] == [
+        (state, not allowed)
+    ]
+    assert {line.state for line in made.gate_lines if "Recall" in line.text} == {"not shown"}
+
+
 RECALL = MetricDelta("recall_at_k", 0.8, 0.84, 20, -0.05, 1, 19, 0, threshold=Threshold(0.05, relative=True))
 
 

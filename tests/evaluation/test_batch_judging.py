@@ -18,9 +18,9 @@ from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.plan import planned
 from evaltrack.llm import AccessLostError, Batches, ServerRefusesError
+from evaltrack.metrics.aggregate import Ledger, Summary
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Row
-from evaltrack.scoring.aggregate import Ledger, Summary
-from evaltrack.scoring.tokens import Prices
 from tests.judging import JUDGE, golden_set
 from tests.openai_batches import BatchEndpoint, Trouble
 from tests.openai_behaviours import Behaviour, answer_judge, script

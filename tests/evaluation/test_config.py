@@ -25,10 +25,10 @@ from evaltrack.evaluation.config import (
     EvaluationConfig,
 )
 from evaltrack.evaluation.options import EvaluationOptions
+from evaltrack.metrics.measure import Rules
+from evaltrack.metrics.rubric import RubricWeights
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Usage, Weights
-from evaltrack.scoring.measure import Rules
-from evaltrack.scoring.rubric import RubricWeights
-from evaltrack.scoring.tokens import Prices
 
 DEFAULTS = {
     "alpha": "2",

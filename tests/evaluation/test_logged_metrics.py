@@ -10,7 +10,7 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.evaluation.logged_metrics import left_out_words, logged_metrics
-from evaltrack.scoring.metrics import SCORES
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.tracking.history import past_runs
 from evaltrack.tracking.metric_names import FIRST, logged_name, means_of, metric_name, names_within
 from evaltrack.tracking.store import connect

@@ -15,8 +15,8 @@ import pytest
 from evaltrack.errors import EvaltrackError, GoldenError, InconclusiveError, UsageError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.loop import run_to_end
+from evaltrack.metrics.measure import Rules
 from evaltrack.records import Judge, PlainTarget, Question, Response, Row, Target, Tokens, Turn, Verdict
-from evaltrack.scoring.measure import Rules
 from tests.actors import (
     FOUND,
     Blocking,

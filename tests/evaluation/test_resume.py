@@ -27,10 +27,10 @@ from evaltrack.cli import _run
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.resume import KEPT_DAYS, command_to_resume, journal_named, journals, remove_old
-from evaltrack.evaluation.signals import stop_signals
 from evaltrack.rows.reader import read_table
 from evaltrack.tracking.store import connect
 from tests.conftest import REPO
+from tests.in_process import same_signals
 from tests.mlflow_server import MlflowServer, free_port
 from tests.stores import copy_store
 from tests.warm import WarmProcess
@@ -238,7 +238,6 @@ CLI = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[CLI]:
     """The command line in this process: exit code, stdout and stderr. Once stopped it ignores signals to its end."""
-    before = {number: signal.getsignal(number) for number in stop_signals()}
 
     def call(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -246,9 +245,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Iterator[CLI]:
         out, err = capsys.readouterr()
         return code, " ".join(out.split()), err
 
-    yield call
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with same_signals():
+        yield call
 
 
 def check_whole(project: Project, run_id: str, metrics: dict[str, float]) -> None:

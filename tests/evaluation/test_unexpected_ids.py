@@ -10,8 +10,8 @@ import pytest
 from evaltrack import run_eval
 from evaltrack.cli.progress import BarProgress, PlainProgress
 from evaltrack.evaluation.unexpected_ids import ENOUGH, Returned
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Source
-from evaltrack.scoring.measure import Rules, measure
 
 WARNING = "no expected source of 10 questions ever came back: expected v2/a#1, returned e.g. a#1"
 

@@ -22,9 +22,9 @@ from evaltrack.judges.llm_judge import CUT, TEXT_LIMIT, UnreadableVerdictError, 
 from evaltrack.judges.neutral_text import BREAK, SUFFIX, TAG_RULE
 from evaltrack.judges.reasoning import ReasoningJudge, prompt_digest, reasoning_prompt, reply_schema
 from evaltrack.llm import LLM
+from evaltrack.metrics.anchors import ANCHORS
+from evaltrack.metrics.rubric import grade
 from evaltrack.records import Observed, Question, Response, Usage, Verdict
-from evaltrack.scoring.anchors import ANCHORS
-from evaltrack.scoring.rubric import grade
 from tests.conftest import REPO
 from tests.judging import (
     ANSWER,

@@ -31,7 +31,7 @@ from evaltrack.llm import (
 )
 from evaltrack.llm.attempts import ATTEMPTS, Asking
 from evaltrack.llm.client import MAX_CONCURRENCY
-from evaltrack.llm.forms import Forms
+from evaltrack.llm.json_modes import Forms
 from evaltrack.llm.server import without_key
 from evaltrack.llm.throttle import FIRST_DELAY
 from evaltrack.records import Usage

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from evaltrack.privacy.forms import Rule, entropy, merge_spans, rules, secret_spans
 from evaltrack.privacy.redaction import MARK, Redactor
+from evaltrack.privacy.secret_patterns import Rule, entropy, merge_spans, rules, secret_spans
 from evaltrack.records import Response, ToolCall
 from tests.conftest import REPO
 from tests.key_forms import keys

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 from rich.console import Console
 
-from evaltrack.compare.comparison import CauseKind, Comparison, GateLine, MetricDelta, Threshold
+from evaltrack.compare.comparison import Asking, CauseKind, Comparison, GateLine, MetricDelta, Threshold
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
@@ -135,13 +135,21 @@ def test_the_first_sentence_of_the_terminal_says_how_much_worse() -> None:
     assert shown(made).splitlines()[0] == first
 
 
+NO_CHANCE, ALONE = "Chance does not explain the", "by chance alone it would come in"
+
+
 @pytest.mark.parametrize(
     ("broke", "fixed", "p_value", "words"),
     [
         (3, 0, 0.25, "So few can be chance (p = 0.25)."),
-        (15, 7, 0.134, "That can be chance (p = 0.13)."),
-        (15, 1, 0.0005, "Chance does not explain the loss (p < 0.001)."),
-        (1, 9, 0.0215, "Chance does not explain the gain (p = 0.02)."),
+        (15, 7, 0.134, f"That can be chance: {ALONE} 13 of 100 comparisons (p = 0.13)."),
+        (
+            15,
+            1,
+            0.0005,
+            f"{NO_CHANCE} loss: {ALONE} less than 1 of 100 comparisons (p < 0.001).",
+        ),
+        (1, 9, 0.0215, f"{NO_CHANCE} gain: {ALONE} 2 of 100 comparisons (p = 0.02)."),
         (0, 0, 1.0, ""),
     ],
 )
@@ -149,6 +157,13 @@ def test_whether_it_could_be_chance_is_said_in_words(broke: int, fixed: int, p_v
     """Which way the flips went, and McNemar's p; nothing where there are none."""
     made = comparison(fates={"broke": broke, "fixed": fixed, "identical": 20}, mcnemar_p=p_value)
     assert chance_words(made) == words
+    assert chance_words(replace(made, left_out=("pass_rate",))) == ""
+
+
+def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
+    """Whatever p says of other questions."""
+    made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
+    assert chance_words(made).endswith(" The target answers the same each time: what broke is broken.")
 
 
 RULES = (

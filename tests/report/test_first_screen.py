@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.comparison import Asking, Cause, Threshold
+from evaltrack.compare.comparison import Asking, Cause, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
-from evaltrack.compare.gate_rules import GateRule
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
-from evaltrack.report.comparison.sentences import chance_sentence, change_sentence, rule_cells, worse_sentence
+from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import difference_lines, first_screen
-from evaltrack.stats.significance import mcnemar_exact
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
 
 PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
@@ -50,66 +48,14 @@ def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured
     assert change_sentence(quiet(metrics=(), left_out=("pass_rate",))) == ""
 
 
-@pytest.mark.parametrize(
-    ("broke", "fixed", "words"),
-    [
-        (3, 0, "It can: 3 broken against 0 fixed is too few to tell (p = 0.25)."),
-        (15, 7, "It can: by chance alone 15 broken against 7 fixed would come in 13 of 100 comparisons (p = 0.13)."),
-        (10, 1, "Hardly: by chance alone 10 broken against 1 fixed would come in 1 of 100 comparisons (p = 0.01)."),
-        (
-            *(20, 0),
-            "Hardly: by chance alone 20 broken against 0 fixed would come in less than 1 of 100 comparisons"
-            " (p < 0.001).",
-        ),
-        (0, 0, ""),
-    ],
-)
-def test_whether_it_can_be_chance_is_said_in_words(broke: int, fixed: int, words: str) -> None:
-    """With the exact p of McNemar's test."""
-    fates = {"broke": broke, "fixed": fixed}
-    made = quiet(left_out=(), fates=fates, mcnemar_p=mcnemar_exact(broke, fixed))
-    assert chance_sentence(made) == words
-    assert chance_sentence(replace(made, left_out=("pass_rate",))) == ""
-
-
-def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
-    """Whatever p says of other questions."""
-    made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
-    assert chance_sentence(made).endswith("Asked again, the target answers the same: what broke is broken.")
-
-
-@pytest.mark.parametrize(
-    ("metric", "cell", "limit"),
-    [
-        (RECALL, "fell 12 %", "allowed 5 %"),
-        (replace(RECALL, candidate=0.8), "no change", "allowed 5 %"),
-        (replace(RECALL, candidate=0.82, drop=-0.025), "rose 2.5 %", "allowed 5 %"),
-        (replace(RECALL, candidate=0.75987, drop=0.05016, over=True), "fell 5.02 %", "allowed 5 %"),
-        (replace(RECALL, threshold=Threshold(0.05, relative=False)), "fell 0.1", "allowed 0.05"),
-        (replace(RECALL, drop=None), "fell 0.1", "allowed 5 %"),
-        (replace(RECALL, regressed=False, measured=(24, 20)), "within the limit where both measured", "allowed 5 %"),
-        (
-            replace(RECALL, regressed=False, over=True, measured=(24, 20)),
-            *("over the limit where both measured", "allowed 5 %"),
-        ),
-    ],
-)
-def test_a_rule_has_what_was_measured_beside_what_is_allowed(metric: object, cell: str, limit: str) -> None:
-    """A drop over its limit never reads like the limit itself."""
-    rule = GateRule("metric", "broken", metric=metric, domain="rail")  # type: ignore[arg-type]
-    assert rule_cells(rule, comparison()) == ("Recall@3 in rail", cell, limit)
-
-
-def test_rules_about_questions_are_counted() -> None:
-    """What broke, and what was lost."""
-    assert rule_cells(GateRule("broken questions", "broken", 1500, 2), quiet()) == (
-        *("Questions that broke", "1,500"),
-        "allowed 2",
-    )
-    assert rule_cells(GateRule("lost questions", "unclear", 3), quiet()) == (
-        *("Questions not measured again", "3"),
-        "allowed 0",
-    )
+def test_each_rule_has_its_mark_and_its_style() -> None:
+    """In the sentences of every rendering, and with its state for those who do not see the mark."""
+    states: tuple[RuleState, ...] = get_args(RuleState)
+    made = quiet(gate_lines=tuple(GateLine(state, f"rule {state}") for state in states))
+    rules = first_screen(made).rules
+    assert [(rule.mark, rule.style) for rule in rules] == [("✕", "bad"), ("?", "warn"), ("~", "warn"), ("✓", "ok")]
+    assert [rule.state for rule in rules] == list(states)
+    assert [rule.text for rule in rules] == [f"rule {state}" for state in states]
 
 
 def test_every_cause_has_a_next_step() -> None:

@@ -24,6 +24,7 @@ from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta,
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat
+from evaltrack.metrics.criteria import Checked
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html import run_page
 from evaltrack.report.html.comparison_page import comparison_html
@@ -38,7 +39,6 @@ from evaltrack.report.html.run_page import Around, run_html
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
 from evaltrack.tracking.traces import has_trace, trace_id_of
 from tests.compared import found, question, row, rows_of, side
 from tests.comparisons import (
@@ -771,7 +771,7 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     assert list(map(words.index, order)) == sorted(map(words.index, order))
     assert "Recall@3 regression 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
-    assert "Recall@3: fell 12 %, allowed 5 % is broken" in words
+    assert "broken: Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
     assert "fares#refunds took the place of expected sources 2 7 10" in words
     assert "domain travel 20 questions" in words

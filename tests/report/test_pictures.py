@@ -13,6 +13,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evaltrack import RunResult, run_eval
+from evaltrack.metrics.aggregate import Summary
+from evaltrack.metrics.reasoning import DIMENSIONS
+from evaltrack.metrics.worst_domains import worst_domains
 from evaltrack.records import Question, Row
 from evaltrack.report.pictures import run_pictures
 from evaltrack.report.pictures.domains import domains_svg
@@ -23,9 +26,6 @@ from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_s
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.aggregate import Summary
-from evaltrack.scoring.reasoning import DIMENSIONS
-from evaltrack.scoring.worst_domains import worst_domains
 from tests.conftest import REPO
 from tests.report.test_run import EVIL, result
 

@@ -17,6 +17,8 @@ from rich.console import Console
 
 from evaltrack.evaluation.result import METRICS, RunResult
 from evaltrack.judges.recorded import RecordedJudge
+from evaltrack.metrics.criteria import Checked, Criterion
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
 from evaltrack.report.run import reasoning
 from evaltrack.report.run.evaluation_json import evaluation_json
@@ -37,8 +39,6 @@ from evaltrack.report.words import (
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
-from evaltrack.scoring.criteria import Checked, Criterion
-from evaltrack.scoring.measure import Rules, measure
 
 EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
 

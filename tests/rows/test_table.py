@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.errors import TrackingError
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import (
     Dimensions,
     Failure,
@@ -37,7 +38,6 @@ from evaltrack.rows.arrow_schema import schema
 from evaltrack.rows.columns import SOURCE_TEXT_LIMIT, USAGE_PARTS, flatten
 from evaltrack.rows.reader import check_rows, count_rows, read_table, stored_rows
 from evaltrack.rows.table import BATCH, WINDOW, TableWriter
-from evaltrack.scoring.metrics import SCORES
 
 REASONING = (
     *("reasoning_score", "hypotheses", "shifts", "h_count", "oscillation", "crux", "epistemic_honesty"),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.citations import NO_ANSWER
+from evaltrack.metrics.tool_use import NO_TOOLS
 from evaltrack.records import Question, Response, Source, ToolCall
 from evaltrack.scorers.builtin import LONG_RESPONSE, MAX_SCHEMA, NO_EXPECTED_ANSWER, open_builtin
-from evaltrack.scoring.citations import NO_ANSWER
-from evaltrack.scoring.tool_use import NO_TOOLS
 
 QUESTION = Question(id="1", question="What?", domain="d", expected_answer="Paris")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from evaltrack.metrics.measure import NEGATIVE, NO_SOURCES
 from evaltrack.records import Question, Response, Source
 from evaltrack.scorers.opening import open_scorers
-from evaltrack.scoring.measure import NEGATIVE, NO_SOURCES
 
 
 def measured(question: Question, ids: str | None, k: int = 5) -> float | str:

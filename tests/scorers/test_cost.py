@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Question, Response, Usage
 from evaltrack.scorers.cost import CostScorer
 from evaltrack.scorers.opening import open_scorers
-from evaltrack.scoring.tokens import Prices
 
 QUESTION = Question(id="1", question="?", domain="d")
 PRICES = Prices(0.15, 0.60)

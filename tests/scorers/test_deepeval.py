@@ -12,10 +12,10 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
+from evaltrack.metrics.tool_use import NO_TOOLS
 from evaltrack.records import Question, Response, Source, ToolCall
 from evaltrack.scorers.deepeval import QUIET, _higher_is_better
 from evaltrack.scorers.local import open_local
-from evaltrack.scoring.tool_use import NO_TOOLS
 from tests.openai_behaviours import Reply
 from tests.openai_requests import text_of
 from tests.openai_server import OpenAIServer

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from evaltrack.errors import UsageError
+from evaltrack.metrics.citations import NO_ANSWER, NO_SOURCES
 from evaltrack.records import Question, Response, Source
 from evaltrack.scorers.builtin import NO_EXPECTED_ANSWER
 from evaltrack.scorers.libraries import (
@@ -20,7 +21,6 @@ from evaltrack.scorers.libraries import (
     snake_case,
 )
 from evaltrack.scorers.local import open_local
-from evaltrack.scoring.citations import NO_ANSWER, NO_SOURCES
 
 QUESTION = Question(id="1", question="q?", domain="d", expected_answer="b")
 SOURCE = Source(chunk_id="a", text="words")

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Turn
 from evaltrack.targets.command import CommandTarget, CommandTargetError, fill, open_command
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import evaluated
 
 QUESTION = Question(id="q-1", question="Where do cats sleep?", domain="d")

@@ -21,9 +21,9 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.http import MAX_REDIRECTS, HttpTarget, HttpTargetError, open_http
 from evaltrack.targets.mapping import MAX_BYTES
+from evaltrack.targets.response_fields import InvalidResponseError
 from tests.actors import evaluated
 
 QUESTION = Question(id="q-1", question="Ça va? “Yes”", domain="d")

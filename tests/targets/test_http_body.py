@@ -8,8 +8,8 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Turn
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.http_body import Body
+from evaltrack.targets.response_fields import InvalidResponseError
 
 PLAIN = Question(id="q-1", question="Ça va?", domain="d")
 TOLD = PLAIN.model_copy(

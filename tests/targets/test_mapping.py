@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Response, Source, ToolCall, Usage
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.mapping import (
     EXCERPT,
     EXCERPT_BYTES,
@@ -24,6 +23,7 @@ from evaltrack.targets.mapping import (
     excerpt,
     take_mapping,
 )
+from evaltrack.targets.response_fields import InvalidResponseError
 
 
 def read(value: object, **settings: str) -> Response:

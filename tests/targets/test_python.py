@@ -17,10 +17,10 @@ import pytest
 
 from evaltrack.errors import UsageError
 from evaltrack.records import Question, Response, Source, Target, Turn
-from evaltrack.targets.forms import InvalidResponseError
 from evaltrack.targets.functions import function_target
 from evaltrack.targets.mapping import MAX_BYTES
 from evaltrack.targets.python import import_function, open_python
+from evaltrack.targets.response_fields import InvalidResponseError
 
 QUESTION = Question(id="7", question="Why?", domain="d", metadata={"hint": "x"})
 THREAD = "evaltrack-target"

@@ -15,8 +15,8 @@ import pytest
 
 from evaltrack import run_eval
 from evaltrack.errors import UsageError
+from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Source, Target, ToolCall, Usage
-from evaltrack.scoring.measure import Rules, measure
 from evaltrack.targets.recorded import MAX_LINE_BYTES, NotRecordedError, open_recorded
 
 Open = Callable[[str | bytes], Target]

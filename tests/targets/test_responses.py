@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
-from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response, as_source
 from evaltrack.targets.tool_calls import UNREAD
 

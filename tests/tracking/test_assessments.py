@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.records import Failure, Question, Row, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row
-from evaltrack.scoring.measure import Rules, measure
-from evaltrack.scoring.rubric import RubricWeights
 from evaltrack.tracking.assessments import assessments_of
 from tests.compared import question
 from tests.compared import row as answered
-from tests.scoring.test_metrics import RESPONSE, observations, verdicts
+from tests.metrics.test_catalogue import RESPONSE, observations, verdicts
 
 
 def feedback(row: StoredRow) -> list[tuple[str, object]]:

@@ -10,7 +10,7 @@ import mlflow
 import pytest
 
 from evaltrack import run_eval
-from evaltrack.records.system.users import user_name
+from evaltrack.system.users import user_name
 from tests.judging import golden_set
 
 NAMELESS = 54321

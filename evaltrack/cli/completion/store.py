@@ -76,7 +76,7 @@ def _read(path: Path) -> Store:
 
 def _of_this_machine() -> list[StoredRun]:
     """The runs whose commands are kept in the state folder, by their files; what is in these is not read."""
-    from evaltrack.privacy.folders import state_folder
+    from evaltrack.system.folders import state_folder
 
     with suppress(OSError):
         files = [(path.stat().st_mtime, path.stem) for path in (state_folder() / "commands").glob("*.json")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evaltrack.errors import UsageError
-from evaltrack.records.system.files import replace_file
+from evaltrack.system.files import replace_file
 
 
 class NewFiles:

@@ -11,7 +11,7 @@ from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
-from evaltrack.stats.significance import LEVEL
+from evaltrack.stats.significance import LEVEL, MIN_CHANGED
 
 FATES: dict[Fate, str] = {
     "broke": "passed before, fails now",
@@ -62,24 +62,32 @@ def flips_words(comparison: Comparison) -> str:
 def chance_words(comparison: Comparison) -> str:
     """Whether what broke and was fixed can be chance, by McNemar's exact test, and what asking again showed.
 
-    ``So few can be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared.
+    ``So few can be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared. A target that
+    answers the same again broke these questions for good: p then speaks of questions that are not in the set.
     """
     broke, fixed, p_value = comparison.count("broke"), comparison.count("fixed"), comparison.mcnemar_p
     if not comparison.passing_compared or not (broke or fixed):
         return ""
+    often = f"in {100 * p_value:.0f}" if p_value >= ONE_OF_100 else "in less than 1"
+    alone = f"by chance alone it would come {often} of 100 comparisons"
     if p_value < LEVEL:
-        words = f"Chance does not explain {'the loss' if broke > fixed else 'the gain'} ({p_words(p_value)})."
+        words = f"Chance does not explain the {'loss' if broke > fixed else 'gain'}: {alone}"
     else:
-        words = f"{'So few' if broke + fixed < FEWEST else 'That'} can be chance ({p_words(p_value)})."
-    kinds = Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+        words = "So few can be chance" if broke + fixed < MIN_CHANGED else f"That can be chance: {alone}"
+    return f"{words} ({p_words(p_value)}).{_asked_again(comparison)}"
+
+
+def _asked_again(comparison: Comparison) -> str:
+    """What asking again showed, after a space; empty where nothing was asked again."""
+    asking, kinds = comparison.asking, Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+    if asking.possible and asking.scatter is False and comparison.count("broke"):
+        return " The target answers the same each time: what broke is broken."
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
-    if not again or not comparison.asking.calls:  # what is known to be deterministic is not asked
-        return words
-    return f"{words} Asked again ({count(comparison.asking.calls, 'call')}): {again}."
+    return f" Asked again ({count(asking.calls, 'call')}): {again}." if again and asking.calls else ""
 
 
-FEWEST = 6
-"""Flips below which even the most uneven split has a p above 0.05."""
+ONE_OF_100 = 0.01
+"""Below this p is worded as less than one of a hundred."""
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
 from evaltrack.report.comparison.words import SHOWN_REASONS, clip, count
 
-MARKS = {"broken": "✕", "unknown": "?", "held": "✓"}
+MARKS: dict[RuleState, str] = {"broken": "✕", "unknown": "?", "not shown": "~", "held": "✓"}
 """What stands before a rule of the gate."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from evaltrack.compare.comparison import Comparison, GroupDelta
+from evaltrack.metrics.metric import MINUS
 from evaltrack.report.comparison.words import clip, count, course_words, p_words
 from evaltrack.report.words import (
     LATENCY_TITLES,
@@ -14,7 +15,6 @@ from evaltrack.report.words import (
     metric_number,
     metric_title,
 )
-from evaltrack.scoring.metric import MINUS
 
 
 def shown_groups(comparison: Comparison) -> tuple[list[GroupDelta], list[str]]:

@@ -13,10 +13,10 @@ from evaltrack.compare.gate import Gate
 from evaltrack.compare.histories import Histories
 from evaltrack.compare.repeats import Repeat
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.criteria import Checked
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metrics import SCORES
 
 COMPARISON_SCHEMA = "evaltrack.comparison/1"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
 from evaltrack.report.words import (
@@ -15,7 +16,6 @@ from evaltrack.report.words import (
     metric_number,
     metric_title,
 )
-from evaltrack.scoring.reasoning_aims import RUBRIC_AIMS
 
 SMALL = 30
 """Questions below which the normal approximation behind `detectable` promises too much."""

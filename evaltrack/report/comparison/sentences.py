@@ -1,26 +1,11 @@
-"""What a comparison says first, in plain sentences: what changed, the rules of the gate, whether it can be chance."""
+"""What a comparison says first, in plain sentences: what changed, and of how many questions the causes are."""
 
 from __future__ import annotations
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.gate_rules import GateRule, RuleState
 from evaltrack.report.comparison.headline import broke_words
-from evaltrack.report.comparison.words import clip, count, p_words
+from evaltrack.report.comparison.words import count
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.stats.significance import LEVEL, MIN_CHANGED
-
-ONE_OF_100 = 0.01
-"""Below this p is worded as less than one of a hundred."""
-
-MARKS: dict[RuleState, str] = {"holds": "✓", "broken": "✕", "not shown": "~", "unclear": "?"}
-"""How a rule went, in one character."""
-
-STATES: dict[RuleState, str] = {
-    "holds": "holds",
-    "broken": "is broken",
-    "not shown": "over the limit, and chance explains it",
-    "unclear": "keeps the gate from telling",
-}
 
 
 def change_sentence(comparison: Comparison) -> str:
@@ -59,57 +44,3 @@ def way_words(metric: MetricDelta) -> str:
     """``71.3 % → 67.8 %``, or ``71.3 % on both sides``."""
     was, now = metric_number(metric.name, metric.baseline), metric_number(metric.name, metric.candidate)
     return f"{was} → {now}" if was != now else f"{now} on both sides"
-
-
-def chance_sentence(comparison: Comparison) -> str:
-    """Whether chance can part the flips like this, in words, with McNemar's exact p; empty where no question flipped.
-
-    A target that answers the same again broke these questions for good: p then speaks of questions not in the set.
-    """
-    broke, fixed = comparison.count("broke"), comparison.count("fixed")
-    if not comparison.passing_compared or not broke + fixed:
-        return ""
-    p_value, against = comparison.mcnemar_p, f"{broke:,} broken against {fixed:,} fixed"
-    if p_value < LEVEL:
-        often = f"in {100 * p_value:.0f}" if p_value >= ONE_OF_100 else "in less than 1"
-        words = f"Hardly: by chance alone {against} would come {often} of 100 comparisons"
-    elif broke + fixed < MIN_CHANGED:
-        words = f"It can: {against} is too few to tell"
-    else:
-        words = f"It can: by chance alone {against} would come in {100 * p_value:.0f} of 100 comparisons"
-    certain = comparison.asking.possible and comparison.asking.scatter is False and broke
-    more = " Asked again, the target answers the same: what broke is broken." if certain else ""
-    return f"{words} ({p_words(p_value)}).{more}"
-
-
-def rule_cells(rule: GateRule, comparison: Comparison) -> tuple[str, str, str]:
-    """A rule of the gate: what it is about, what was measured, and what is allowed."""
-    if rule.kind == "broken questions":
-        return "Questions that broke", f"{rule.value:,}", f"allowed {rule.limit:,}"
-    if rule.kind == "lost questions":
-        return "Questions not measured again", f"{rule.value:,}", "allowed 0"
-    metric = rule.metric
-    if metric is None:
-        return "", "", ""
-    where = f" in {clip(rule.domain, 40)}" if rule.domain else ""
-    limit = "" if metric.threshold is None else f"allowed {metric.threshold}"
-    return f"{metric_title(metric.name, comparison.candidate.signature.k)}{where}", _drop_cell(metric), limit
-
-
-def _drop_cell(metric: MetricDelta) -> str:
-    """``fell 0.7 %``, ``rose 1.2 %``, ``no change``: relative to the baseline, where that is not 0."""
-    if not metric.delta:
-        return "no change"
-    verb = "fell" if metric.delta < 0 else "rose"
-    if not metric.shows_change:
-        return f"{'over' if metric.over else 'within'} the limit where both measured"
-    if metric.drop is None or (metric.threshold and not metric.threshold.relative):
-        return f"{verb} {_apart(abs(metric.delta), metric, 1)}"
-    return f"{verb} {_apart(100 * abs(metric.drop), metric, 100)} %"
-
-
-def _apart(size: float, metric: MetricDelta, scale: int) -> str:
-    """Two digits of a size, and as many more as it takes to tell a larger one from its limit."""
-    limit = scale * metric.threshold.amount if metric.threshold else 0.0
-    texts = (f"{size:.{digits}g}" for digits in range(2, 8))
-    return next((text for text in texts if not metric.over or text != f"{limit:.4g}"), f"{size:.8g}")

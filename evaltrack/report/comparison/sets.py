@@ -13,13 +13,13 @@ from rich.text import Text
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.set_comparisons import EXIT_CODES, ComparedSet, SetComparisons
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json
 from evaltrack.report.comparison.verdict_words import VERDICTS, verdict_words
 from evaltrack.report.comparison.words import clip, delta_words, reason_words
 from evaltrack.report.github_markdown import inert
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.scoring.metrics import HEADLINES
 
 METRICS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table; one that no set compares is left out."""

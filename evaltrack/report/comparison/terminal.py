@@ -46,7 +46,7 @@ DIFFS = 3
 """Flips whose answers are shown word by word."""
 
 STYLES = {"ok": "bold green", "regression": "bold red", "unknown": "bold yellow"}
-RULE_STYLES = {"broken": "bold red", "unknown": "bold yellow", "held": "green"}
+RULE_STYLES = {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": "green"}
 FATE_STYLES = {
     "broke": "bold red",
     "lost": "yellow",

@@ -13,6 +13,8 @@ from evaltrack.compare.comparison import (
 )
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.criteria import Checked
+from evaltrack.metrics.formats import metric_form
 from evaltrack.report.ci_commands import without_commands
 from evaltrack.report.comparison.verdict_words import reasons, selections_words
 from evaltrack.report.words import (
@@ -26,8 +28,6 @@ from evaltrack.report.words import (
     score_title,
     state_words,
 )
-from evaltrack.scoring.criteria import Checked
-from evaltrack.scoring.metric_forms import metric_form
 
 CAUSES: dict[CauseKind, str] = {
     "golden_edited": "the question or its expectation was edited",

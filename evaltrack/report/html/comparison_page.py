@@ -7,6 +7,7 @@ from typing import Any
 
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.comparison.counts import counts_words
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
@@ -32,7 +33,6 @@ from evaltrack.report.html.questions import cause_names, changed_questions, grou
 from evaltrack.report.html.text import safe_link
 from evaltrack.report.html.why import cause_views, place_views
 from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
-from evaltrack.scoring.metrics import HEADLINES
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = tuple(score.metric for score in HEADLINES)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.gate_rules import GateRule, RuleState, gate_rules
+from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.differences import difference_words
+from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.sentences import MARKS, STATES, chance_sentence, rule_cells
-from evaltrack.report.comparison.words import clip, reason_words
+from evaltrack.report.comparison.words import clip
 
-CLASSES: dict[RuleState, str] = {"holds": "ok", "broken": "bad", "not shown": "warn", "unclear": "warn"}
+CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
 
 @dataclass(frozen=True)
 class RuleView:
-    """One rule: its mark, what it is about, what was measured, what is allowed, and how it went in words."""
+    """One rule: its mark, how it went for those who do not see it, the class of its style, and a sentence."""
 
     mark: str
     state: str
-    what: str
-    value: str
-    limit: str
-    words: str
+    style: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,6 @@ class FirstScreen:
     """The parts of the first card below its headline."""
 
     rules: tuple[RuleView, ...]
-    reasons: tuple[str, ...]
     chance: str
     steps: tuple[str, ...]
     differs: str
@@ -40,9 +37,8 @@ class FirstScreen:
 def first_screen(comparison: Comparison) -> FirstScreen:
     """All of it, in words."""
     return FirstScreen(
-        rules=tuple(_rule(rule, comparison) for rule in gate_rules(comparison)),
-        reasons=tuple(reason_words(comparison)),
-        chance=chance_sentence(comparison),
+        rules=tuple(map(_rule, gate_lines(comparison))),
+        chance=chance_words(comparison),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
     )
@@ -56,6 +52,5 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
     ]
 
 
-def _rule(rule: GateRule, comparison: Comparison) -> RuleView:
-    what, value, limit = rule_cells(rule, comparison)
-    return RuleView(MARKS[rule.state], CLASSES[rule.state], what, value, limit, STATES[rule.state])
+def _rule(line: GateLine) -> RuleView:
+    return RuleView(MARKS[line.state], line.state, CLASSES[line.state], line.text)

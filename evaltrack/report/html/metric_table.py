@@ -8,10 +8,10 @@ from math import floor, isfinite, log10
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs
+from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.report.comparison.words import both_words, interval_words
 from evaltrack.report.html.plots import AxisMark, Way, axis_plot
 from evaltrack.report.words import metric_change, metric_number, metric_title
-from evaltrack.scoring.metrics import BY_METRIC
 
 STEPS = (1, 2, 5, 10)
 """What an axis may reach, times a power of ten."""

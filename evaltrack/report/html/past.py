@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evaltrack.compare.trends import trend
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.html.plots import sparkline
 from evaltrack.report.words import metric_number, metric_title
-from evaltrack.scoring.metrics import HEADLINES
 
 if TYPE_CHECKING:
     from evaltrack.records.past_run import PastRun

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from evaltrack.compare.ranks import in_order
+from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.records import Signature
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.rubric import PASS_SCORE
 
 REASONING, JUDGED = "reasoning_score", "overall_score"
 

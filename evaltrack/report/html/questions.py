@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.metrics.catalogue import BY_NAME, SCORES
+from evaltrack.metrics.metric import Score
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
@@ -20,8 +22,6 @@ from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
 from evaltrack.report.words import failed_words, metric_title, number
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metric import Score
-from evaltrack.scoring.metrics import BY_NAME, SCORES
 from evaltrack.tracking.traces import shown_trace
 
 Group = Literal["flip", "lost", "drop", "fix", "new", "gain", "other", "same", "error", "fail", "unmeasured", "pass"]

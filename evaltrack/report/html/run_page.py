@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
@@ -31,7 +32,6 @@ from evaltrack.report.words import (
     selection_words,
 )
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import HEADLINES
 from evaltrack.stats.intervals import share_interval
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.words import failed_words, metric_number, metric_title, model_words, selection_words
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.metrics import HEADLINES
 
 MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table beside the questions that passed; one that no set measured is left out."""

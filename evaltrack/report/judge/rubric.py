@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from evaltrack.metrics.anchors import COUNTS
+from evaltrack.metrics.rubric_tables import Dimension, ReasoningRubric
 from evaltrack.report.words import aim_limit, change_words, metric_title
-from evaltrack.scoring.anchors import COUNTS
-from evaltrack.scoring.rubric_tables import Dimension, ReasoningRubric
 
 if TYPE_CHECKING:
     from rich.console import Console

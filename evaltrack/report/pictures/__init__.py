@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, first_measured
@@ -15,7 +16,6 @@ from evaltrack.report.pictures.ranks import Ranks
 from evaltrack.report.pictures.reasoning import Calibration, dimensions_svg
 from evaltrack.report.pictures.tokens import TokenPoints
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.rubric import PASS_SCORE
 
 
 def run_pictures(result: RunResult, rows: Iterable[StoredRow], pass_threshold: float) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.worst_domains import Means, worst_domains
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, Measure, first_measured
 from evaltrack.report.pictures.svg import bar, drawing, fitted, words
-from evaltrack.scoring.worst_domains import Means, worst_domains
 
 SHOWN = 25
 PASSED = Measure("pass", "pass_rate")

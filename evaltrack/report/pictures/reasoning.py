@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from evaltrack.metrics.reasoning import DIMENSIONS
 from evaltrack.report.pictures.svg import drawing, words
 from evaltrack.report.words import metric_title
 from evaltrack.rows.stored_row import StoredRow
-from evaltrack.scoring.reasoning import DIMENSIONS
 
 BANDS = ("none", "below 50 %", "50 to 70 %", "70 to 90 %", "above 90 %")
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.aggregate import LEVELS
+from evaltrack.metrics.worst_domains import worst_domains
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import clip, count, reason_words
 from evaltrack.report.words import (
@@ -27,8 +29,6 @@ from evaltrack.report.words import (
     one_line,
     questions_words,
 )
-from evaltrack.scoring.aggregate import LEVELS
-from evaltrack.scoring.worst_domains import worst_domains
 from evaltrack.tracking.stored_rows import ROWS
 from evaltrack.tracking.writer import TABLE, TABLE_ROWS
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
 from evaltrack.rows.stored_row import StoredRow, StoredVerdict
-from evaltrack.scoring.rubric import tier_words
 
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
 """What a line holds of a verdict. Not what it cost: whoever reads it back pays nothing."""

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from evaltrack.evaluation.result import RunResult
 from evaltrack.evaluation.set_results import SetResults
+from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.run.json_form import run_json
 from evaltrack.report.run.markdown import plain
 from evaltrack.report.words import metric_number, metric_title, one_line
-from evaltrack.scoring.metrics import HEADLINES
 
 MEANS = tuple(score.metric for score in HEADLINES)
 """The metrics of the table; one that no set measured is left out."""

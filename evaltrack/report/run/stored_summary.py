@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from evaltrack.errors import TrackingError, UsageError
 from evaltrack.evaluation.result import METRICS
+from evaltrack.metrics.criteria import Criterion, parse_criteria
 from evaltrack.records import Signature
 from evaltrack.records.base import Count, Record
 from evaltrack.records.own_score import NAME_PATTERN
-from evaltrack.scoring.criteria import Criterion, parse_criteria
 
 LIMIT = 20_000_000
 """Bytes of a summary; one of a thousand domains has two million."""

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from evaltrack.metrics.rubric import Gate
+from evaltrack.metrics.rubric_tables import Requirement
 from evaltrack.records import Mode
 from evaltrack.report.schemas.form import Form, schema_of
-from evaltrack.scoring.rubric import Gate
-from evaltrack.scoring.rubric_tables import Requirement
 from evaltrack.stats.agreement_figure import Figure
 
 

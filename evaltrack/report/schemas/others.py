@@ -122,13 +122,13 @@ class RemovableForm(Form):
 
 
 class PruneForm(Form):
-    """What goes, or went where `done`; `kept` counts by the reason what is old and stays."""
+    """What goes, or went where `done`; `reasons_to_keep` counts by the reason what is old and stays."""
 
     done: bool
     older_than: str
     bytes: int
     items: list[RemovableForm]
-    kept: dict[str, int]
+    reasons_to_keep: dict[str, int]
 
 
 class ImportForm(Form):

@@ -25,7 +25,7 @@ from evaltrack.targets.child.frames import (
 )
 from evaltrack.targets.child.process import Process
 from evaltrack.targets.failures import RaisedElsewhereError
-from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 
 UNHEARD_SECONDS = 5.0

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evaltrack.errors import Guide, UsageError
-from evaltrack.records.system.channel import start_connected
-from evaltrack.records.system.processes import kill_group
+from evaltrack.system.channel import start_connected
+from evaltrack.system.processes import kill_group
 from evaltrack.targets.child.frames import CALL, READY, BrokenFrameError, Frame, FrameReader, frame
 from evaltrack.targets.failures import ending
 

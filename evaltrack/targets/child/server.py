@@ -19,9 +19,9 @@ from importlib import import_module
 from typing import Any
 
 from evaltrack.errors import EXIT_INTERRUPTED, EvaltrackError
-from evaltrack.records.system.channel import connect_to_parent
-from evaltrack.records.system.limits import limit_own_memory
 from evaltrack.records.trace_place import TracePlace
+from evaltrack.system.channel import connect_to_parent
+from evaltrack.system.limits import limit_own_memory
 from evaltrack.targets.child.frames import (
     CALL,
     CANCEL,
@@ -37,7 +37,7 @@ from evaltrack.targets.child.frames import (
     frame,
 )
 from evaltrack.targets.failures import READ_LIMIT, described, trace_of, traceback_of, usage_of
-from evaltrack.targets.forms import InvalidResponseError
+from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.tracking.question_spans import expect_many_spans
 
 Answer = Callable[[bytes], Awaitable[bytes]]

@@ -15,7 +15,7 @@ from evaltrack.golden.exchange.columnar import parquet_rows
 from evaltrack.golden.exchange.log_archive import samples_in
 from evaltrack.golden.exchange.records import ImportSettings, shown
 from evaltrack.golden.exchange.row_files import RESULT_LISTS, read_json, read_rows, results_in
-from evaltrack.targets.results.forms import LINES, only_format, shown_formats
+from evaltrack.targets.results.detection import LINES, only_format, shown_formats
 
 Entry: TypeAlias = tuple[str, dict[str, Any] | ValueError]
 """A place (`out.json: results[7]`), and what stands there, or why it is no row."""

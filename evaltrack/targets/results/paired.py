@@ -15,8 +15,8 @@ from evaltrack.golden.words import text_key
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.responses import as_response
+from evaltrack.targets.results.detection import READERS
 from evaltrack.targets.results.files import Entry, names_shown, read_results
-from evaltrack.targets.results.forms import READERS
 from evaltrack.targets.results.own_rows import is_cut
 from evaltrack.targets.results.result import Result, TextNames
 

@@ -1,0 +1,253 @@
+"""From a response to scores, and from scores to pass or fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaltrack.metrics import retrieval
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.panel import panel_mean
+from evaltrack.metrics.reasoning import reasoned
+from evaltrack.metrics.relevance import Relevance, graded_keys, relevance_of
+from evaltrack.metrics.rubric import PASS_SCORE, RubricWeights
+from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Weights
+from evaltrack.records.row import Finds
+from evaltrack.records.verdict import ANSWER_GRADES
+
+RETRIEVED = frozenset({*(score.name for score in SCORES if score.retrieval), "judged_at_k"})
+TOOLS = frozenset({"tools_called", "tool_invoked", "tools_coordinated", "sources_included"})
+"""Scores of what came back, which no verdict changes."""
+
+PASS_THRESHOLD = 0.75
+"""Overall score from which a judged answer passes."""
+
+NO_EXPECTATION = "the question has no retrieval expectation"
+NEGATIVE = "the question is a negative"
+NO_SOURCES = "the target reports no sources"
+NO_JUDGE = "there is no judge"
+NO_ANSWER = "the target gave no answer to judge"
+JUDGE_FAILED = "the judge failed"
+NO_OVERALL = "a verdict has no overall_score"
+NO_OBSERVATION = "a verdict observed no reasoning"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What shapes scores and passing besides the question: cut-off, weights, and the judge's passing threshold.
+
+    With `reasoning` the judges observed reasoning, and its weights make the score.
+    """
+
+    k: int = 5
+    weights: Weights = field(default_factory=Weights)
+    pass_threshold: float = PASS_THRESHOLD
+    reasoning: RubricWeights | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one response measures: values, reasons for the scores without one, dropped repeats, pass or fail."""
+
+    scores: Mapping[str, float]
+    unmeasured: Mapping[str, str]
+    duplicates: int = 0
+    finds: Finds | None = None
+    passed: bool | None = None
+    reasoned: Reasoned | None = None
+
+
+def measure(
+    question: Question,
+    response: Response,
+    rules: Rules,
+    verdicts: Sequence[Verdict] = (),
+    tokens: Tokens | None = None,
+    *,
+    judge_failed: bool = False,
+    before: Measured | None = None,
+) -> Measured:
+    """The scores of one response, and whether the question passed.
+
+    `passed` is None where something that the rule needs was not measured; after a judge failed it always is. Of the
+    verdicts on a negative only `declined` counts. `before` is what the response measured before it was judged: its
+    scores of sources and tools are used again, as of a response that is stored secrets may have been taken out.
+    """
+    if rules.reasoning is not None:
+        return _reasoning(question, response, rules.reasoning, verdicts, tokens, judge_failed)
+    returned = before or look_at(question, response, rules.k)
+    return _answering(question, response, rules, verdicts, tokens, judge_failed, returned)
+
+
+def look_at(question: Question, response: Response, k: int) -> Measured:
+    """The scores of sources and tools, as far as they were measured."""
+    relevance = checked_relevance(question, response)
+    scores, unmeasured = _retrieval(question, relevance, k)
+    scores |= _tools(question, response)
+    if isinstance(relevance, str):
+        return Measured(scores, unmeasured)
+    return Measured(scores, unmeasured, relevance.duplicates, relevance.finds)
+
+
+def _answering(
+    question: Question,
+    response: Response,
+    rules: Rules,
+    verdicts: Sequence[Verdict],
+    tokens: Tokens | None,
+    judge_failed: bool,
+    returned: Measured,
+) -> Measured:
+    """What came back, and the answer."""
+    scores = {name: value for name, value in returned.scores.items() if name in RETRIEVED}
+    unmeasured = {name: why for name, why in returned.unmeasured.items() if name in RETRIEVED}
+    declined = response.declined or any(verdict.declined for verdict in verdicts)
+    if question.negative and judge_failed and not declined:
+        unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
+    elif question.negative:
+        scores["negative_pass"] = float(declined)
+    elif question.expected is not None:
+        scores["false_abstention"] = float(response.declined)
+    if not question.negative:
+        scores |= _judged(verdicts)
+    if "overall_score" not in scores:
+        unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
+    scores |= {name: value for name, value in returned.scores.items() if name in TOOLS}
+    if tokens is not None:
+        scores["num_tokens"] = float(tokens.count)
+    combined = combined_score(scores, rules.weights)
+    if isinstance(combined, str):
+        unmeasured["combined_score"] = combined
+    else:
+        scores["combined_score"] = combined
+    incomplete = judge_failed or unmeasured.get("overall_score") == NO_OVERALL
+    passed = None if incomplete else _passed(question, scores, rules.pass_threshold)
+    if passed is not None:
+        scores["pass"] = float(passed)
+    return Measured(scores, unmeasured, returned.duplicates, returned.finds, passed)
+
+
+def _tools(question: Question, response: Response) -> dict[str, float]:
+    """The functional checks of an agent, of a question that expects tools."""
+    expected, calls = set(question.expected_tools), {call.name for call in response.tool_calls}
+    if not expected:
+        return {}
+    scores = {"tools_called": float(expected <= calls), "tool_invoked": float(not expected.isdisjoint(calls))}
+    if len(expected) > 1:
+        scores["tools_coordinated"] = scores["tools_called"]
+    if not question.negative:
+        scores["sources_included"] = float(bool(response.sources))
+    return scores
+
+
+def _reasoning(
+    question: Question,
+    response: Response,
+    weights: RubricWeights,
+    verdicts: Sequence[Verdict],
+    tokens: Tokens | None,
+    judge_failed: bool,
+) -> Measured:
+    """The rubric alone decides; a right answer reached by flawed reasoning fails."""
+    token_scores = {"num_tokens": float(tokens.count)} if tokens is not None else {}
+    observed = [verdict.observed for verdict in verdicts if verdict.observed is not None]
+    if judge_failed or not observed or len(observed) < len(verdicts):
+        why = NO_OBSERVATION if verdicts else _why_not_judged(question, response, verdicts, judge_failed)
+        return Measured(token_scores, {"reasoning_score": why})
+    scores, led_to = reasoned(observed, weights)
+    passed = scores["reasoning_score"] >= PASS_SCORE
+    return Measured(scores | token_scores | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
+
+
+def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
+    """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason why it was not measured."""
+    parts = {"hit": scores.get("hit"), "judge": scores.get("overall_score"), "num_tokens": scores.get("num_tokens")}
+    missing = [name for name, value in parts.items() if value is None]
+    if missing:
+        return f"not measured: {', '.join(missing)}"
+    if not scores["num_tokens"]:
+        return "num_tokens is 0"
+    quality = scores["hit"] ** weights.alpha * scores["overall_score"] ** weights.gamma
+    return float(quality / (scores["num_tokens"] / 1000) ** weights.beta)
+
+
+def lacking(question: Question, verdict: Verdict) -> str | None:
+    """The field without which a verdict says nothing on this question: `declined` on a negative, else the overall.
+
+    A verdict on reasoning observed something.
+    """
+    if verdict.observed is not None:
+        return None
+    name = "declined" if question.negative else "overall_score"
+    return name if getattr(verdict, name) is None else None
+
+
+def _why_not_judged(question: Question, response: Response, verdicts: Sequence[Verdict], judge_failed: bool) -> str:
+    if judge_failed:
+        return JUDGE_FAILED
+    if question.negative:
+        return NEGATIVE
+    if verdicts:
+        return NO_OVERALL
+    return NO_JUDGE if response.answer is not None else NO_ANSWER
+
+
+def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """Mean over the panel of each number, and how far its overall scores lie apart."""
+    scores: dict[str, float] = {}
+    for name in ANSWER_GRADES:
+        mean = panel_mean([getattr(verdict, name) for verdict in verdicts])
+        if mean is not None:
+            scores[name] = mean
+    if "overall_score" in scores and len(verdicts) > 1:
+        overall = [verdict.overall_score for verdict in verdicts if verdict.overall_score is not None]
+        scores["judge_spread"] = max(overall) - min(overall)
+    return scores
+
+
+def checked_relevance(question: Question, response: Response) -> Relevance | str:
+    """What came back of what is expected, or the reason why retrieval was not measured."""
+    if question.expected is None:
+        return NO_EXPECTATION
+    if question.negative:
+        return NEGATIVE
+    if response.sources is None:
+        return NO_SOURCES
+    return relevance_of(question, response)
+
+
+def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[dict[str, float], dict[str, str]]:
+    """The retrieval scores by name, or for each the reason why it was not measured."""
+    if isinstance(relevance, str):
+        return {}, {score.name: relevance for score in SCORES if score.retrieval}
+    ranks, expected = relevance.ranks, relevance.expected
+    scores = {
+        "recall_at_k": retrieval.recall_at_k(ranks, expected, k),
+        "precision_at_k": retrieval.precision_at_k(ranks, k),
+        "reciprocal_rank": retrieval.reciprocal_rank(ranks, k),
+        "hit": retrieval.hit(ranks, k),
+        "ndcg_at_k": retrieval.ndcg_at_k(ranks, expected, k),
+    }
+    if question.grades and relevance.finds is None:
+        scores |= _graded(question, relevance.ranked, k)
+    return scores, {}
+
+
+def _graded(question: Question, ranked: Sequence[str], k: int) -> dict[str, float]:
+    """The scores that know more grades than relevant and not."""
+    grades = graded_keys(question)
+    scores = {"ndcg_at_k": retrieval.graded_ndcg_at_k(ranked, grades, k)}
+    return scores | ({"judged_at_k": retrieval.judged_at_k(ranked, grades, k)} if ranked else {})
+
+
+def _passed(question: Question, scores: Mapping[str, float], threshold: float) -> bool | None:
+    """Whether the question passed; where retrieval was not measured its judge alone decides."""
+    if question.negative:
+        return scores["negative_pass"] == 1
+    if "hit" not in scores and scores.get("false_abstention") == 1:
+        return False
+    judged = scores.get("overall_score")
+    if "hit" not in scores and judged is None:
+        return None
+    hit = scores.get("hit", 1) == 1
+    return hit and (judged is None or judged >= threshold) and scores.get("tools_called", 1) == 1

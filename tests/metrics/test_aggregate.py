@@ -1,0 +1,597 @@
+"""From rows to the metrics of a run: exact means, counts, groups, and the rows that are kept to be shown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from fractions import Fraction
+from math import fsum
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.evaluation.trials import merge
+from evaltrack.metrics.aggregate import SHOWN_ROWS, ExactMean, Kept, Ledger, Summary
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.records import Failure, FailureKind, Question, Response, Row, Source, Tokens, Usage, Verdict
+
+repeatable = settings(deadline=None, derandomize=True)
+
+
+def question(**fields: Any) -> Question:
+    """A question that expects the chunks `a` and `b`, unless `fields` say otherwise."""
+    if not {"expected_chunks", "expected_sources"} & fields.keys():
+        fields["expected_chunks"] = ("a", "b")
+    return Question(**{"id": "1", "question": "What?", "domain": "travel"} | fields)
+
+
+def chunks(*ids: str) -> tuple[Source, ...]:
+    """Sources that have an id and no title."""
+    return tuple(Source(chunk_id=key) for key in ids)
+
+
+HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Paris.", sources=chunks("x"))
+
+
+def verdict(overall: float | None = 0.85, judge: str = "j", *, spent: int | None = None, **fields: Any) -> Verdict:
+    """A verdict whose numbers are all the same, for which so many tokens were spent."""
+    usage = None if spent is None else Usage(prompt_tokens=spent - 1, completion_tokens=1)
+    numbers = dict.fromkeys(("overall_score", "accuracy", "completeness", "relevance"), overall)
+    return Verdict(**{"judge": judge, "reasoning": "Because.", "usage": usage} | numbers | fields)
+
+
+def panel(*overall: float, spent: int | None = 10) -> tuple[Verdict, ...]:
+    """One verdict each of the judges `j0`, `j1`, ..."""
+    return tuple(verdict(value, f"j{number}", spent=spent) for number, value in enumerate(overall))
+
+
+def row(
+    asked: Question,
+    response: Response | None = None,
+    verdicts: Sequence[Verdict] = (),
+    *,
+    k: int = 2,
+    count: int | None = None,
+    seconds: float = 1.0,
+    judge_failed: bool = False,
+) -> Row:
+    """The row of a response and what judges said of it, or without one that of a failure, as the run loop makes it."""
+    if response is None:
+        failure = Failure(kind="target_error", message="OSError: gone")
+        return Row(position=0, question=asked, failure=failure, started_at=0, seconds=seconds)
+    used = None if count is None else Tokens(count=count, known="counted")
+    counted = () if judge_failed else verdicts
+    measured = measure(asked, response, Rules(k), counted, used, judge_failed=judge_failed)
+    return Row(
+        position=0,
+        question=asked,
+        response=response,
+        verdicts=tuple(verdicts),
+        failure=Failure(kind="judge_error", message="no JSON") if judge_failed else None,
+        scores=measured.scores,
+        unmeasured=measured.unmeasured,
+        duplicates=measured.duplicates,
+        passed=measured.passed,
+        tokens=used,
+        started_at=0,
+        seconds=seconds,
+    )
+
+
+def summary(*rows: Row, k: int = 2) -> Summary:
+    """The summary of some rows."""
+    whole = Summary(k)
+    for one in rows:
+        whole.add(one)
+    return whole
+
+
+def ledger(*rows: Row) -> Ledger:
+    """The ledger of some trials."""
+    whole = Ledger()
+    for one in rows:
+        whole.add(one)
+    return whole
+
+
+NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
+
+numbers = st.one_of(st.floats(0, 1), st.floats(-1e15, 1e15), st.floats(-1e-300, 1e-300), st.sampled_from((1e15, -1e15)))
+
+
+def exact_mean(values: Sequence[float]) -> float:
+    """The mean of the values added one by one."""
+    mean = ExactMean()
+    for value in values:
+        mean.add(value)
+    return mean.mean
+
+
+@repeatable
+@given(st.lists(numbers, min_size=1, max_size=60))
+def test_a_mean_is_of_the_exact_sum(values: list[float]) -> None:
+    """A mean is the float nearest to the exact one, as fractions have it; it is rounded once and not twice."""
+    assert exact_mean(values) == float(sum(map(Fraction, values)) / len(values)) == statistics.mean(values)
+
+
+@repeatable
+@given(st.lists(numbers, min_size=1, max_size=60).flatmap(lambda v: st.tuples(st.just(v), st.permutations(v))))
+def test_a_mean_does_not_depend_on_the_order(lists: tuple[list[float], list[float]]) -> None:
+    """Rows finish in any order and the mean is the same to the last bit."""
+    values, shuffled = lists
+    assert exact_mean(values) == exact_mean(shuffled)
+
+
+def test_a_mean_that_plain_addition_gets_wrong() -> None:
+    """What cancels out leaves the small value standing, and ten tenths are one."""
+    assert exact_mean([1e15, 0.1, -1e15]) == 0.1 / 3
+    assert exact_mean([0.1] * 10) == 0.1
+    assert exact_mean([0.1] * 3) == 0.1 != fsum([0.1] * 3) / 3
+
+
+def test_a_mean_counts_what_was_added() -> None:
+    """The count is the number of values, zeros included."""
+    mean = ExactMean()
+    for value in (0.0, 1.0, 0.0):
+        mean.add(value)
+    assert (mean.count, mean.mean) == (3, 1 / 3)
+
+
+def test_an_empty_run_has_no_metric() -> None:
+    """Where no row came, every total is 0 and there is no mean, no group and no time."""
+    empty, unused = summary(), ledger()
+    assert (empty.metrics, empty.counts, empty.groups, empty.by_judge, unused.seconds()) == ({}, {}, {}, {}, {})
+    assert set(empty.totals.values()) == set(unused.totals.values()) == {0}
+    assert (unused.target_usage, unused.judge_usage) == (NOTHING, NOTHING)
+
+
+def test_each_mean_is_over_the_questions_that_measured_it() -> None:
+    """Answerable questions make the retrieval means, negatives have their own, and each stands beside its count."""
+    whole = summary(
+        row(question(), Response(sources=chunks("a", "b"))),
+        row(question(), Response(sources=chunks("x", "a", "a"))),
+        row(question(expected_chunks=("z",)), Response(sources=())),
+        row(question(expected_chunks=()), Response(sources=())),
+        row(question(expected_chunks=()), Response(sources=chunks("a"))),
+        row(question(expected_chunks=None), Response(answer="Paris.")),
+        row(question(), Response(answer="Paris.")),
+        row(question()),
+        row(question(expected_chunks=())),
+    )
+    assert whole.metrics == {
+        "recall_at_k": 0.5,
+        "precision_at_k": 0.5,
+        "precision_at_k.max": pytest.approx(2.5 / 3),
+        "mrr": 0.5,
+        "hit_rate": pytest.approx(2 / 3),
+        "ndcg_at_k": pytest.approx((1 + 0.38685280723454163 + 0) / 3),
+        "negative_pass_rate": 0.5,
+        "false_abstention_rate": 0.25,
+        "pass_rate": 0.6,
+    }
+    assert whole.counts == {
+        "recall_at_k": 3,
+        "precision_at_k": 3,
+        "precision_at_k.max": 3,
+        "mrr": 3,
+        "hit_rate": 3,
+        "ndcg_at_k": 3,
+        "negative_pass_rate": 2,
+        "false_abstention_rate": 4,
+        "pass_rate": 5,
+    }
+    assert whole.totals == {
+        "num_questions": 9,
+        "num_measured": 5,
+        "num_errors": 2,
+        "num_negatives": 3,
+        "duplicates": 1,
+        "num_judged": 0,
+        "judge_errors": 0,
+    }
+
+
+def test_metrics_come_in_the_order_of_the_table() -> None:
+    """Whatever came first, names follow `SCORES`, the reachable maximum right behind its mean, the best at the end."""
+    whole = summary(
+        row(question(expected_chunks=()), Response(sources=())),
+        row(question(expected_tools=("search",)), HIT, panel(0.5, 0.9), count=1000),
+    )
+    assert list(whole.metrics) == [
+        "recall_at_k",
+        "precision_at_k",
+        "precision_at_k.max",
+        "mrr",
+        "hit_rate",
+        "ndcg_at_k",
+        "negative_pass_rate",
+        "false_abstention_rate",
+        "judge_score",
+        "accuracy",
+        "completeness",
+        "relevance",
+        "judge_spread",
+        "tools_called",
+        "tool_invoked",
+        "sources_included",
+        "num_tokens",
+        "combined_score",
+        "pass_rate",
+        "combined_score_best",
+    ]
+    assert list(whole.counts) == list(whole.metrics)
+
+
+def test_a_failure_is_in_no_mean() -> None:
+    """A failed question is counted as an error; every mean, count and time stays what it was without it."""
+    good = row(question(), Response(sources=chunks("a")), seconds=2)
+    failed = row(question(), seconds=60)
+    alone, beside = summary(good), summary(failed, good, failed)
+    assert (beside.metrics, beside.counts) == (alone.metrics, alone.counts)
+    assert (beside.groups, ledger(failed, good, failed).seconds()) == (alone.groups, ledger(good).seconds())
+    assert beside.totals == alone.totals | {"num_questions": 3, "num_errors": 2}
+    assert ledger(failed, good, failed).totals == ledger(good).totals | {"trial_errors": 2}
+
+
+@pytest.mark.parametrize(("k", "reachable"), [(1, 1), (2, 1), (4, 0.5), (10, 0.2)])
+def test_the_reachable_precision_stands_beside_the_precision(k: int, reachable: float) -> None:
+    """With two distinct relevant chunks no list has a precision above min(k, 2) / k."""
+    asked = question(expected_chunks=("a", "b", "a"))
+    whole = summary(row(asked, Response(sources=chunks("b", "a")), k=k), k=k)
+    assert whole.metrics["precision_at_k.max"] == whole.metrics["precision_at_k"] == reachable
+
+
+def test_groups_are_domains_and_difficulties() -> None:
+    """Recall, MRR and pass rate of each domain (by size) and difficulty (by level), with their counts."""
+    whole = summary(
+        row(question(domain="food", difficulty="hard"), Response(sources=chunks("a"))),
+        row(question(domain="travel", difficulty="hard"), Response(sources=chunks("x", "b"))),
+        row(question(domain="travel"), Response(sources=chunks("x", "y", "a"))),
+        row(question(domain="travel", difficulty="easy", expected_chunks=()), Response(sources=())),
+    )
+    assert whole.groups == {
+        "travel": {"recall_at_k": (0.25, 2), "mrr": (0.25, 2), "pass_rate": (pytest.approx(2 / 3), 3)},
+        "hard": {"recall_at_k": (0.5, 2), "mrr": (0.75, 2), "pass_rate": (1, 2)},
+        "easy": {"pass_rate": (1, 1)},
+        "food": {"recall_at_k": (0.5, 1), "mrr": (1, 1), "pass_rate": (1, 1)},
+    }
+    assert list(whole.groups) == ["travel", "food", "easy", "hard"]
+    assert list(whole.groups["travel"]) == ["recall_at_k", "mrr", "pass_rate"]
+
+
+def test_a_group_that_only_failed_has_no_mean() -> None:
+    """A domain whose questions all failed is known and holds nothing, behind those that were measured."""
+    whole = summary(row(question(domain="a")), row(question(domain="b"), Response(sources=chunks("a"))))
+    assert list(whole.groups) == ["b", "a"]
+    assert whole.groups["a"] == {}
+
+
+@pytest.mark.parametrize("domain", ["easy", "medium", "hard"])
+def test_a_domain_named_like_a_difficulty_is_renamed(domain: str) -> None:
+    """A domain never shares its group with a difficulty."""
+    whole = summary(
+        row(question(domain=domain, difficulty="easy"), Response(sources=chunks("a", "b"))),
+        row(question(domain="travel", difficulty="easy"), Response(sources=())),
+    )
+    assert set(whole.groups) == {"easy", "travel", f"domain-{domain}"}
+    assert whole.groups["easy"]["recall_at_k"] == (0.5, 2)
+    assert whole.groups[f"domain-{domain}"]["recall_at_k"] == (1, 1)
+
+
+def test_two_domains_are_never_one_group() -> None:
+    """The domains `easy` and `domain-easy` are two groups of one question each."""
+    whole = summary(
+        row(question(domain="easy"), Response(sources=chunks("a", "b"))),
+        row(question(domain="domain-easy"), Response(sources=())),
+    )
+    assert sorted(means["recall_at_k"] for means in whole.groups.values()) == [(0, 1), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("times", "mean", "p95"),
+    [
+        ([3.0], 3.0, 3.0),
+        ([1.0, 2.0], 1.5, 2.0),
+        ([float(second) for second in range(1, 20)], 10.0, 19.0),
+        ([float(second) for second in range(1, 21)], 10.5, 19.0),
+        ([float(second) for second in range(100, 0, -1)], 50.5, 95.0),
+    ],
+)
+def test_times_are_those_of_the_answers(times: list[float], mean: float, p95: float) -> None:
+    """The mean and the 95th percentile by nearest rank are of the target's seconds, in whatever order they came."""
+    whole = ledger(*(row(question(), Response(sources=()), seconds=second) for second in times))
+    assert whole.seconds() == {"target_seconds.mean": mean, "target_seconds.p95": p95}
+
+
+@repeatable
+@given(st.permutations(range(12)))
+def test_a_summary_does_not_depend_on_the_order_of_the_rows(order: list[int]) -> None:
+    """Rows may finish in any order: metrics, counts, totals, groups and times are the same."""
+    plain = [
+        row(question(domain=domain, expected_chunks=tuple("abcdefg"[:size])), response, seconds=0.1 * size)
+        for size, domain, response in [
+            (1, "x", Response(sources=chunks("a"))),
+            (2, "y", Response(sources=chunks("x", "b"))),
+            (3, "x", Response(sources=chunks("a", "a", "c"))),
+            (5, "y", Response(sources=chunks("x", "y", "z"))),
+            (6, "z", None),
+            (7, "x", Response(sources=chunks("g"))),
+            (0, "y", Response(sources=())),
+            (0, "z", Response(sources=chunks("a"))),
+        ]
+    ]
+    judged = [
+        row(question(), response, panel(first, second), count=count)
+        for response, first, second, count in [
+            (HIT, 0.1, 0.7, 700),
+            (MISS, 0.2, 0.3, 1),
+            (HIT, 0.9, 0.6, 333),
+            (HIT, 1 / 3, 0.1, 10**12),
+        ]
+    ]
+    rows = plain + judged
+    one, other = summary(*rows), summary(*(rows[place] for place in order))
+    assert (one.metrics, one.counts, one.totals) == (other.metrics, other.counts, other.totals)
+    assert (list(one.groups.items()), one.by_judge) == (list(other.groups.items()), other.by_judge)
+    first, second = ledger(*rows), ledger(*(rows[place] for place in order))
+    assert (first.totals, first.seconds()) == (second.totals, second.seconds())
+    assert (first.target_usage, first.judge_usage) == (second.target_usage, second.judge_usage)
+
+
+# Judges and tokens
+
+
+def test_judged_questions_have_means_of_their_own() -> None:
+    """Each number of the judge is a mean over the questions it judged, beside its count; unjudged ones are in none."""
+    whole = summary(
+        row(question(), HIT, [verdict(1.0, accuracy=0.5)]),
+        row(question(), MISS, [verdict(0.5, relevance=0.0)]),
+        row(question(expected_chunks=None), Response(answer="Paris."), [verdict(0.75)]),
+        row(question(), HIT),
+    )
+    names = ("judge_score", "accuracy", "completeness", "relevance")
+    assert [(whole.metrics[name], whole.counts[name]) for name in names] == [
+        (0.75, 3),
+        (pytest.approx(1.75 / 3), 3),
+        (0.75, 3),
+        (pytest.approx(1.75 / 3), 3),
+    ]
+    assert (whole.metrics["pass_rate"], whole.counts["pass_rate"]) == (0.75, 4)
+    assert whole.totals["num_judged"] == 3
+    assert whole.groups["travel"]["judge_score"] == (0.75, 3)
+    assert "accuracy" not in whole.groups["travel"]
+
+
+def test_negatives_are_judged_and_in_no_judge_mean() -> None:
+    """A negative counts as judged; its verdict makes the pass rate of the negatives, and numbers on it make nothing."""
+    negative = question(expected_chunks=())
+    whole = summary(
+        row(negative, MISS, [verdict(None, declined=True)]),
+        row(negative, MISS, [verdict(None, declined=False)]),
+        row(negative, MISS, [verdict(0.0, "one", declined=True), verdict(0.0, "two", declined=True)]),
+    )
+    assert whole.metrics == {"negative_pass_rate": pytest.approx(2 / 3), "pass_rate": pytest.approx(2 / 3)}
+    assert (whole.totals["num_judged"], whole.totals["num_measured"], whole.by_judge) == (3, 3, {})
+
+
+def test_the_judges_tokens_are_another_ledger() -> None:
+    """What judges used is in `judge_tokens` and what the target used in `total_tokens`; neither is in the other."""
+    usage = Usage(prompt_tokens=900, completion_tokens=100)
+    reporting = Response(answer="Paris.", sources=chunks("a"), usage=usage)
+    rows = [
+        row(question(), reporting, [verdict(spent=70)], count=1000),
+        row(question(), HIT, panel(0.5, 0.9, spent=15), count=500),
+        row(question(), HIT, [verdict()]),
+        row(question()),
+    ]
+    spent, whole = ledger(*rows), summary(*rows)
+    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"]) == (1500, 100)
+    assert spent.judge_usage == Usage(prompt_tokens=97, completion_tokens=3)
+    assert spent.target_usage == usage
+    assert (whole.metrics["num_tokens"], whole.counts["num_tokens"]) == (750, 2)
+
+
+def test_parts_of_tokens_are_counted_for_themselves() -> None:
+    """What a server had in its cache and what was reasoning are totals of their own, of the target and of judges."""
+    asked = Usage(prompt_tokens=900, completion_tokens=100, cached_tokens=640, reasoning_tokens=64)
+    judged = Usage(prompt_tokens=50, completion_tokens=9, cached_tokens=32, reasoning_tokens=4)
+    untold = Usage(prompt_tokens=7, completion_tokens=1)
+    spent = ledger(
+        row(question(), Response(answer="Paris.", usage=asked), [verdict(usage=judged)], count=1000),
+        row(question(), Response(answer="Paris.", usage=asked), [verdict(usage=untold)], count=1000),
+        row(question(), Response(answer="Paris.", usage=untold), [verdict(usage=judged)], count=8),
+    )
+    totals = spent.totals
+    assert (totals["total_tokens"], totals["judge_tokens"]) == (2008, 126)
+    assert (totals["cached_tokens"], totals["reasoning_tokens"]) == (1280, 128)
+    assert (totals["judge_cached_tokens"], totals["judge_reasoning_tokens"]) == (64, 8)
+
+
+@pytest.mark.parametrize("kind", get_args(FailureKind))
+def test_what_a_failure_cost_is_in_the_ledger_of_whom_it_was_asked(kind: FailureKind) -> None:
+    """A judge's failure is paid with the judges, a target's with the target, and neither is in `total_tokens`."""
+    cost = Usage(prompt_tokens=30, completion_tokens=4, reasoning_tokens=2)
+    judged = kind == "judge_error"
+    failed = row(question(), HIT if judged else None, panel(0.5), count=500 if judged else None, judge_failed=judged)
+    spent = ledger(failed.model_copy(update={"failure": Failure(kind=kind, message="cut off", usage=cost)}))
+    of_panel = Usage(prompt_tokens=9, completion_tokens=1)
+    assert spent.judge_usage == (of_panel + cost if judged else NOTHING)
+    assert spent.target_usage == (NOTHING if judged else cost)
+    assert spent.totals["judge_tokens"] == (44 if judged else 0)
+    assert spent.totals["total_tokens"] == (500 if judged else 0)
+    assert spent.totals["trial_errors"] == 1
+
+
+def test_what_was_asked_and_what_was_told() -> None:
+    """Beside the tokens stands how many answers and verdicts there were and how many of them told theirs, so that a
+    cost made of a part is not taken for the whole; a verdict from the cache and a failure without a cost ask nothing.
+    """
+    used = Usage(prompt_tokens=3, completion_tokens=4)
+    paid = Failure(kind="target_error", message="cut off", usage=used)
+    spent = ledger(
+        row(question(), Response(answer="Paris.", usage=used), [verdict(spent=7), verdict(judge="untold")]),
+        row(question(), HIT, [verdict(spent=7, cached=True)]),
+        row(question()),
+        row(question()).model_copy(update={"failure": paid}),
+    )
+    assert spent.calls == {"target": 3, "judge": 2}
+    assert spent.reports == {"target": 2, "judge": 1}
+
+
+def test_responses_without_an_answer_are_counted() -> None:
+    """What only retrieved has no answer, an empty one is one, and a failure is none of either."""
+    rows = [row(question(), Response(sources=())), row(question(), Response(answer="")), row(question())]
+    assert ledger(*rows).totals["num_unanswered"] == 1
+
+
+def test_the_ledger_is_of_trials_and_the_summary_of_questions() -> None:
+    """Three trials of a question, one of which failed, are one question without an error, and all that they took."""
+    used = Usage(prompt_tokens=900, completion_tokens=100)
+    answered = row(question(), HIT.model_copy(update={"usage": used}), [verdict(spent=70)], count=1000, seconds=2)
+    failed = row(question(), seconds=60)
+    trials = [
+        one.model_copy(update={"trial": number}) for number, one in enumerate([answered, failed, answered], start=1)
+    ]
+    spent, whole = ledger(*trials), summary(merge(trials))
+    assert whole.totals["num_questions"] == whole.totals["num_measured"] == whole.totals["num_judged"] == 1
+    assert (whole.totals["num_errors"], spent.totals["trial_errors"]) == (0, 1)
+    assert (spent.totals["total_tokens"], spent.totals["judge_tokens"], whole.metrics["num_tokens"]) == (
+        2000,
+        140,
+        1000,
+    )
+    assert spent.seconds() == {"target_seconds.mean": 2, "target_seconds.p95": 2}
+    assert (whole.metrics["pass_rate"], whole.counts["pass_rate"]) == (1, 1)
+    assert not {"pass_at_n", "pass_hat_n", "flaky_rate"} & whole.metrics.keys()
+
+
+def test_the_metrics_of_trials_stand_at_their_place() -> None:
+    """pass@n, pass^n and the flaky rate follow the pass rate, each over the questions of which all was measured."""
+    right, wrong = row(question(), HIT), row(question(), MISS)
+    questions = [[right, right], [right, wrong], [wrong, wrong], [right, row(question())]]
+    whole = summary(*(merge([one.model_copy(update={"trial": n}) for n, one in enumerate(q, 1)]) for q in questions))
+    assert list(whole.metrics)[-4:] == ["pass_rate", "pass_at_n", "pass_hat_n", "flaky_rate"]
+    assert [(whole.metrics[name], whole.counts[name]) for name in list(whole.metrics)[-4:]] == [
+        (0.5, 4),
+        (pytest.approx(2 / 3), 3),
+        (pytest.approx(1 / 3), 3),
+        (pytest.approx(1 / 3), 3),
+    ]
+    assert set(whole.groups["travel"]) == {"recall_at_k", "mrr", "pass_rate"}
+
+
+def test_cached_verdicts_were_not_paid_for() -> None:
+    """A verdict from the cache is counted and in every mean, but what it once cost is not in `judge_tokens`."""
+    rows = [
+        row(question(), HIT, [verdict(0.5, spent=70, cached=True)]),
+        row(question(), HIT, [verdict(1.0, "one", spent=40, cached=True), verdict(1.0, "two", spent=30)]),
+        row(question(expected_chunks=()), MISS, [verdict(None, declined=True, spent=9, cached=True)]),
+    ]
+    spent, whole = ledger(*rows), summary(*rows)
+    assert (spent.totals["cached_verdicts"], spent.totals["judge_tokens"]) == (3, 30)
+    assert (whole.totals["num_judged"], whole.metrics["judge_score"]) == (3, 0.75)
+
+
+def test_each_judge_of_a_panel_has_a_mean() -> None:
+    """Every judge of a panel stands by name with its own mean and count, in the order of the names."""
+    whole = summary(
+        row(question(), HIT, [verdict(0.5, "zoe"), verdict(1.0, "amy")]),
+        row(question(), HIT, [verdict(0.75, "zoe"), verdict(0.5, "amy")]),
+    )
+    assert list(whole.by_judge.items()) == [("amy", (0.75, 2)), ("zoe", (0.625, 2))]
+    assert (whole.metrics["judge_score"], whole.metrics["judge_spread"]) == (0.6875, 0.375)
+
+
+@pytest.mark.parametrize("verdicts", [[], [verdict()]])
+def test_one_judge_is_no_panel(verdicts: list[Verdict]) -> None:
+    """Where there is one judge or none, the mean is `judge_score` and stands nowhere twice."""
+    assert summary(row(question(), HIT, verdicts)).by_judge == {}
+
+
+@pytest.mark.parametrize("verdicts", [(), panel(0.0, 0.0)[:1]], ids=["none", "one of two"])
+def test_a_judge_error_is_in_no_judge_mean(verdicts: tuple[Verdict, ...]) -> None:
+    """A question whose judge failed is counted as an error; what other judges said of it is in no mean of theirs,
+    while its retrieval scores, its time and its tokens count.
+    """
+    judged = row(question(), HIT, panel(0.5, 1.0), count=1000, seconds=1)
+    failed = row(question(), MISS, verdicts, count=3000, seconds=3, judge_failed=True)
+    alone, beside = summary(judged), summary(failed, judged)
+    names = ("judge_score", "accuracy", "judge_spread", "combined_score", "combined_score_best", "pass_rate")
+    assert [beside.metrics[name] for name in names] == [alone.metrics[name] for name in names]
+    assert {beside.counts[name] for name in names} == {1}
+    assert beside.by_judge == alone.by_judge == {"j0": (0.5, 1), "j1": (1.0, 1)}
+    assert (beside.metrics["hit_rate"], beside.counts["hit_rate"]) == (0.5, 2)
+    assert beside.totals == alone.totals | {"num_questions": 2, "num_errors": 1, "judge_errors": 1}
+    assert beside.metrics["num_tokens"] == 2000
+    spent = ledger(failed, judged)
+    assert spent.seconds()["target_seconds.mean"] == 2
+    assert spent.totals == ledger(judged).totals | {
+        "total_tokens": 4000,
+        "judge_tokens": 20 + 10 * len(verdicts),
+        "trial_errors": 1,
+    }
+
+
+def test_only_judges_make_judge_errors() -> None:
+    """A target's failure is an error and no judge error."""
+    totals = summary(row(question())).totals
+    assert (totals["num_errors"], totals["judge_errors"], totals["num_judged"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_best_combined_score_is_of_one_question(order: int) -> None:
+    """The best combined score is the highest of any question, over as many as the mean; zeros count."""
+    rows = [
+        row(question(), HIT, [verdict(1.0)], count=4000),
+        row(question(), HIT, [verdict(1.0)], count=250),
+        row(question(), MISS, [verdict(1.0)], count=250),
+        row(question(), HIT, [verdict(1.0)]),
+    ]
+    whole = summary(*rows[::order])
+    assert (whole.metrics["combined_score_best"], whole.counts["combined_score_best"]) == (2, 3)
+    assert (whole.metrics["combined_score"], whole.counts["combined_score"]) == (2.5 / 3, 3)
+
+
+def test_a_best_of_zero_is_measured() -> None:
+    """Where the only combined score is 0 the best is 0, not missing; where there is none there is no best."""
+    assert summary(row(question(), MISS, [verdict()], count=9)).metrics["combined_score_best"] == 0
+    assert "combined_score_best" not in summary(row(question(), HIT, [verdict()])).metrics
+
+
+# The rows that are shown
+
+
+def shown(position: int, passed: bool | None = None, kind: FailureKind | None = None) -> Row:
+    """A row of which only the place and the outcome matter."""
+    failure = Failure(kind=kind, message="no") if kind else None
+    return Row(position=position, question=question(), failure=failure, passed=passed, started_at=0, seconds=0)
+
+
+def test_errors_and_misses_are_kept_apart() -> None:
+    """Rows that failed and rows that did not pass are kept each among their own; the rest is not."""
+    kept = Kept()
+    rows = [
+        shown(3, passed=False),
+        shown(0, passed=True),
+        shown(2, kind="target_timeout"),
+        shown(1),
+        shown(4, kind="judge_error"),
+    ]
+    for one in rows:
+        kept.add(one)
+    assert [one.position for one in kept.errors] == [2, 4]
+    assert [one.position for one in kept.missed] == [3]
+
+
+@repeatable
+@given(st.permutations(range(SHOWN_ROWS + 15)))
+def test_the_first_of_the_golden_set_are_kept(order: list[int]) -> None:
+    """In whatever order rows finish, those that come first in the golden set are kept, in that order, and no more."""
+    kept = Kept()
+    for position in order:
+        kept.add(shown(position, passed=False))
+        kept.add(shown(position, kind="target_error"))
+    first = list(range(SHOWN_ROWS))
+    assert [one.position for one in kept.missed] == [one.position for one in kept.errors] == first

@@ -1,0 +1,102 @@
+"""The anchors of the rubric, and which grades a count allows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaltrack import run_eval
+from evaltrack.metrics.anchors import ANCHORS, earned_by_count, misfits
+from evaltrack.records import Dimensions, Observed
+from tests.judging import RESPONSES, SHOWCASE
+
+
+def observed(hypotheses: int = 5, shifts: int = 4, **grades: float) -> Observed:
+    """The worked example of the rubric, with other counts and grades."""
+    worked = dict(zip(Dimensions.model_fields, (8, 8, 9, 8, 9, 9, 7, 8), strict=True))
+    return Observed(
+        dimensions=Dimensions(**{**worked, **grades}),
+        hypotheses=hypotheses,
+        shifts=shifts,
+        crux_treatment="justified",
+        uncertainty_treatment="caveats",
+        mode="hybrid",
+    )
+
+
+def test_each_of_the_eight_dimensions_has_three_anchors() -> None:
+    """24 cells, none of them empty, no two of a dimension alike."""
+    assert set(ANCHORS) == set(Dimensions.model_fields)
+    for anchors in ANCHORS.values():
+        assert list(anchors.cells) == [0, 5, 10]
+        assert len({text.strip() for text in anchors.cells.values()} - {""}) == 3
+
+
+def test_a_count_earns_the_grade_of_the_anchor_that_names_it() -> None:
+    """And halfway between two where none does."""
+    assert [earned_by_count("h_count", count) for count in range(8)] == [0, 0, 2.5, 5, 5, 7.5, 10, 10]
+    assert [earned_by_count("oscillation", count) for count in range(6)] == [0, 2.5, 5, 5, 10, 10]
+
+
+def test_the_worked_example_fits_its_counts() -> None:
+    """Five hypotheses are an 8, and so are four shifts."""
+    assert list(misfits(observed())) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        ({"hypotheses": 1, "h_count": 8}, False),
+        ({"hypotheses": 1, "h_count": 5}, False),
+        ({"hypotheses": 1, "h_count": 4.9}, True),
+        ({"hypotheses": 2, "h_count": 7.5}, False),
+        ({"hypotheses": 2, "h_count": 7}, True),
+        ({"hypotheses": 4, "h_count": 10}, False),
+        ({"hypotheses": 4, "h_count": 9.5}, True),
+        ({"hypotheses": 5, "h_count": 10}, True),
+        ({"hypotheses": 9, "h_count": 1}, True),
+        ({"hypotheses": 9, "h_count": 0}, False),
+        ({"hypotheses": 2, "h_count": 0}, True),
+        ({"shifts": 0, "oscillation": 5}, False),
+        ({"shifts": 0, "oscillation": 4}, True),
+        ({"shifts": 1, "oscillation": 8}, False),
+        ({"shifts": 3, "oscillation": 10}, False),
+        ({"shifts": 4, "oscillation": 10}, True),
+        ({"shifts": 2, "oscillation": 0}, False),
+        ({"shifts": 1, "oscillation": 0}, True),
+    ],
+)
+def test_a_count_bounds_its_grade(given: dict[str, Any], allowed: bool) -> None:
+    """From above by what one anchor more would be; a grade of 0 is for (almost) no count."""
+    found = list(misfits(observed(**given)))
+    assert (found == []) == allowed
+    if not allowed:
+        dimension = "h_count" if "h_count" in given else "oscillation"
+        assert found[0].startswith(f"{dimension} is {given[dimension]:g}, but ")
+
+
+def test_verdicts_from_a_file_count_as_they_are_and_the_run_says_which_contradict_themselves(
+    store_uri: str, tmp_path: Path
+) -> None:
+    """People cannot be asked again, so nothing of theirs is refused; of many the first three are named."""
+    rows = [json.loads(line) for line in (RESPONSES / "strong.verdicts.jsonl").read_text().splitlines()]
+    for row in rows[:4]:
+        row["dimensions"]["h_count"], row["hypotheses"] = 8, 1
+    verdicts = tmp_path / "verdicts.jsonl"
+    verdicts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = run_eval(
+        SHOWCASE,
+        target=f"recorded:{RESPONSES / 'strong.jsonl'}",
+        judge=f"recorded:{verdicts}",
+        rubric="reasoning",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    named = ", ".join(f"{row['id']} (h_count is 8, but with 1 hypothesis it is below 5)" for row in rows[:3])
+    said = f"4 verdicts give a grade that its own count does not allow, and counts as it is: {named}, …"
+    assert said in made.notes
+    assert made.totals["num_errors"] == 0
+    assert made.rows[0]["h_count"] == 8

@@ -1,0 +1,133 @@
+"""The table of metrics: each says which settings shape it, and what it says is true."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import evaltrack
+from evaltrack.compare.engine import AFFECTED
+from evaltrack.metrics.catalogue import BY_NAME, HEADLINES, SCORES, depending_on
+from evaltrack.metrics.measure import Rules, measure
+from evaltrack.metrics.metric import Part, Score
+from evaltrack.metrics.rubric import RubricWeights
+from evaltrack.records import Dimensions, Observed, Question, Response, Source, Tokens, ToolCall, Verdict, Weights
+
+RESPONSE = Response(
+    answer="Paris.", sources=tuple(Source(chunk_id=key) for key in ("x", "b", "a")), tool_calls=(ToolCall(name="t"),)
+)
+
+
+def verdicts(shift: float) -> tuple[Verdict, ...]:
+    """A panel of two, whose numbers all move with `shift`."""
+    numbers = {"accuracy": 0.9 - shift, "completeness": 0.9 - shift, "relevance": 0.9 - shift}
+    return tuple(
+        Verdict(judge=judge, reasoning="because", overall_score=score, declined=shift > 0, **numbers)
+        for judge, score in (("one", 0.9 - shift), ("two", 0.9 - 2 * shift))
+    )
+
+
+def observations(shift: int) -> tuple[Verdict, ...]:
+    """One observation of reasoning that moves with `shift`."""
+    grades = Dimensions(**{name: 8 - shift - number % 2 for number, name in enumerate(Dimensions.model_fields)})
+    seen = Observed(
+        dimensions=grades,
+        hypotheses=4 - shift,
+        shifts=3 - shift,
+        crux_treatment="none" if shift else "justified",
+        uncertainty_treatment="none" if shift else "counterarguments",
+        confidence=95,
+        mode="converge" if shift else "hybrid",
+        hard_fails=(),
+    )
+    return (Verdict(judge="one", reasoning="because", observed=seen),)
+
+
+def scores(negative: bool = False, k: int = 2, shift: float = 0.0, **rules: Any) -> dict[str, float]:
+    """The scores of one response to a question, under these settings."""
+    expected = () if negative else ("a", "b")
+    asked = Question(id="1", question="?", domain="d", expected_chunks=expected, expected_tools=("t",))
+    measured = measure(asked, RESPONSE, Rules(k, **rules), verdicts(shift), Tokens(count=500, known="reported"))
+    return dict(measured.scores)
+
+
+def reasoned(shift: int = 0, weights: str = "") -> dict[str, float]:
+    """The scores of one piece of reasoning."""
+    asked = Question(id="1", question="?", domain="d")
+    rules = Rules(reasoning=RubricWeights.parse(weights))
+    return dict(measure(asked, RESPONSE, rules, observations(shift)).scores)
+
+
+CHANGED: dict[Part, list[tuple[dict[str, float], dict[str, float]]]] = {
+    "k": [(scores(), scores(k=1)), (scores(), scores(k=3)), (scores(True), scores(True, k=1))],
+    "judge": [(scores(), scores(shift=0.3)), (scores(True), scores(True, shift=0.3)), (reasoned(), reasoned(3))],
+    "weights": [
+        (scores(), scores(weights=Weights(alpha=1, beta=1, gamma=1))),
+        (reasoned(), reasoned(weights="crux=0.05,format=0.15")),
+    ],
+    "pass_threshold": [(scores(), scores(pass_threshold=0.95))],
+}
+
+
+@pytest.mark.parametrize("part", get_args(Part))
+def test_what_a_setting_changes_says_that_it_depends_on_it(part: Part) -> None:
+    """Scores of one response that differ where only k, judge, weights or threshold differ are declared to."""
+    moved = {name for was, now in CHANGED[part] for name in was | now if was.get(name) != now.get(name)}
+    assert moved
+    assert {name for name in moved if part not in BY_NAME[name].depends_on} == set()
+
+
+def test_a_metric_must_say_what_it_depends_on() -> None:
+    """A metric that does not say which settings shape it cannot be made: it would gate across them."""
+    with pytest.raises(TypeError, match="depends_on"):
+        Score("new", "new", "New", "a new one")  # type: ignore[call-arg]
+
+
+def test_the_comparison_leaves_out_what_the_metrics_say() -> None:
+    """Each differing part of a signature takes away the metrics that say so, those over several trials too."""
+    assert AFFECTED["k"] == depending_on("k") >= {"recall_at_k", "combined_score", "pass_rate", "flaky_rate"}
+    assert AFFECTED["judge"] == AFFECTED["judge_prompt"] == depending_on("judge") >= {"negative_pass_rate", "h_count"}
+    assert AFFECTED["weights"] == {"combined_score", "reasoning_score"}
+    assert AFFECTED["pass_threshold"] == {
+        "pass_rate",
+        "pass_at_n",
+        "pass_hat_n",
+        "flaky_rate",
+        "wording_sensitive_rate",
+    }
+    assert "false_abstention_rate" not in depending_on("k") | depending_on("judge")
+    assert not any(score.metric in depending_on("judge") for score in SCORES if not score.compared)
+
+
+PLACES = {
+    "compare/causes.py": "which scores fall where the judge or the tools are why",
+    "evaluation/trials.py": "computes the scores of trials",
+    "records/verdict.py": "the fields of a verdict",
+    "report/run/evaluation_json.py": "a format of its own",
+    "rows/columns.py": "which scores the first version lacked",
+}
+"""Files outside of `metrics` that name three metrics or more together, and why."""
+
+
+def test_no_list_of_metrics_is_kept_by_hand() -> None:
+    """What is shown, grouped, gated or left out derives from the table, so that a new metric is a line in it."""
+    names = {name for score in SCORES for name in (score.name, score.metric)} - {"pass", "crux", "format"}
+    package = Path(evaltrack.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            elements = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+            listed = {each.value for each in elements if isinstance(each, ast.Constant)} & names
+            if len(listed) > 2:
+                found.add(path.relative_to(package).as_posix())
+    assert {path for path in found if not path.startswith("metrics/")} <= PLACES.keys()
+
+
+def test_every_metric_is_said_in_full() -> None:
+    """A title of its own, a meaning, and headlines in an order without gaps."""
+    assert len({score.title for score in SCORES}) == len(SCORES)
+    assert all(score.meaning for score in SCORES)
+    assert [score.headline for score in HEADLINES] == list(range(1, len(HEADLINES) + 1))

@@ -1,0 +1,117 @@
+"""Citations by quote: which forms are read, and what holds a quotation. Pure."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from evaltrack.metrics.citations import (
+    NO_ANSWER,
+    NO_CITATION,
+    NO_QUOTATION,
+    NO_SOURCES,
+    NO_TEXTS,
+    citation_precision,
+    citation_recall,
+    quotations,
+)
+from evaltrack.records import Question, Response, Source
+
+QUESTION = Question(id="1", question="q", domain="d")
+SOURCES = (
+    Source(chunk_id="setup#1", text="Run the installer, then restart the *whole* machine before you go on."),
+    Source(chunk_id="limits 2", text="At most ten clients may be open at once. Each has its own queue."),
+    Source(chunk_id="bare", title="No text"),
+)
+
+
+def cited(answer: str) -> list[tuple[str, ...]]:
+    """What each quotation cites."""
+    return [each.citations for each in quotations(answer, frozenset({"limits 2"}))]
+
+
+def measured(answer: str | None, sources: tuple[Source, ...] | None = SOURCES) -> tuple[float | str, float | str]:
+    response = Response(answer=answer, sources=sources)
+    return citation_precision(QUESTION, response), citation_recall(QUESTION, response)
+
+
+@pytest.mark.parametrize(
+    ("answer", "citations"),
+    [
+        ('"one two three" [1]', [("1",)]),
+        ("“one two three” [setup#1].", [("setup#1",)]),
+        ("„one two three“ [1] «one two four»[2]", [("1",), ("2",)]),
+        ('"one two three" [1][2] and [3]', [("1", "2", "3")]),
+        ('"one two three" [1, setup#1; 2]', [("1", "setup#1", "2")]),
+        ('"one two three" [limits 2]', [("limits 2",)]),  # a chunk id with a space
+        ('"one two three" [see the page]', [()]),  # any other text with a space is no citation
+        ('"one two three" [1](https://example.org)', [("1",)]),
+        ('"one two three" says p. 3 of the page, e.g. there [1]', [("1",)]),  # the sentence goes on
+        ('"one two three." Another sentence [1]', [()]),
+        ('"one two three" is so. Another [1]', [()]),
+        ('"one two three". [1]', [("1",)]),
+        ('"one two three"\n[1]', [()]),
+        ("「no」 “一二三四”[1]。然后[2]", [("1",)]),
+        ('"one two three" and "four five six" [1]', [(), ("1",)]),
+        ('[1] says "one two three"', [()]),  # a citation stands behind what it is for
+        ('a "token bucket" [1] of 5" by 6" [2]', []),  # a term, and inches
+        ('"one two\nthree" [1]', []),
+        ('"… [1]', []),
+        ("", []),
+    ],
+)
+def test_forms(answer: str, citations: list[tuple[str, ...]]) -> None:
+    """Brackets behind a quotation, in its sentence and on its line."""
+    assert cited(answer) == citations
+
+
+@pytest.mark.parametrize(
+    ("answer", "precision", "recall"),
+    [
+        ('"restart the whole machine" [1]', 1.0, 1.0),  # markup, case and punctuation do not count
+        ('"Ten clients may be open" [limits 2]', 1.0, 1.0),
+        ('"ten clients may be open" [1]', 0.0, 0.0),  # of another source
+        ('"ten clients may be open" [1][2]', 0.5, 1.0),
+        ('"ten clients may be closed" [2]', 0.0, 0.0),
+        ('"ten clients may be" [2] and "restart the whole machine".', 1.0, 0.5),  # the second is not cited
+        ('"ten clients may be" [9]', 0.0, 0.0),  # nothing of that name was returned
+        ('"ten clients ... its own queue" [2]', 1.0, 1.0),
+        ('"ten clients [...] its own machine" [2]', 0.0, 0.0),
+        ('"ten clients may be" [3]', NO_TEXTS, NO_TEXTS),
+        ('"ten clients may be" [2][bare]', 1.0, 1.0),
+        ('"ten clients may be" [1][bare]', 0.0, NO_TEXTS),  # the one without text may hold it
+        ('"ten clients may be open"', NO_CITATION, 0.0),
+        ("At most ten clients may be open [2].", NO_QUOTATION, NO_QUOTATION),
+        ("", NO_QUOTATION, NO_QUOTATION),
+        (None, NO_ANSWER, NO_ANSWER),
+    ],
+)
+def test_worked_by_hand(answer: str | None, precision: float | str, recall: float | str) -> None:
+    """Citations that hold over citations, and quotations that are held over quotations."""
+    assert measured(answer) == (precision, recall)
+
+
+def test_sources() -> None:
+    """Without sources nothing can be said; an empty list holds nothing."""
+    answer = '"ten clients may be" [1]'
+    assert measured(answer, None) == (NO_SOURCES, NO_SOURCES)
+    assert measured(answer, ()) == (0.0, 0.0)
+
+
+def test_numbers_are_ids_where_ids_are_numbers() -> None:
+    """`[1]` is the chunk `1`, wherever it stands in the list."""
+    sources = (Source(chunk_id="2", text="other words"), Source(chunk_id="1", text="ten clients may be open"))
+    assert measured('"ten clients may" [1]', sources) == (1.0, 1.0)
+    assert measured('"ten clients may" [2]', sources) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("piece", "times"),
+    [*((mark, 200_000) for mark in ('"', "“", "„", "«", "[", ". ")), ('"a b c" [', 2000), ("“a b c” x. X [1]", 2000)],
+)
+def test_long_answers_take_no_time(piece: str, times: int) -> None:
+    """Marks without an end are looked at once: seconds grow with the length and not with its square."""
+    began = time.process_time()
+    measured(piece * times)
+    assert time.process_time() - began < 5

@@ -1,0 +1,352 @@
+"""Whole evaluations of real data, question by question against numbers that others computed."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import gzip
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+
+from evaltrack.golden.reader import open_golden
+from evaltrack.metrics.aggregate import Summary
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.measure import NO_ANSWER, NO_EXPECTATION, Rules
+from evaltrack.records import Row
+from evaltrack.targets import open_target
+from tests.actors import evaluated
+
+DATA = Path(os.environ.get("EVALTRACK_TEST_DATA", ""))
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
+)
+
+RUNS = [
+    pytest.param(collection, system, questions, id=f"{collection}-{system}")
+    for collection, questions in (("adi", 35), ("cranfield", 225), ("vaswani", 93))
+    for system in ("bm25_plain", "bm25_porter")
+]
+
+NAMES = {
+    "P": "precision_at_k",
+    "recall": "recall_at_k",
+    "success": "hit",
+    "mrr": "reciprocal_rank",
+    "ndcg_cut": "ndcg_at_k",
+    "ndcg_exp": "ndcg_at_k",
+}
+"""trec_eval's measures with a cut-off, each with the score of ours that it is."""
+
+WHOLE_LIST = 1000
+"""A k beyond the end of every list, for measures without a cut-off."""
+
+GRADED = ("cranfield",)
+"""Collections whose judgements have grades, so that their nDCG is not the binary one."""
+
+Grades = dict[str, dict[str, int]]
+"""Query, document, grade."""
+
+
+def text_of(path: Path) -> str:
+    """A file's text, whether it lies there plain or compressed."""
+    packed = path.with_name(f"{path.name}.gz")
+    return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else path.read_text()
+
+
+def judgements(path: Path) -> Grades:
+    """The grades in a file of TREC judgements."""
+    grades: Grades = {}
+    for line in path.read_text().splitlines():
+        query, _, document, grade = line.split()
+        grades.setdefault(query, {})[document] = int(grade)
+    return grades
+
+
+def golden_set(path: Path, texts: Mapping[str, str], grades: Grades) -> Path:
+    """Write a golden set: what was judged relevant is expected, and nothing is where nothing was judged."""
+    with path.open("w") as file:
+        for query, text in texts.items():
+            line: dict[str, Any] = {"id": query, "question": text}
+            if query in grades:
+                line["expected_chunks"] = [document for document, grade in grades[query].items() if grade >= 1]
+            file.write(json.dumps(line) + "\n")
+    return path
+
+
+def queries(collection: str) -> dict[str, str]:
+    """The texts of a collection's queries by id."""
+    lines = (DATA / "collections" / collection / "queries.jsonl").read_text().splitlines()
+    return {line["_id"]: line["text"] for line in map(json.loads, lines)}
+
+
+def rows(golden: Path, recorded: Path, k: int) -> dict[str, Row]:
+    """Evaluate what was recorded, and give the row of each question by its id."""
+
+    async def ask() -> list[Row]:
+        return [
+            row async for row in evaluated(open_golden(golden), open_target(f"recorded:{recorded}"), rules=Rules(k))
+        ]
+
+    found = asyncio.run(ask())
+    by_id = {row.question.id: row for row in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+def summary(found: Iterable[Row], k: int) -> Summary:
+    """The summary of some rows."""
+    whole = Summary(k)
+    for row in found:
+        whole.add(row)
+    return whole
+
+
+def measure_of(column: str) -> tuple[str, int]:
+    """Our score's name and the k of one of trec_eval's measures."""
+    if column == "recip_rank":
+        return "reciprocal_rank", WHOLE_LIST
+    name, _, k = column.rpartition("_")
+    return NAMES[name], int(k)
+
+
+def adi(folder: Path) -> tuple[Path, Path, list[str]]:
+    """The golden set of ADI, the place for a run of it, and the lines of the plain run as recorded."""
+    golden = golden_set(folder / "adi.jsonl", queries("adi"), judgements(DATA / "collections/adi/qrels.trec"))
+    return golden, folder / "other.run", text_of(DATA / "collections/adi/bm25_plain.run").splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(("collection", "system", "questions"), RUNS)
+def test_every_question_scores_as_trec_eval_has_it(
+    collection: str, system: str, questions: int, tmp_path: Path
+) -> None:
+    """Each number that was published for each query of a run is the one in its row, in all six places printed."""
+    folder = DATA / "collections" / collection
+    golden = golden_set(tmp_path / f"{collection}.jsonl", queries(collection), judgements(folder / "qrels.trec"))
+    (tmp_path / "run").write_text(text_of(folder / f"{system}.run"))
+    expected = list(csv.DictReader(text_of(folder / f"expected_{system}.perquery.csv").splitlines()))
+    columns = set(expected[0]) - {"qid", "map", "Rprec"}
+    columns -= {column for column in columns if collection in GRADED and column.startswith("ndcg")}
+    cuts = {k for _, k in map(measure_of, columns)}
+    found = {k: rows(golden, tmp_path / "run", k) for k in cuts}
+
+    assert cuts >= {1, 5, 10, 20, 25, 30, 100, 1000}
+    assert [line["qid"] for line in expected] == list(queries(collection))
+    assert len(expected) == questions == len(found[5])
+    wrong = [
+        (line["qid"], column, score, line[column])
+        for line in expected
+        for column in columns
+        for name, k in [measure_of(column)]
+        for score in [found[k][line["qid"]].scores[name]]
+        if f"{score:.6f}" != line[column]
+    ]
+    assert wrong == []
+
+    whole = summary(found[5].values(), 5)
+    published = [float(line["recall_5"]) for line in expected]
+    assert whole.metrics["recall_at_k"] == pytest.approx(sum(published) / questions, abs=1e-6)
+    assert whole.totals["num_measured"] == whole.counts["recall_at_k"] == questions
+    assert whole.totals["num_errors"] == 0
+
+
+@pytest.mark.parametrize("system", ["bm25_plain", "bm25_porter"])
+@pytest.mark.parametrize("k", [3, 5, 10, 20])
+def test_graded_judgements_count_as_relevant_from_grade_one(system: str, k: int, tmp_path: Path) -> None:
+    """Cranfield's grades 1 to 4 weigh the same, so nDCG is trec_eval's over judgements of 0 and 1, not over grades."""
+    folder = DATA / "collections/cranfield"
+    grades = judgements(folder / "qrels.trec")
+    run = tmp_path / "run"
+    run.write_text(text_of(folder / f"{system}.run"))
+    found = rows(golden_set(tmp_path / "cranfield.jsonl", queries("cranfield"), grades), run, k)
+
+    lists: dict[str, dict[str, float]] = {}
+    for query, _, document, _, score, _ in map(str.split, run.read_text().splitlines()):
+        lists.setdefault(query, {})[document] = float(score)
+    binary = {query: {key: int(grade >= 1) for key, grade in judged.items()} for query, judged in grades.items()}
+    of_binary, of_graded = (
+        pytrec_eval.RelevanceEvaluator(judged, {f"ndcg_cut.{k}"}).evaluate(lists) for judged in (binary, grades)
+    )
+    name = f"ndcg_cut_{k}"
+    assert {query: row.scores["ndcg_at_k"] for query, row in found.items()} == {
+        query: pytest.approx(values[name], abs=1e-12) for query, values in of_binary.items()
+    }
+    assert any(abs(row.scores["ndcg_at_k"] - of_graded[query][name]) > 0.1 for query, row in found.items())
+
+
+def test_what_is_not_in_the_run_or_not_judged_shows_in_its_row(tmp_path: Path) -> None:
+    """A query missing from the run is an error row, one without judgement has a reason; neither is in a mean."""
+    grades = judgements(DATA / "collections/adi/qrels.trec")
+    grades.pop("5")
+    whole_golden, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    whole = rows(whole_golden, run, 5)
+    golden = golden_set(tmp_path / "partly.jsonl", queries("adi"), grades)
+    run.write_text("".join(line for line in lines if not line.startswith("3 ")))
+    found = rows(golden, run, 5)
+
+    assert str(found["3"].failure) == f"target_error: NotRecordedError: query `3` is not in the run {run}"
+    assert (found["3"].scores, found["3"].unmeasured, found["3"].passed) == ({}, {}, None)
+    assert found["5"].failure is None
+    assert found["5"].response == whole["5"].response
+    assert found["5"].unmeasured == {score.name: NO_EXPECTATION for score in SCORES if score.retrieval} | {
+        "overall_score": NO_ANSWER,
+        "combined_score": "not measured: hit, judge, num_tokens",
+    }
+    assert (found["5"].scores, found["5"].passed) == ({}, None)
+
+    rest = found.keys() - {"3", "5"}
+    assert {query: found[query].scores for query in rest} == {query: whole[query].scores for query in rest}
+    totals = summary(found.values(), 5)
+    assert totals.metrics == summary((whole[query] for query in rest), 5).metrics
+    assert totals.totals == {
+        "num_questions": 35,
+        "num_measured": 33,
+        "num_errors": 1,
+        "num_negatives": 0,
+        "duplicates": 0,
+        "num_judged": 0,
+        "judge_errors": 0,
+    }
+
+
+def test_judged_without_anything_relevant_is_a_negative(tmp_path: Path) -> None:
+    """A query judged with grade 0 only expects nothing: it is in no retrieval mean, and to return anything fails it."""
+    grades = judgements(DATA / "collections/adi/qrels.trec")
+    grades["7"] = dict.fromkeys(grades["7"], 0)
+    _, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    found = rows(golden_set(tmp_path / "none.jsonl", queries("adi"), grades), run, 5)
+    assert found["7"].scores == {"negative_pass": 0, "pass": 0}
+    assert summary(found.values(), 5).counts["recall_at_k"] == 34
+
+
+@pytest.mark.parametrize("first_rank", [0, 2])
+def test_tied_scores_and_odd_ranks_change_nothing(first_rank: int, tmp_path: Path) -> None:
+    """The order of lines is the ranking: tied scores and ranks that start at 0 or 2 leave every score as it was."""
+    golden, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    before = rows(golden, run, 10)
+    with run.open("w") as file:
+        for line in lines:
+            query, zero, document, rank, _, tag = line.split()
+            file.write(f"{query} {zero} {document} {int(rank) - 1 + first_rank} 1.0 {tag}\n")
+    after = rows(golden, run, 10)
+    assert {query: row.scores for query, row in after.items()} == {query: row.scores for query, row in before.items()}
+
+
+def test_every_document_twice_changes_no_score(tmp_path: Path) -> None:
+    """A run that lists each document twice in a row scores the same, and its rows count the repeats."""
+    golden, run, lines = adi(tmp_path)
+    run.write_text("".join(lines))
+    once = rows(golden, run, 10)
+    run.write_text("".join(line + line for line in lines))
+    twice = rows(golden, run, 10)
+    assert {query: row.scores for query, row in twice.items()} == {query: row.scores for query, row in once.items()}
+    assert sum(row.duplicates for row in twice.values()) == len(lines)
+
+
+def test_ids_that_differ_by_zero_padding_never_match(tmp_path: Path) -> None:
+    """Documents `017` of a run are not the `17` that is expected: everything was measured, and scores 0."""
+    golden, run, lines = adi(tmp_path)
+    with run.open("w") as file:
+        for line in lines:
+            query, zero, document, *rest = line.split()
+            file.write(" ".join([query, zero, f"0{document}", *rest]) + "\n")
+    whole = summary(rows(golden, run, 10).values(), 10)
+    assert whole.totals["num_measured"] == whole.counts["mrr"] == 35
+    assert whole.metrics["hit_rate"] == whole.metrics["mrr"] == whole.metrics["ndcg_at_k"] == 0
+
+
+def test_trec_evals_own_fixture(tmp_path: Path) -> None:
+    """Of trec_eval's test run, put in the order that it sorts to, each printed value and each mean is the same."""
+    folder = DATA / "trec_eval"
+    grades = judgements(folder / "qrels.test")
+    lines = [line.split() for line in (folder / "results.test").read_text().splitlines()]
+    lines.sort(key=lambda columns: (float(columns[4]), columns[2]), reverse=True)
+    run = tmp_path / "sorted.run"
+    run.write_text("".join(" ".join(columns) + "\n" for columns in lines))
+    golden = golden_set(tmp_path / "trec.jsonl", {query: f"topic {query}" for query in grades}, grades)
+
+    printed = [line.split() for line in (folder / "out.test.aq").read_text().splitlines()]
+    ours = (*(f"{name}_" for name in NAMES), "recip_rank")
+    printed = [line for line in printed if line[0].startswith(ours)]
+    cuts = {measure_of(measure)[1] for measure, _, _ in printed}
+    found = {k: rows(golden, run, k) for k in cuts}
+    means = {k: summary(found[k].values(), k).metrics for k in cuts}
+    metric_of = {score.name: score.metric for score in SCORES}
+
+    assert cuts == {1, 5, 10, 15, 20, 30, 100, 200, 500, 1000}
+    assert len(printed) == 31 * 4
+    wrong = []
+    for measure, query, value in printed:
+        name, k = measure_of(measure)
+        score = means[k][metric_of[name]] if query == "all" else found[k][query].scores[name]
+        if f"{score:.4f}" != value:
+            wrong.append((measure, query, score, value))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "trec",
+        "jsonl",
+    ],
+)
+def test_documentation_questions_score_as_published(form: str, tmp_path: Path) -> None:
+    """Lists rebuilt from each question's published numbers, with `#`, `:` and `/` in their ids, have its recall and
+    MRR; precision is lower in just the three where fewer than k came back, because k divides it.
+    """
+    folder = DATA / "anthropic_docs"
+    questions = json.loads((folder / "golden.json").read_text())
+    corpus = [chunk["chunk_link"] for chunk in json.loads((folder / "corpus.json").read_text())]
+    published = list(csv.DictReader((folder / "level_one_detailed.csv").read_text().splitlines()))
+    assert [line["question"] for line in published] == [question["question"] for question in questions]
+
+    lists: dict[str, list[str]] = {}
+    for question, line in zip(questions, published, strict=True):
+        relevant = question["correct_chunks"]
+        precision, recall, rr = (float(line[f"retrieval_{name}"]) for name in ("precision", "recall", "mrr"))
+        correct = round(recall * len(relevant))
+        returned = round(correct / precision) if correct else 3
+        others = [link for link in corpus if link not in relevant]
+        first = round(1 / rr) if correct else 4
+        lists[question["id"]] = [*others[: first - 1], *relevant[:correct], *others[first - 1 :]][:returned]
+
+    golden = golden_set(
+        tmp_path / "docs.jsonl",
+        {question["id"]: question["question"] for question in questions},
+        {question["id"]: dict.fromkeys(question["correct_chunks"], 1) for question in questions},
+    )
+    recorded = tmp_path / f"level_one.{form}"
+    with recorded.open("w") as file:
+        for key, ranked in lists.items():
+            if form == "jsonl":
+                file.write(json.dumps({"id": key, "sources": ranked}) + "\n")
+            else:
+                file.writelines(f"{key} Q0 {link} {rank} {-rank} one\n" for rank, link in enumerate(ranked, start=1))
+    found = rows(golden, recorded, 3)
+
+    lower = {}
+    for question, line in zip(questions, published, strict=True):
+        scores = found[question["id"]].scores
+        assert scores["recall_at_k"] == pytest.approx(float(line["retrieval_recall"]), abs=1e-12)
+        assert scores["reciprocal_rank"] == pytest.approx(float(line["retrieval_mrr"]), abs=1e-12)
+        if scores["precision_at_k"] != pytest.approx(float(line["retrieval_precision"]), abs=1e-12):
+            lower[question["id"]] = (line["retrieval_precision"], scores["precision_at_k"])
+    assert sorted(lower.values()) == [("0.5", 1 / 3), ("1.0", 1 / 3), ("1.0", 2 / 3)]
+    assert {key for key, ranked in lists.items() if len(ranked) < 3} == lower.keys()
+
+    means = json.loads((folder / "level_one.json").read_text())
+    metrics = summary(found.values(), 3).metrics
+    assert metrics["recall_at_k"] == pytest.approx(means["average_recall"], abs=1e-12)
+    assert metrics["mrr"] == pytest.approx(means["average_mrr"], abs=1e-12)
+    lost = (0.5 - 1 / 3) + (1 - 1 / 3) + (1 - 2 / 3)
+    assert metrics["precision_at_k"] == pytest.approx(means["average_precision"] - lost / 100, abs=1e-12)

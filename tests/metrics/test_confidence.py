@@ -1,0 +1,113 @@
+"""How sure a text says it is: words and phrases, numbers in any language, and what claims nothing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.metrics.confidence import WORDS, confidence_of_words, read_confidence
+from evaltrack.metrics.rubric import claimed_band
+from tests.confidence_statements import CLAIMS
+
+STATEMENTS = [(text, percent) for percent, texts in CLAIMS.items() for text in texts]
+
+
+def test_statements_of_models_and_people_are_read_as_they_are_meant() -> None:
+    """At least 95 of 100 in the band they claim, and none above it."""
+    read = [(text, claimed_band(confidence_of_words(text)), claimed_band(percent)) for text, percent in STATEMENTS]
+    assert len({text for text, _, _ in read}) == len(read) >= 150
+    assert [text for text, band, claimed in read if (band or 0) > (claimed or 0)] == []
+    assert sum(band == claimed for _, band, claimed in read) >= 0.95 * len(read)
+
+
+@pytest.mark.parametrize(("text", "percent"), STATEMENTS)
+def test_a_statement(text: str, percent: float | None) -> None:
+    """Each as it is meant: alone, and as a sentence among others that claim nothing."""
+    for said in (text, f"We close the shop. {text}", f"**{text}**"):
+        assert confidence_of_words(said) == (None if percent is None else pytest.approx(percent)), said
+
+
+def test_what_claims_nothing_is_told_from_what_cannot_be_read() -> None:
+    """Only of what is unknown here somebody else may say what it claims, and then one of the numbers in it."""
+    for text in CLAIMS[None]:
+        if "We need" not in text:
+            assert not read_confidence(text).allows(95), text
+    for text in ("Ich bin mir sicher", "I would bet on it", ""):
+        assert read_confidence(text).allows(95)
+    two = read_confidence("70% for A, 30% for B")
+    assert [two.allows(number) for number in (70, 30, 50)] == [True, True, False]
+
+
+@pytest.mark.parametrize(("word", "percent"), WORDS.items())
+def test_words_of_confidence(word: str, percent: float) -> None:
+    """Each word counts alone and in a sentence, however it is set, and falls inside the band of its kind."""
+    assert confidence_of_words(word) == confidence_of_words(f"It is, I think, **{word.upper()}**.") == percent
+    assert claimed_band(percent) in {95: {4}, 80: {3}, 60: {2}, 50: {2}, 40: {1}}[int(percent)]
+
+
+EXPRESSED: dict[float | None, str] = {
+    100: "100% | 110 % sure | over 99.9% certain | probability 1.0",
+    95.5: "95,5 % | between 94 and 97 %",
+    95: "95 % | ~95% | about 95 percent | 95 per cent | ９５％ | 95% confident | 95%-certain | confidence: 95% | 0.95"
+    "| Confidence level: 95 % | odds of 95% | possible, likely, even certain to win | not only likely but certain"
+    "| almost certain (95 %) | up to 95 % sure | No, it is certain. | near-certain | it is certain that",
+    90.5: ">90% | more than 90 % sure | above 90% probability",
+    90: "9 in 10 | 9/10 | 9 out of 10 | chances are 9 in 10 | at least 90 % confident | ≥90% | 90/100 likely",
+    80: "0.8 probability | probability 0.8 | the probability of success is 0.8 | 70-90% | 70–90 % | 70% to 90 %"
+    "| 80% (likely) | likely (80 %) | not certain but likely | Confidence: high | likely (95% of users)"
+    "| likely, revenue fell by 95% | 80 % probability, 0.6",
+    70: "Pursue hybrid with 70% confidence. | I'd say 70%",
+    60: "It rose 95%, possibly. | more-likely-than-not | not unlikely | no longer uncertain | 50-70% | 3 in 5 odds",
+    57: "0.57 likelihood",
+    50: "50/50 | a 50-50 chance | fifty-fifty",
+    49.5: "<50% | less than 50 % | under 50% chance",
+    40: "no more than 40 % likely | not 50% sure | not certain | not at all certain | isn't certain | isn’t sure"
+    "| cannot be certain | I am not sure | far from certain | less than certain | less likely | **un**certain"
+    "| nobody is certain | un-certain | not, however, certain | neither certain nor likely | hard to be certain"
+    "| not 95% certain | far from 90 % sure | I do not think it is likely | I don't believe that this is certain"
+    "| never certain | not **yet** sure | without being certain | confidence is low | not\ncertain",
+    30: "30 % likely | I am 30% certain | confidence (30%) | low confidence (30 %)",
+    0: "0% | 0 in 5",
+    None: " | hello | 95 | 24/7 | 95% of users churn | 9 in 10 users | revenue fell 30 % | a 95% confidence interval"
+    "| at the 95% confidence level | 0.8x | p = 0.8 | odds 3 to 1 | a certain number | in certain cases | impossible"
+    "| Certain risks remain | as soon as possible | if possible | make sure it works | uncertainty | likelihood"
+    "| confidence: 95",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [(text.strip(" "), percent) for percent, texts in EXPRESSED.items() for text in texts.split("|")],
+)
+def test_confidence_of_phrases(text: str, percent: float | None) -> None:
+    """The strongest claim counts, in numbers or words; what is negated, a share or another sense of a word does not."""
+    assert confidence_of_words(text) == percent
+
+
+def test_each_line_of_a_list_is_its_own() -> None:
+    """A negation ends with its item or paragraph, not with a wrapped line."""
+    assert confidence_of_words("- not tested\n- certain.") == confidence_of_words("Not tested\n\nIt is certain") == 95
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.lists(st.sampled_from([*WORDS, "not", "9 in 10", "0.8", "<5%", "confidence", "of", ":", "(", ")"])), st.text()
+)
+def test_any_text_has_a_percentage_or_none(words: list[str], text: str) -> None:
+    """Whatever is written, the answer is None or a percentage that has a band."""
+    for written in (" ".join(words), text):
+        percent = confidence_of_words(written)
+        assert (claimed_band(percent) is None) == (percent is None)
+
+
+@pytest.mark.parametrize(
+    "part", ["0.9 probability ", "chance of x is 60% ", "certain ", "9 in 10 ", "confidence of ", "not, a"]
+)
+def test_long_texts_are_read_in_time(part: str) -> None:
+    """Many claims in one text take a time that goes with its length."""
+    begun = time.process_time()
+    confidence_of_words(part * 5000)
+    assert time.process_time() - begun < 2

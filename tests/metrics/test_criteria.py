@@ -1,0 +1,186 @@
+"""What a run must reach: which criteria can be written, and when one is met."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evaltrack.errors import UsageError
+from evaltrack.evaluation.result import METRICS
+from evaltrack.metrics.criteria import NAMED, Checked, Criterion, check_criteria, parse_criteria
+
+KNOWN = frozenset({"recall_at_k", "mrr", "judge_score", "hit_rate"})
+
+
+def written(text: str) -> list[str]:
+    """The criteria in a text, as they are shown."""
+    return [str(criterion) for criterion in parse_criteria(text, METRICS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "criteria"),
+    [
+        ("minimum", ["hit_rate > 0.8", "mrr > 0.7", "judge_score > 0.75"]),
+        ("target", ["hit_rate > 0.9", "mrr > 0.85", "judge_score > 0.85", "combined_score > 1.2"]),
+        ("good", ["recall_at_k > 0.8", "precision_at_k > 0.6", "mrr > 0.7"]),
+        ("functional", ["tool_invoked >= 1", "tools_coordinated >= 1", "sources_included >= 1"]),
+    ],
+)
+def test_named_criteria(name: str, criteria: list[str]) -> None:
+    """The seeds' success criteria have names, and are bounds on metrics that runs have."""
+    assert written(name) == criteria
+    assert name in NAMED
+
+
+@pytest.mark.parametrize(
+    ("text", "criteria"),
+    [
+        ("", []),
+        ("mrr>0.5, ,", [Criterion("mrr", ">", 0.5)]),
+        ("mrr>0.5", [Criterion("mrr", ">", 0.5)]),
+        ("mrr>=.5", [Criterion("mrr", ">=", 0.5)]),
+        ("mrr<1", [Criterion("mrr", "<", 1.0)]),
+        ("mrr<=5e-1", [Criterion("mrr", "<=", 0.5)]),
+        ("mrr > -1", [Criterion("mrr", ">", -1.0)]),
+        (" mrr  >=\t+0.5 ,hit_rate>0", [Criterion("mrr", ">=", 0.5), Criterion("hit_rate", ">", 0.0)]),
+        ("mrr>0.5,mrr<0.9", [Criterion("mrr", ">", 0.5), Criterion("mrr", "<", 0.9)]),
+    ],
+)
+def test_bounds(text: str, criteria: list[Criterion]) -> None:
+    """Bounds are written as a metric, a sign and a number, several of them separated by commas; spaces mean nothing."""
+    assert parse_criteria(text, KNOWN) == tuple(criteria)
+    assert parse_criteria(text, dict.fromkeys(KNOWN)) == tuple(criteria)
+
+
+def test_names_and_bounds_together() -> None:
+    """Names and bounds stand side by side, in the order in which they were written."""
+    assert written("recall_at_k>=0.5, minimum ,mrr<1") == ["recall_at_k >= 0.5", *written("minimum"), "mrr < 1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        *[(part, part) for part in ("nonsense", "mrr", "mrr=0.5", "mrr==0.5", "mrr=>0.5", "mrr>", ">0.5", "0.5")],
+        ("mrr>0.5>0.6", "mrr>0.5>0.6"),
+        ("mrr>nan", "mrr>nan"),
+        ("mrr>0,5", "5"),
+        ("mrr>0.5;hit_rate>0.5", "mrr>0.5;hit_rate>0.5"),
+    ],
+)
+def test_what_is_no_criterion(text: str, part: str) -> None:
+    """What is neither a name nor a bound is refused, with the names and an example of a bound."""
+    with pytest.raises(UsageError) as raised:
+        parse_criteria(f"minimum, {text}", METRICS)
+    assert (
+        str(raised.value)
+        == f"`require=`: `{part}`: write minimum, target, good, functional, or bounds like recall_at_k>=0.8"
+    )
+
+
+@pytest.mark.parametrize("text", [",", " ", " , ,\t", "\n"])
+def test_separators_alone_are_refused(text: str) -> None:
+    """What holds no criterion, as where a variable in a script is empty, must not look like a run that met them all."""
+    with pytest.raises(UsageError) as raised:
+        parse_criteria(text, METRICS)
+    assert str(raised.value).startswith(
+        f"`require=`: `{text}` holds no criterion; write minimum, target, good, functional, or"
+    )
+
+
+@pytest.mark.parametrize("name", ["Minimum", "MINIMUM", " miniMum "])
+def test_names_are_read_in_any_case(name: str) -> None:
+    """A name is a name, however it is written."""
+    assert written(name) == written("minimum")
+
+
+def test_the_best_combined_score_where_the_caller_knows_it() -> None:
+    """Whatever the caller has can be required: a run also has the best combined score."""
+    (criterion,) = parse_criteria("combined_score_best>1.2", METRICS | {"combined_score_best"})
+    assert check_criteria((criterion,), {"combined_score_best": 1.3}) == (Checked(criterion, 1.3, True),)
+
+
+@pytest.mark.parametrize("number", ["1.2.3", "e", "-", "1e", "--1", "1e999", "-1e999"])
+def test_a_bound_is_a_finite_number(number: str) -> None:
+    """A bound that is no number, or too large to be one, is refused with its place."""
+    with pytest.raises(UsageError, match=f"^{re.escape(f'`require=`: `mrr>{number}`: `{number}` is not a number')}$"):
+        parse_criteria(f"hit_rate>0.5,mrr>{number}", KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("recal_at_k", "did you mean `recall_at_k`?"),
+        ("recall", "did you mean `recall_at_k`?"),
+        ("hit", "did you mean `hit_rate`?"),
+        ("MRR", "known: hit_rate, judge_score, mrr, recall_at_k"),
+        ("num_questions", "known: hit_rate, judge_score, mrr, recall_at_k"),
+    ],
+)
+def test_an_unknown_metric(name: str, hint: str) -> None:
+    """A metric that no run has is refused with the nearest, else with all that there are."""
+    with pytest.raises(UsageError) as raised:
+        parse_criteria(f"mrr>0.5,{name}>0.8", KNOWN)
+    assert str(raised.value) == f"`require=`: no metric `{name}`; {hint}"
+
+
+@pytest.mark.parametrize(
+    ("sign", "below", "at", "above"),
+    [(">", False, False, True), (">=", False, True, True), ("<", True, False, False), ("<=", True, True, False)],
+)
+def test_exactly_the_bound(sign: str, below: bool, at: bool, above: bool) -> None:
+    """Exactly the bound is enough where the sign says so, and not otherwise; a float's last bits decide nothing."""
+    criterion = Criterion("mrr", sign, 0.8)
+    exactly = (0.7999999999999999, 0.8 - 5e-10, 0.8, 0.8000000000000002, 0.8 + 5e-10)
+    for value, met in ((0.8 - 1e-8, below), *((value, at) for value in exactly), (0.8 + 1e-8, above)):
+        assert check_criteria((criterion,), {"mrr": value}) == (Checked(criterion, value, met),)
+
+
+@pytest.mark.parametrize("mean", [0.6999999999999998, sum([0.7] * 6) / 6])
+def test_a_mean_of_equal_verdicts_is_exactly_at_its_bound(mean: float) -> None:
+    """Six verdicts of 0.7 have a mean that is not 0.7 in its last bits; it meets `>=0.7`, and not `>0.7`."""
+    assert mean != 0.7
+    checked = check_criteria(parse_criteria("judge_score>=0.7,judge_score>0.7", METRICS), {"judge_score": mean})
+    assert [one.met for one in checked] == [True, False]
+
+
+@pytest.mark.parametrize("sign", [">", "<", ">=", "<="])
+def test_what_was_not_measured_is_not_met(sign: str) -> None:
+    """A criterion on a metric that the run does not have is neither met nor missed."""
+    criterion = Criterion("judge_score", sign, 0.75)
+    assert check_criteria((criterion,), {"mrr": 1.0}) == (Checked(criterion, None, None),)
+
+
+def test_each_criterion_is_held_against_the_run() -> None:
+    """Criteria are checked each by itself, in their order; a metric of 0 was measured."""
+    criteria = parse_criteria("minimum,mrr>=0", METRICS)
+    checked = check_criteria(criteria, {"hit_rate": 0.80, "mrr": 0.0})
+    assert [one.criterion for one in checked] == list(criteria)
+    assert [(one.value, one.met) for one in checked] == [(0.80, False), (0.0, False), (None, None), (0.0, True)]
+
+
+def test_no_criteria_are_none_checked() -> None:
+    """Nothing required is nothing missed."""
+    assert check_criteria((), {"mrr": 1.0}) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics", "state"),
+    [
+        ("precision_at_k>0.6", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "not reachable"),
+        ("precision_at_k>=0.6", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "missed"),
+        ("precision_at_k>=0.61", {"precision_at_k": 0.2, "precision_at_k.max": 0.6}, "not reachable"),
+        ("precision_at_k<0.1", {"precision_at_k": 0.2, "precision_at_k.max": 0.05}, "missed"),
+        ("precision_at_k>0.6", {"precision_at_k": 0.7, "precision_at_k.max": 0.8}, "met"),
+        ("precision_at_k>0.6", {"precision_at_k.max": 0.5}, "not measured"),
+        ("mrr>0.6", {"mrr": 0.5}, "missed"),
+    ],
+)
+def test_a_bound_beyond_what_can_be_reached_is_neither_met_nor_missed(
+    text: str, metrics: dict[str, float], state: str
+) -> None:
+    """Only where the value should be high, and the most it can be is known."""
+    (checked,) = check_criteria(parse_criteria(text, METRICS), metrics)
+    assert checked.state == state
+    assert (checked.met is None) == state.startswith("not ")
+    assert checked.reachable == (metrics["precision_at_k.max"] if state == "not reachable" else None)

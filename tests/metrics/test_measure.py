@@ -1,0 +1,538 @@
+"""From a response, its verdicts and its tokens to scores, and to pass or fail."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.metrics.catalogue import BY_NAME, SCORES
+from evaltrack.metrics.measure import (
+    JUDGE_FAILED,
+    NEGATIVE,
+    NO_ANSWER,
+    NO_EXPECTATION,
+    NO_JUDGE,
+    NO_OVERALL,
+    NO_SOURCES,
+    PASS_THRESHOLD,
+    Rules,
+    combined_score,
+    lacking,
+    measure,
+)
+from evaltrack.records import Question, Response, Source, Tokens, ToolCall, Verdict, Weights
+
+RETRIEVAL = ("recall_at_k", "precision_at_k", "reciprocal_rank", "hit", "ndcg_at_k")
+JUDGED = ("overall_score", "accuracy", "completeness", "relevance", "judge_spread")
+
+
+def question(**fields: Any) -> Question:
+    """A question that expects the chunks `a` and `b`, unless `fields` say otherwise."""
+    if not {"expected_chunks", "expected_sources"} & fields.keys():
+        fields["expected_chunks"] = ("a", "b")
+    return Question(**{"id": "1", "question": "What?", "domain": "travel"} | fields)
+
+
+def chunks(*ids: str) -> tuple[Source, ...]:
+    """Sources that have an id and no title."""
+    return tuple(Source(chunk_id=key) for key in ids)
+
+
+def titles(*names: str) -> tuple[Source, ...]:
+    """Sources that have a title and no id."""
+    return tuple(Source(title=name) for name in names)
+
+
+def verdict(overall: float | None = 0.85, **fields: Any) -> Verdict:
+    """A verdict with the numbers of the documented sample, unless `fields` say otherwise."""
+    numbers = {"accuracy": 0.9, "completeness": 0.8, "relevance": 0.9, "overall_score": overall}
+    return Verdict(**{"judge": "j", "reasoning": "Brief explanation"} | numbers | fields)
+
+
+def declining(declined: bool | None, judge: str = "j") -> Verdict:
+    """A verdict on a negative."""
+    return Verdict(judge=judge, reasoning="It says so.", declined=declined)
+
+
+def tokens(count: int) -> Tokens:
+    """So many tokens, as the target reports them."""
+    return Tokens(count=count, known="reported")
+
+
+HIT, MISS = Response(answer="Paris.", sources=chunks("a")), Response(answer="Paris.", sources=chunks("x"))
+
+
+def test_the_table_names_each_score_and_metric_once() -> None:
+    """A score is found by its name, no two share a name or a metric, and of six less is better."""
+    assert [BY_NAME[score.name] for score in SCORES] == list(SCORES)
+    assert len({score.metric for score in SCORES}) == len(SCORES)
+    assert tuple(score.name for score in SCORES if score.retrieval) == RETRIEVAL
+    fewer = [score.name for score in SCORES if not score.higher_is_better]
+    assert fewer == [
+        "false_abstention",
+        "judge_spread",
+        "num_tokens",
+        "flaky",
+        "wording_sensitive",
+        "coupling_violation",
+    ]
+    grouped = [score.metric for score in SCORES if score.by_group]
+    assert grouped == ["recall_at_k", "mrr", "judge_score", "pass_rate", "reasoning_score"]
+    shares = [score.name for score in SCORES if not score.compared]
+    assert shares == ["tier_0", "tier_1", "tier_2", "tier_3", "mode_explore", "mode_converge", "mode_hybrid"]
+    assert all(score.meaning for score in SCORES)
+
+
+def test_an_answerable_question_has_every_retrieval_score() -> None:
+    """Of a list of three, cut at 2, the five scores, the false abstention and the pass are measured."""
+    measured = measure(question(), Response(sources=chunks("x", "b", "a")), Rules(2))
+    assert measured.scores == {
+        "recall_at_k": 0.5,
+        "precision_at_k": 0.5,
+        "reciprocal_rank": 0.5,
+        "hit": 1,
+        "ndcg_at_k": pytest.approx(0.38685280723454163, abs=1e-15),
+        "false_abstention": 0,
+        "pass": 1,
+    }
+    assert measured.unmeasured == {"overall_score": NO_ANSWER, "combined_score": "not measured: judge, num_tokens"}
+    assert (measured.duplicates, measured.passed) == (0, True)
+
+
+def test_repeats_are_counted_and_take_up_no_rank() -> None:
+    """A chunk that comes back twice is dropped before the cut, so the one behind it is in the first k."""
+    measured = measure(question(), Response(sources=chunks("a", "a", "b", "a")), Rules(2))
+    assert (measured.scores["recall_at_k"], measured.duplicates) == (1, 2)
+
+
+def test_an_empty_list_was_measured_and_scores_zero() -> None:
+    """A target that looked and found nothing scores 0 in every retrieval score, abstained and did not pass."""
+    measured = measure(question(), Response(sources=()), Rules(5))
+    assert measured.scores == dict.fromkeys(RETRIEVAL, 0.0) | {"false_abstention": 1, "pass": 0}
+    assert measured.unmeasured == {"overall_score": NO_ANSWER, "combined_score": "not measured: judge, num_tokens"}
+    assert measured.passed is False
+
+
+@pytest.mark.parametrize("expectation", ["expected_chunks", "expected_sources"])
+@pytest.mark.parametrize(
+    ("response", "declined"),
+    [
+        (Response(sources=()), True),
+        (Response(answer="I do not know.", abstained=True), True),
+        (Response(sources=chunks("a"), abstained=True), True),
+        (Response(sources=chunks("a")), False),
+        (Response(answer="Paris."), False),
+    ],
+)
+def test_a_negative_passes_when_the_target_declined(response: Response, declined: bool, expectation: str) -> None:
+    """For a negative only declining counts: no source or the flag; no retrieval score is measured, with the reason."""
+    measured = measure(question(**{expectation: ()}), response, Rules(5))
+    assert measured.scores == {"negative_pass": declined, "pass": declined}
+    assert measured.unmeasured == dict.fromkeys((*RETRIEVAL, "overall_score"), NEGATIVE) | {
+        "combined_score": "not measured: hit, judge, num_tokens"
+    }
+    assert measured.passed is declined
+
+
+def test_a_question_without_expectation_measures_nothing() -> None:
+    """Where nothing is expected of retrieval no score is measured, for that reason; it neither passes nor fails."""
+    measured = measure(question(expected_chunks=None), Response(sources=chunks("a", "a")), Rules(5))
+    assert (measured.scores, measured.duplicates, measured.passed) == ({}, 0, None)
+    assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_EXPECTATION) | {
+        "overall_score": NO_ANSWER,
+        "combined_score": "not measured: hit, judge, num_tokens",
+    }
+
+
+@pytest.mark.parametrize("abstained", [True, False])
+def test_a_target_that_does_not_retrieve_has_no_retrieval_score(abstained: bool) -> None:
+    """Without a list of sources only the false abstention is measured: the question fails by it, or does neither."""
+    measured = measure(question(), Response(answer="Paris.", abstained=abstained), Rules(5))
+    failed = {"false_abstention": 1, "pass": 0}
+    assert measured.scores == (failed if abstained else {"false_abstention": 0})
+    assert measured.passed is (False if abstained else None)
+    assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_SOURCES) | {
+        "overall_score": NO_JUDGE,
+        "combined_score": "not measured: hit, judge, num_tokens",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sources", "called", "passed"),
+    [
+        (("a",), ("search", "fetch"), True),
+        (("a",), ("fetch", "search", "search", "other"), True),
+        (("a",), ("search",), False),
+        (("a",), (), False),
+        (("x",), ("search", "fetch"), False),
+        (("x", "x", "y", "a"), ("search", "fetch"), False),
+    ],
+)
+def test_an_answerable_question_passes_with_a_hit_and_every_tool(
+    sources: tuple[str, ...], called: tuple[str, ...], passed: bool
+) -> None:
+    """One expected source in the first k and a call of each expected tool, in any order, make a pass."""
+    asked = question(expected_tools=("search", "fetch"))
+    calls = tuple(ToolCall(name=name) for name in called)
+    measured = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2))
+    assert measured.passed is passed
+    assert measured.scores["pass"] == passed
+
+
+def test_a_source_without_the_compared_key_still_takes_up_a_rank() -> None:
+    """Sources without an id are no repeats of one another, and push the relevant one down."""
+    sources = (Source(title="a"), Source(title="b"), Source(chunk_id="a"))
+    measured = measure(question(), Response(sources=sources), Rules(3))
+    assert measured.scores["reciprocal_rank"] == 1 / 3
+    assert measured.duplicates == 0
+
+
+def test_titles_match_in_whatever_way_they_are_written() -> None:
+    """A title is found though case, underscores and Unicode form differ."""
+    asked = question(expected_sources=("Cafe\N{COMBINING ACUTE ACCENT}_Central",))
+    found = titles("x", "CAF\N{LATIN CAPITAL LETTER E WITH ACUTE} Central")
+    assert measure(asked, Response(sources=found), Rules(2)).scores["reciprocal_rank"] == 0.5
+
+
+# What judges say
+
+
+def test_one_verdict_is_the_scores() -> None:
+    """The four numbers of the only judge are the question's scores; one judge has no spread."""
+    measured = measure(question(), HIT, Rules(2), [verdict()])
+    found = {name: measured.scores[name] for name in JUDGED if name in measured.scores}
+    assert found == {"overall_score": 0.85, "accuracy": 0.9, "completeness": 0.8, "relevance": 0.9}
+    assert measured.unmeasured == {"combined_score": "not measured: num_tokens"}
+    assert (measured.passed, measured.scores["pass"]) == (True, 1)
+
+
+def test_a_panel_is_its_mean_and_its_spread() -> None:
+    """Of three judges each number is the mean, and the spread is how far the highest overall lies above the lowest."""
+    panel = [verdict(0.5, accuracy=0.0), verdict(1.0, accuracy=1.0), verdict(0.75, accuracy=0.5)]
+    measured = measure(question(), HIT, Rules(2), panel)
+    assert {name: measured.scores[name] for name in JUDGED} == {
+        "overall_score": 0.75,
+        "accuracy": 0.5,
+        "completeness": pytest.approx(0.8, abs=1e-15),
+        "relevance": pytest.approx(0.9, abs=1e-15),
+        "judge_spread": 0.5,
+    }
+    assert measured.passed is True
+
+
+def test_a_panel_of_one_mind_has_a_spread_of_zero() -> None:
+    """Judges that agree were measured: their spread is 0, not missing."""
+    assert measure(question(), HIT, Rules(2), [verdict(), verdict()]).scores["judge_spread"] == 0
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7).flatmap(lambda v: st.tuples(st.just(v), st.permutations(v))))
+def test_a_panel_has_no_order(lists: tuple[list[float], list[float]]) -> None:
+    """Whoever comes first in a panel, all scores are the same to the last bit, and the mean lies in the spread."""
+    values, shuffled = lists
+    one = measure(question(), HIT, Rules(2), [verdict(value) for value in values])
+    assert one == measure(question(), HIT, Rules(2), [verdict(value) for value in shuffled])
+    assert min(values) <= one.scores["overall_score"] <= max(values)
+
+
+def test_a_number_that_not_all_judges_gave_is_no_mean() -> None:
+    """What one judge of a panel left out is not the mean of the others; the rest is measured."""
+    measured = measure(question(), HIT, Rules(2), [verdict(), verdict(accuracy=None)])
+    assert "accuracy" not in measured.scores
+    assert measured.scores["relevance"] == 0.9
+
+
+@pytest.mark.parametrize("verdicts", [[verdict(None)], [verdict(), verdict(None)], [declining(declined=True)]])
+def test_a_verdict_without_overall_score_neither_passes_nor_fails(verdicts: list[Verdict]) -> None:
+    """Where a judge gave no overall score a hit alone is no pass, and the reason is not that there is no judge."""
+    measured = measure(question(), HIT, Rules(2), verdicts, tokens(1000))
+    assert measured.passed is None
+    assert {"overall_score", "judge_spread", "combined_score", "pass"}.isdisjoint(measured.scores)
+    assert measured.unmeasured == {"overall_score": NO_OVERALL, "combined_score": "not measured: judge"}
+    assert measured.scores["hit"] == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "name"),
+    [
+        (question(), verdict(), None),
+        (question(), verdict(0.0), None),
+        (question(), verdict(None, declined=False), "overall_score"),
+        (question(expected_chunks=None), declining(declined=True), "overall_score"),
+        (question(expected_chunks=()), declining(declined=False), None),
+        (question(expected_chunks=()), verdict(), "declined"),
+    ],
+)
+def test_a_verdict_must_hold_what_the_question_needs(asked: Question, given: Verdict, name: str | None) -> None:
+    """A negative needs `declined` and every other question the overall score; 0 and false are something said."""
+    assert lacking(asked, given) == name
+
+
+@pytest.mark.parametrize(
+    ("response", "overall", "threshold", "passed"),
+    [
+        (HIT, 0.75, PASS_THRESHOLD, True),
+        (HIT, 0.7499999999999999, PASS_THRESHOLD, False),
+        (HIT, 1.0, PASS_THRESHOLD, True),
+        (HIT, 0.0, PASS_THRESHOLD, False),
+        (HIT, 0.0, 0.0, True),
+        (HIT, 0.9, 1.0, False),
+        (HIT, 1.0, 1.0, True),
+        (MISS, 1.0, PASS_THRESHOLD, False),
+        (MISS, 1.0, 0.0, False),
+    ],
+)
+def test_a_judged_answer_passes_from_the_threshold_on(
+    response: Response, overall: float, threshold: float, passed: bool
+) -> None:
+    """An overall score of exactly the threshold, 0.75 unless told, passes; and only with a hit."""
+    measured = measure(question(), response, Rules(2, pass_threshold=threshold), [verdict(overall)])
+    assert measured.passed is passed
+    assert measured.scores["pass"] == passed
+
+
+def test_a_panel_passes_by_its_mean() -> None:
+    """Judges at 0.7 and 0.8 come to exactly the threshold."""
+    assert measure(question(), HIT, Rules(2), [verdict(0.7), verdict(0.8)]).passed is True
+    assert measure(question(), HIT, Rules(2), [verdict(0.7), verdict(0.79)]).passed is False
+
+
+@pytest.mark.parametrize("judges", [1, 2, 3, 5, 7])
+def test_a_panel_of_judges_at_the_threshold_passes(judges: int) -> None:
+    """Whatever the threshold is, judges that all give exactly it have it as their mean, and the answer passes."""
+    for threshold in (hundredth / 100 for hundredth in range(101)):
+        rules = Rules(2, pass_threshold=threshold)
+        measured = measure(question(), HIT, rules, [verdict(threshold)] * judges)
+        assert (measured.scores["overall_score"], measured.passed) == (threshold, True)
+
+
+@pytest.mark.parametrize(("overall", "passed"), [(0.75, True), (0.74, False)])
+def test_a_question_without_expectation_passes_by_its_judge(overall: float, passed: bool) -> None:
+    """A question that is judged only passes and fails by the overall score; of retrieval nothing is measured."""
+    measured = measure(question(expected_chunks=None), Response(answer="Paris."), Rules(2), [verdict(overall)])
+    assert measured.passed is passed
+    assert measured.scores == {
+        "overall_score": overall,
+        "accuracy": 0.9,
+        "completeness": 0.8,
+        "relevance": 0.9,
+        "pass": passed,
+    }
+    assert measured.unmeasured == dict.fromkeys(RETRIEVAL, NO_EXPECTATION) | {
+        "combined_score": "not measured: hit, num_tokens"
+    }
+
+
+def test_where_retrieval_is_not_measured_the_judge_decides() -> None:
+    """A target that reports no sources passes by its verdict; without one it neither passes nor fails."""
+    measured = measure(question(), Response(answer="Paris."), Rules(2), [verdict()])
+    assert measured.passed is True
+    assert measure(question(), Response(answer="Paris."), Rules(2), [verdict(0.2)]).passed is False
+    assert measure(question(), Response(answer="Paris."), Rules(2)).passed is None
+    assert (measured.scores["overall_score"], measured.unmeasured["hit"]) == (0.85, NO_SOURCES)
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "score"),
+    [
+        ((), ("search",), None),
+        (("search",), ("search",), 1),
+        (("search",), ("search", "open"), 1),
+        (("search", "search"), ("search",), 1),
+        (("search", "open"), ("search",), 0),
+        (("search",), ("Search",), 0),
+        (("search",), (), 0),
+    ],
+)
+@pytest.mark.parametrize("chunk_ids", [("a",), (), None], ids=["answerable", "negative", "judged only"])
+def test_tools_that_were_called(
+    chunk_ids: tuple[str, ...] | None, expected: tuple[str, ...], called: tuple[str, ...], score: int | None
+) -> None:
+    """Whether every expected tool was called is a score of any question that expects one, and of no other."""
+    asked = question(expected_chunks=chunk_ids, expected_tools=expected)
+    calls = tuple(ToolCall(name=name) for name in called)
+    measured = measure(asked, Response(sources=chunks("a"), tool_calls=calls), Rules(2), [verdict(declined=True)])
+    assert measured.scores.get("tools_called") == score
+    assert measured.passed is (score != 0 or asked.negative)
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "invoked", "coordinated"),
+    [
+        ((), ("search",), None, None),
+        (("search",), ("search",), 1, None),
+        (("search", "search"), ("search",), 1, None),
+        (("search", "open"), ("search", "search"), 1, 0),
+        (("search", "open"), ("open", "search"), 1, 1),
+        (("search", "open"), ("calculator",), 0, 0),
+    ],
+)
+@pytest.mark.parametrize(("chunk_ids", "sources", "included"), [(("a",), ("b",), 1), (("a",), (), 0), ((), (), None)])
+def test_functional_checks(
+    chunk_ids: tuple[str, ...],
+    sources: tuple[str, ...],
+    included: int | None,
+    expected: tuple[str, ...],
+    called: tuple[str, ...],
+    invoked: int | None,
+    coordinated: int | None,
+) -> None:
+    """Was a tool invoked, were several used together, are sources in the output: of questions that expect tools."""
+    asked = question(expected_chunks=chunk_ids, expected_tools=expected)
+    calls = tuple(ToolCall(name=name) for name in called)
+    scores = measure(asked, Response(sources=chunks(*sources), tool_calls=calls), Rules(2)).scores
+    found = [scores.get(name) for name in ("tool_invoked", "tools_coordinated", "sources_included")]
+    assert found == [invoked, coordinated, included if expected else None]
+
+
+@pytest.mark.parametrize(
+    ("response", "verdicts", "passed"),
+    [
+        (Response(answer="I do not know.", sources=chunks("x")), [declining(declined=True)], True),
+        (Response(answer="It is Paris.", sources=chunks("x")), [declining(declined=False)], False),
+        (Response(answer="I do not know."), [declining(declined=True)], True),
+        (Response(answer="It is Paris.", sources=()), [declining(declined=False)], True),
+        (Response(answer="It is Paris.", abstained=True), [declining(declined=False)], True),
+        (MISS, [declining(declined=False), declining(declined=True)], True),
+        (MISS, [declining(declined=False), declining(declined=False)], False),
+    ],
+)
+def test_a_negative_passes_when_a_judge_says_that_it_declined(
+    response: Response, verdicts: list[Verdict], passed: bool
+) -> None:
+    """No sources, the flag, or the word of one judge: each is enough for a negative."""
+    measured = measure(question(expected_chunks=()), response, Rules(2), verdicts)
+    assert (measured.passed, measured.scores) == (passed, {"negative_pass": passed, "pass": passed})
+    assert measured.unmeasured["overall_score"] == NEGATIVE
+
+
+def test_numbers_on_a_negative_count_nothing() -> None:
+    """A recorded verdict may hold numbers for a negative too: they are in no score, as its retrieval is."""
+    measured = measure(question(expected_chunks=()), MISS, Rules(2), [verdict(0.1, declined=True)], tokens(2500))
+    assert measured.scores == {"negative_pass": 1, "num_tokens": 2500, "pass": 1}
+    assert measured.unmeasured["combined_score"] == "not measured: hit, judge"
+
+
+def test_what_a_judge_says_of_declining_is_for_negatives() -> None:
+    """On an answerable question only the target's own word is a false abstention; the verdict's numbers decide."""
+    measured = measure(question(), HIT, Rules(2), [verdict(declined=True)])
+    assert (measured.scores["false_abstention"], measured.passed) == (0, True)
+
+
+@pytest.mark.parametrize("response", [HIT, MISS, Response(sources=())])
+def test_after_a_judge_failed_nothing_passes_or_fails(response: Response) -> None:
+    """Retrieval, tools and tokens are measured as ever; the judge's part is not, with that reason, nor the pass."""
+    asked = question(expected_tools=("search",))
+    failed = measure(asked, response, Rules(2), (), tokens(2500), judge_failed=True)
+    without = measure(asked, response, Rules(2), (), tokens(2500))
+    assert (failed.passed, without.passed) == (None, False)
+    assert failed.scores == {name: value for name, value in without.scores.items() if name != "pass"}
+    assert failed.unmeasured == {"overall_score": JUDGE_FAILED, "combined_score": "not measured: judge"}
+
+
+def test_a_negative_whose_judge_failed_has_not_failed() -> None:
+    """The judge might have seen that the answer declines, so nothing is held against the target."""
+    measured = measure(question(expected_chunks=()), MISS, Rules(2), judge_failed=True)
+    assert (measured.passed, measured.scores) == (None, {})
+    assert measured.unmeasured["negative_pass"] == JUDGE_FAILED
+
+
+def test_a_negative_that_declined_itself_needs_no_judge_for_that() -> None:
+    """Returning no source is declining, whether or not the judge failed; the question still counts as failed."""
+    measured = measure(question(expected_chunks=()), Response(sources=()), Rules(2), judge_failed=True)
+    assert (measured.passed, measured.scores) == (None, {"negative_pass": 1})
+
+
+# The combined score
+
+
+@pytest.mark.parametrize(
+    ("hit", "judge", "count", "weights", "combined"),
+    [
+        (1, 0.85, 2500, Weights(), 0.4956),
+        (1, 0.85, 426, Weights(), 1.2007),
+        (1, 0.85, 427, Weights(), 1.1993),
+        (1, 1.0, 1000, Weights(), 1),
+        (1, 1.0, 250, Weights(), 2),
+        (1, 0.0, 2500, Weights(), 0),
+        (0, 1.0, 2500, Weights(), 0),
+        (1, 0.25, 4000, Weights(), 0.0625),
+        (1, 0.5, 2000, Weights(alpha=1, beta=1, gamma=1), 0.25),
+        (1, 0.5, 2000, Weights(beta=0, gamma=2), 0.25),
+        (1, 0.5, 4000, Weights(gamma=0), 0.5),
+        (0, 0.5, 1000, Weights(alpha=0, gamma=1), 0.5),
+    ],
+)
+def test_the_combined_score_is_the_formula(
+    hit: float, judge: float, count: int, weights: Weights, combined: float
+) -> None:
+    """hit^alpha * judge^gamma / (tokens / 1000)^beta, to four digits; 0 without a hit, and high for few tokens."""
+    found = combined_score({"hit": hit, "overall_score": judge, "num_tokens": count}, weights)
+    assert isinstance(found, float)
+    assert round(found, 4) == combined
+
+
+def test_the_combined_score_of_a_question() -> None:
+    """Tokens and the combined score stand among the scores, by the weights of the run and the mean of the panel."""
+    measured = measure(question(), HIT, Rules(2), [verdict(0.8), verdict(0.9)], tokens(2500))
+    assert measured.scores["num_tokens"] == 2500
+    assert round(measured.scores["combined_score"], 4) == 0.4956
+    assert measured.unmeasured == {}
+    light = Rules(2, Weights(beta=0, gamma=1))
+    assert measure(question(), HIT, light, [verdict(0.5)], tokens(2500)).scores["combined_score"] == 0.5
+
+
+def test_a_miss_has_a_combined_score_of_zero() -> None:
+    """Without a hit the combined score is measured, and 0."""
+    measured = measure(question(), MISS, Rules(2), [verdict(1.0)], tokens(2500))
+    assert (measured.scores["combined_score"], measured.unmeasured) == (0, {})
+
+
+def test_no_tokens_are_no_combined_score() -> None:
+    """Nothing is divided by 0 tokens: the reason says so, and the 0 itself stands."""
+    measured = measure(question(), HIT, Rules(2), [verdict()], tokens(0))
+    assert measured.unmeasured == {"combined_score": "num_tokens is 0"}
+    assert measured.scores["num_tokens"] == 0
+    assert "combined_score" not in measured.scores
+
+
+@pytest.mark.parametrize(
+    ("response", "verdicts", "counted", "reason"),
+    [
+        (Response(answer="Paris."), [verdict()], tokens(5), "not measured: hit"),
+        (HIT, [], tokens(5), "not measured: judge"),
+        (HIT, [verdict()], None, "not measured: num_tokens"),
+        (HIT, [], None, "not measured: judge, num_tokens"),
+        (Response(answer="Paris."), [], None, "not measured: hit, judge, num_tokens"),
+        (HIT, [], tokens(0), "not measured: judge"),
+    ],
+)
+def test_a_missing_part_is_the_reason(
+    response: Response, verdicts: list[Verdict], counted: Tokens | None, reason: str
+) -> None:
+    """Where a part of the combined score was not measured it is not either, and the reason names every such part."""
+    measured = measure(question(), response, Rules(2), verdicts, counted)
+    assert measured.unmeasured["combined_score"] == reason
+    assert "combined_score" not in measured.scores
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.sampled_from((0.0, 1.0)),
+    st.floats(0, 1),
+    st.one_of(st.integers(1, 10_000), st.just((1 << 63) - 1)),
+    st.builds(Weights, **dict.fromkeys(("alpha", "beta", "gamma"), st.floats(0, 10))),
+)
+def test_the_combined_score_is_always_a_number(hit: float, judge: float, count: int, weights: Weights) -> None:
+    """With any weights that a run may have, the combined score is finite, at least 0, and falls with the tokens."""
+    parts = {"hit": hit, "overall_score": judge, "num_tokens": float(count)}
+    found = combined_score(parts, weights)
+    twice = combined_score(parts | {"num_tokens": 2.0 * count}, weights)
+    assert isinstance(found, float)
+    assert isinstance(twice, float)
+    assert isfinite(found)
+    assert 0 <= twice <= found

@@ -1,0 +1,417 @@
+"""From what judges observed to scores, and a whole run of the showcase."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+
+from evaltrack import RunResult, compare_runs, run_eval
+from evaltrack.compare.pairing import NotComparableError
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.metrics.catalogue import BY_NAME
+from evaltrack.metrics.measure import NO_OBSERVATION, Rules, measure
+from evaltrack.metrics.reasoning import DIMENSIONS, MODES, TIER_SCORES, reasoned
+from evaltrack.metrics.rubric import DEFAULT_WEIGHTS, RubricWeights, grade
+from evaltrack.records import Dimensions, Observed, Question, Response, Verdict
+from tests.judging import (
+    JUDGE,
+    KINDS,
+    OPTIONS,
+    RESPONSES,
+    SEEN,
+    SHOWCASE,
+    cli,
+    golden_set,
+    graded_reply,
+    labels_file,
+    lines,
+    observed,
+    reply,
+    serving,
+    store_in,
+)
+
+WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
+"""The dimensions of the worked example."""
+
+
+def seen(grades: tuple[float, ...] = WORKED, **changes: Any) -> Observed:
+    """What the worked example shows, changed."""
+    fields: dict[str, Any] = {
+        "dimensions": dict(zip(Dimensions.model_fields, grades, strict=True)),
+        "hypotheses": 5,
+        "shifts": 4,
+        "crux_treatment": "justified",
+        "uncertainty_treatment": "caveats",
+        "confidence": 70,
+        "mode": "hybrid",
+    }
+    return Observed.model_validate({**fields, **changes})
+
+
+def all_of(grade_of_each: float, **changes: Any) -> Observed:
+    return seen((grade_of_each,) * 8, **{"confidence": None, **changes})
+
+
+def test_the_worked_example_scores_83() -> None:
+    """Every number that a row holds of it, and what led to them."""
+    scores, led_to = reasoned([seen()], DEFAULT_WEIGHTS)
+    assert scores == {
+        "reasoning_score": 83,
+        "hypotheses": 5,
+        "shifts": 4,
+        **dict(zip(DIMENSIONS, WORKED, strict=True)),
+        "coupling_violation": 0,
+        **{"tier_0": 0, "tier_1": 0, "tier_2": 0, "tier_3": 1},
+        **{"mode_explore": 0, "mode_converge": 0, "mode_hybrid": 1},
+    }
+    assert led_to.model_dump() == {
+        "tier": 3,
+        "claimed_band": 3,
+        "earned_band": 3,
+        "coupling_gap": 0,
+        "penalty": 0,
+        "hard_fails": (),
+        "mode": "hybrid",
+    }
+
+
+def test_certainty_after_two_hypotheses_is_a_hard_fail() -> None:
+    """95 % with 2 hypotheses: HF5, and 0 points."""
+    scores, led_to = reasoned([seen(hypotheses=2, confidence=95)], DEFAULT_WEIGHTS)
+    assert (scores["reasoning_score"], scores["tier_0"], scores["coupling_violation"]) == (0, 1, 1)
+    assert (led_to.tier, led_to.hard_fails, led_to.coupling_gap, led_to.penalty) == (0, ("HF5",), 3, 0)
+
+
+def test_without_a_claim_there_is_no_coupling_to_violate() -> None:
+    """The score is there, the violation is not measured: in its rate such a response does not count."""
+    scores, led_to = reasoned([seen(confidence=None)], DEFAULT_WEIGHTS)
+    assert "coupling_violation" not in scores
+    assert (led_to.claimed_band, led_to.coupling_gap, led_to.earned_band) == (None, None, 3)
+
+
+def test_every_score_is_one_that_runs_and_comparisons_know() -> None:
+    """Tier and mode shares are counted in a run and compared by none of the gate's rules."""
+    scores, _ = reasoned([seen()], DEFAULT_WEIGHTS)
+    assert set(scores) <= set(BY_NAME)
+    assert [name for name in (*TIER_SCORES, *(f"mode_{m}" for m in MODES)) if BY_NAME[name].compared] == []
+    assert all(BY_NAME[name].compared for name in ("reasoning_score", "hypotheses", "shifts", *DIMENSIONS))
+    assert not BY_NAME["coupling_violation"].higher_is_better
+
+
+def test_of_a_panel_each_number_is_the_mean() -> None:
+    """Counts and dimensions too; the mode is the one that most judges saw."""
+    panel = [seen(), all_of(5, hypotheses=2, shifts=1, mode="explore"), all_of(6, hypotheses=3, mode="explore")]
+    scores, led_to = reasoned(panel, DEFAULT_WEIGHTS)
+    assert scores["reasoning_score"] == pytest.approx((83 + 50 + 60) / 3)
+    assert (scores["hypotheses"], scores["shifts"]) == (pytest.approx(10 / 3), 3)
+    assert (scores["h_count"], scores["mode_explore"], led_to.mode, led_to.tier) == (
+        pytest.approx(19 / 3),
+        1,
+        "explore",
+        2,
+    )
+
+
+def test_a_mean_is_exact() -> None:
+    """Three times 0.1 is 0.3 and not a little more, so that no noise decides."""
+    scores, _ = reasoned([all_of(0.1), all_of(0.1), all_of(0.1)], DEFAULT_WEIGHTS)
+    assert scores["h_count"] == 0.1
+
+
+def test_of_a_panel_the_widest_gap_is_shown() -> None:
+    """Also where the first judge heard no claim, and where the widest is none at all."""
+    none, kept = all_of(8), seen()
+    broken = seen(hypotheses=3, confidence=95)
+    scores, led_to = reasoned([none, kept, broken], DEFAULT_WEIGHTS)
+    assert (scores["coupling_violation"], led_to.coupling_gap, led_to.penalty) == (1, 2, 25)
+    _, led_to = reasoned([none, kept], DEFAULT_WEIGHTS)
+    assert (led_to.claimed_band, led_to.coupling_gap) == (3, 0)
+
+
+def test_a_hard_fail_that_one_judge_saw_is_his_zero() -> None:
+    """It halves the mean of two, and its code is shown."""
+    scores, led_to = reasoned([seen(hard_fails=("HF1",)), seen()], DEFAULT_WEIGHTS)
+    assert (scores["reasoning_score"], led_to.tier, led_to.hard_fails) == (41.5, 1, ("HF1",))
+
+
+@pytest.mark.parametrize(
+    ("points", "tier"),
+    [((69, 70), 2), ((70, 70), 3), ((49, 50), 1), ((50, 50), 2), ((0, 1), 1), ((0, 0), 0), ((70, 71), 3)],
+)
+def test_the_tier_of_a_mean_agrees_with_whether_it_passes(points: tuple[int, int], tier: int) -> None:
+    """A mean of 69.5 does not pass and is no tier 3; half a point is no hard fail."""
+    rules = Rules(reasoning=DEFAULT_WEIGHTS)
+    question = Question(id="1", question="Should we?", domain="d")
+    panel = [Verdict(judge=f"j{n}", reasoning="so", observed=all_of(each / 10)) for n, each in enumerate(points)]
+    made = measure(question, Response(answer="Yes."), rules, panel)
+    assert made.reasoned is not None
+    assert made.scores["reasoning_score"] == sum(points) / 2
+    assert (made.reasoned.tier, made.passed) == (tier, tier == 3)
+
+
+def test_the_weights_make_the_score() -> None:
+    """All on one dimension: ten times its grade."""
+    weights = RubricWeights.parse(",".join(f"{name}={float(name == 'crux')}" for name in DIMENSIONS))
+    scores, _ = reasoned([seen()], weights)
+    assert scores["reasoning_score"] == 90
+
+
+# The showcase
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """The three runs of the showcase, judged by the verdicts that lie beside the responses, and their store."""
+
+    uri: str
+    strong: RunResult
+    middling: RunResult
+    flawed: RunResult
+
+
+@pytest.fixture(scope="module")
+def showcase(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    """The runs, made once for all that only read them."""
+    with store_in(tmp_path_factory.mktemp("showcase"), empty_database) as uri:
+        asked = {"rubric": "reasoning", "tracking_uri": uri, "traces": "off"}
+        runs = {kind: run_eval(SHOWCASE, target=f"recorded:{RESPONSES / f'{kind}.jsonl'}", **asked) for kind in KINDS}  # type: ignore[arg-type]
+        yield Showcase(uri, **runs)
+
+
+def test_the_showcase_runs_with_no_key(store_uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`evaltrack run golden/reasoning.jsonl --rubric reasoning`: FINISHED, and the judge is the reference."""
+    assert cli("run", SHOWCASE, "--rubric", "reasoning", "--traces", "off", "--output", "json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["status"], made["signature"]["judge"]) == ("FINISHED", "evaltrack-reference")
+    assert made["signature"]["target"] == f"recorded:{RESPONSES / 'strong.jsonl'}"
+    assert (made["metrics"]["reasoning_score"], made["metrics"]["tier_3_share"]) == (pytest.approx(84.5333333), 1)
+    assert (made["counts"]["reasoning_score"], made["counts"]["coupling_violation_rate"]) == (30, 25)
+    assert made["totals"]["num_errors"] == 0
+    assert "recall_at_k" not in made["metrics"]
+
+
+def test_every_tier_mode_hard_fail_and_gap_occurs_in_the_rows(showcase: Showcase) -> None:
+    """What the rubric can say stands in the tables of the three runs, as the rubric says it of their verdicts."""
+    rows = [row for made in (showcase.strong, showcase.middling, showcase.flawed) for row in made.rows]
+    assert len(rows) == 90
+    assert {row["tier"] for row in rows} == {0, 1, 2, 3}
+    assert {row["mode"] for row in rows} == set(MODES)
+    assert {code for row in rows for code in row["hard_fails"]} == {f"HF{n}" for n in range(1, 6)}
+    assert {row["coupling_gap"] for row in rows} == {None, 0, 1, 2, 3, 4}
+    for kind in KINDS:
+        verdicts = {row["id"]: grade(observed(row)) for row in lines(f"{kind}.verdicts.jsonl")}
+        for row in getattr(showcase, kind).rows:
+            graded = verdicts[row["id"]]
+            assert (row["reasoning_score"], row["tier"], row["penalty"]) == (graded.score, graded.tier, graded.penalty)
+            assert (row["claimed_band"], row["earned_band"]) == (graded.claimed_band, graded.earned_band)
+            assert row["passed"] == (graded.score >= 70) == (row["tier"] == 3)
+
+
+def test_run_metrics_are_the_means_of_the_rows(showcase: Showcase) -> None:
+    """Score, counts, shares, dimensions and violations, each over those that measured it."""
+    made = showcase.middling
+    rows = list(made.rows)
+    for name in ("reasoning_score", "hypotheses", "shifts", *DIMENSIONS):
+        assert made.metrics[name] == pytest.approx(math.fsum(row[name] for row in rows) / 30)
+    for tier in range(4):
+        assert made.metrics[f"tier_{tier}_share"] == sum(row["tier"] == tier for row in rows) / 30
+    for mode in MODES:
+        assert made.metrics[f"mode_{mode}_share"] == sum(row["mode"] == mode for row in rows) / 30
+    gaps = [row["coupling_gap"] for row in rows if row["coupling_gap"] is not None]
+    assert made.metrics["coupling_violation_rate"] == sum(gap > 0 for gap in gaps) / len(gaps)
+
+
+def test_strong_against_flawed_names_every_regression_with_its_cause(
+    showcase: Showcase, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Thirty of thirty, each with the score that fell and the answer that changed; the terminal counts the cause."""
+    strong, flawed = showcase.strong, showcase.flawed
+    made = compare_runs(flawed.run_id, strong.run_id, tracking_uri=showcase.uri, log=False)
+    was, now = ({row["id"]: row for row in run.rows} for run in (strong, flawed))
+    assert (made.verdict, made.exit_code, len(made.reasons)) == ("regression", 1, 1)
+    assert made.reasons[0].startswith("30 questions broke; scatter was not ruled out: ")
+    assert {flip.id for flip in made.flips} == set(was)
+    for flip in made.flips:
+        assert (flip.was, flip.now, flip.cause.kind) == ("pass", "fail", "answer_changed")
+        assert flip.also == ()  # another verdict on another answer is no finding of its own
+        scores = was[flip.id]["reasoning_score"], now[flip.id]["reasoning_score"]
+        assert flip.dropped == (("reasoning_score", *scores),)
+    found = {metric.name: metric for metric in made.metrics}
+    assert found["reasoning_score"].delta == flawed.metrics["reasoning_score"] - strong.metrics["reasoning_score"]
+    assert found["coupling_violation_rate"].losses > 0
+    assert not {"tier_0_share", "mode_hybrid_share"} & set(found)
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", showcase.uri)
+    assert cli("compare", flawed.run_id, "--baseline-run", strong.run_id, "--no-log") == 1
+    printed = capsys.readouterr().out
+    assert "30 of 30 questions that got worse: answer_changed (same sources, another answer)" in printed
+    assert "broke (passed before, fails now): 30" in printed
+
+
+def test_a_run_against_itself_is_refused(showcase: Showcase) -> None:
+    """It is no comparison: exit code 3, and what to do."""
+    itself = showcase.middling.run_id
+    with pytest.raises(InconclusiveError, match=r"would be compared with itself.*evaluate again") as refused:
+        compare_runs(itself, itself, tracking_uri=showcase.uri, log=False)
+    assert refused.value.exit_code == 3
+
+
+# A recorded verdict, weights, and what is refused
+
+
+def verdict_line(key: str = "pivot", **changes: Any) -> dict[str, Any]:
+    """The worked example as a line of a file."""
+    found = json.loads(seen().model_dump_json(exclude={"quotes"}))
+    return {"id": key, **found, **changes}
+
+
+def run_of(folder: Path, uri: str, rows: list[dict[str, Any]], name: str = "verdicts", **settings: Any) -> RunResult:
+    """A run of the worked example's question with these verdicts."""
+    golden, target = golden_set(folder, {"pivot": "Pursue hybrid with 70% confidence."})
+    judge = f"recorded:{labels_file(folder / f'{name}.jsonl', rows)}"
+    return run_eval(
+        golden, target=target, judge=judge, tracking_uri=uri, traces="off", **{"rubric": "reasoning", **settings}
+    )
+
+
+def test_the_worked_example_through_a_recorded_run(store_uri: str, tmp_path: Path) -> None:
+    """83 points, tier 3, no penalty: in the metrics, the row, MLflow."""
+    made = run_of(tmp_path, store_uri, [verdict_line()])
+    (row,) = made.rows
+    assert (row["reasoning_score"], row["tier"], row["penalty"], row["passed"]) == (83, 3, 0, True)
+    assert (row["claimed_band"], row["earned_band"], row["hard_fails"]) == (3, 3, [])
+    kept = mlflow.get_run(made.run_id).data
+    assert (kept.metrics["reasoning_score"], kept.metrics["reasoning/tier_3_share"]) == (83, 1)
+    assert kept.params["rubric"] == "reasoning"
+
+
+def test_a_verdict_that_observed_nothing_is_no_score(store_uri: str, tmp_path: Path) -> None:
+    """One on the answer says nothing of the reasoning: the row is not measured, and says why."""
+    made = run_of(tmp_path, store_uri, [{"id": "pivot", "overall_score": 1.0}])
+    (row,) = made.rows
+    assert (made.status, row["passed"], row["reasoning_score"]) == ("FAILED", None, None)
+    assert json.loads(row["unmeasured"])["reasoning_score"] == NO_OBSERVATION
+
+
+def test_the_weights_stand_in_params_and_signature_and_must_agree(store_uri: str, tmp_path: Path) -> None:
+    """Other weights are another measure: the comparison is refused by name, or goes on without score and flips."""
+    plain = run_of(tmp_path, store_uri, [verdict_line()])
+    other = run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=0.1,brevity=0.10")
+    text = str(RubricWeights.parse("crux=0.1,brevity=0.1"))
+    assert text.startswith("h_count=0.2,oscillation=0.2,crux=0.1,")
+    assert mlflow.get_run(other.run_id).data.params["rubric_weights"] == text
+    assert mlflow.get_run(plain.run_id).data.params["rubric_weights"] == str(DEFAULT_WEIGHTS)
+    assert other.signature.weights == text
+    with pytest.raises(NotComparableError) as refused:
+        compare_runs(other.run_id, plain.run_id, tracking_uri=store_uri)
+    assert f"weights was '{DEFAULT_WEIGHTS}' and is '{text}'" in str(refused.value)
+    assert "`ignore=` what may differ" in str(refused.value)
+
+    made = compare_runs(other.run_id, plain.run_id, ignore=["weights"], tracking_uri=store_uri, log=False)
+    assert {"reasoning_score", "pass_rate"} <= set(made.left_out)
+    assert {metric.name for metric in made.metrics} >= {"hypotheses", "crux"}
+    assert (made.flips, made.verdict) == ((), "unknown")
+
+
+def test_other_weights_of_the_same_numbers_are_the_same(store_uri: str, tmp_path: Path) -> None:
+    """However they are written."""
+    first = run_of(tmp_path, store_uri, [verdict_line()], rubric_weights="crux=.150")
+    second = run_of(tmp_path, store_uri, [verdict_line()])
+    assert compare_runs(first.run_id, second.run_id, tracking_uri=store_uri, log=False).verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("crux=0.5", "the sum is 1.35, not 1"),
+        ("hcount=0.2", "no dimension `hcount`; did you mean `h_count`?"),
+        ("crux=lots", "`lots` is no number"),
+        ("crux=1.5", "crux is 1.5; write a number from 0 to 1"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused_before_anything_is_asked(
+    store_uri: str, tmp_path: Path, text: str, message: str
+) -> None:
+    """And no run is opened."""
+    with pytest.raises(UsageError, match="rubric weights: ") as refused:
+        run_of(tmp_path, store_uri, [verdict_line()], rubric_weights=text)
+    assert message in str(refused.value)
+    assert mlflow.MlflowClient(store_uri).search_runs(["0"]) == []
+
+
+def test_runs_judged_by_different_rubrics_do_not_compare(store_uri: str, tmp_path: Path) -> None:
+    """A score of reasoning is none of an answer; with everything ignored nothing is left to compare."""
+    both = {"overall_score": 0.9, "judge": "people"}
+    reasoning = run_of(tmp_path, store_uri, [verdict_line()])
+    answer = run_of(tmp_path, store_uri, [{"id": "pivot", **both}], rubric="answer")
+    with pytest.raises(NotComparableError, match="rubric was 'answer' and is 'reasoning'"):
+        compare_runs(reasoning.run_id, answer.run_id, tracking_uri=store_uri)
+    made = compare_runs(
+        reasoning.run_id, answer.run_id, ignore=["rubric", "weights", "judge"], tracking_uri=store_uri, log=False
+    )
+    assert (made.verdict, made.metrics, made.reasons) == ("unknown", (), ("no metric was measured on both sides",))
+
+
+def test_a_run_without_a_judge_of_reasoning_is_refused(store_uri: str, tmp_path: Path) -> None:
+    """There is nothing that could observe."""
+    golden, target = golden_set(tmp_path, {"pivot": "Yes."})
+    with pytest.raises(UsageError, match="`rubric=reasoning`: there is no judge to observe the reasoning"):
+        run_eval(golden, target=target, rubric="reasoning", tracking_uri=store_uri)
+
+
+def test_a_right_answer_by_flawed_reasoning_fails_whatever_was_expected(store_uri: str, tmp_path: Path) -> None:
+    """The expected answer and retrieval have no part in it."""
+    golden, target = golden_set(tmp_path, {"a": "Twelve."}, expected_answer="Twelve.", expected_chunks=["x"])
+    empty = {"hypotheses": [], "num_hypotheses": 0, "shifts": [], "num_shifts": 0, "confidence_quotes": []}
+    empty["confidence"] = None
+    grades = {**SEEN["dimensions"], "h_count": 4, "oscillation": 4}
+    with serving(reply(**empty, crux_treatment="none", crux_quotes=[], dimensions=grades)):
+        made = run_eval(golden, target=target, judge=JUDGE, rubric="reasoning", tracking_uri=store_uri, traces="off")
+    (row,) = made.rows
+    assert (row["passed"], row["reasoning_score"], row["recall_at_k"], row["overall_score"]) == (False, 58, None, None)
+
+
+def test_with_trials_the_score_is_their_mean(store_uri: str, tmp_path: Path) -> None:
+    """Each trial has a verdict of its own; the question passes if more than half of them do."""
+    golden, target = golden_set(tmp_path, {"a": OPTIONS})
+    replies = [graded_reply(each) for each in (7, 8, 6)]
+    with serving(*replies) as server:
+        made = run_eval(
+            golden,
+            target=target,
+            judge=JUDGE,
+            rubric="reasoning",
+            trials=3,
+            concurrency=1,
+            tracking_uri=store_uri,
+            traces="off",
+        )
+    (row,) = made.rows
+    assert (server.calls, row["reasoning_score"], row["passed"]) == (3, 70, True)
+    assert (row["pass_at_n"], row["pass_hat_n"], row["flaky"]) == (1, 0, 1)
+    assert (row["tier_3"], row["tier_2"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+
+
+def test_the_verdicts_of_a_run_can_be_given_again_as_recorded_ones(
+    store_uri: str, tmp_path: Path, showcase: Showcase
+) -> None:
+    """`judge/verdicts.jsonl` is a file for a `recorded:` judge, observations and all."""
+    client = mlflow.MlflowClient(showcase.uri)
+    kept = client.download_artifacts(showcase.middling.run_id, "judge/verdicts.jsonl", str(tmp_path))
+    again = run_eval(
+        SHOWCASE,
+        target=f"recorded:{RESPONSES / 'middling.jsonl'}",
+        judge=f"recorded:{kept}",
+        rubric="reasoning",
+        tracking_uri=store_uri,
+        traces="off",
+    )
+    assert again.metrics == showcase.middling.metrics

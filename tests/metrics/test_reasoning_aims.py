@@ -1,0 +1,97 @@
+"""What reasoning should reach over naive single-shot answers, in every rendering of a run and in a comparison."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evaltrack import compare_runs, report_html, run_eval
+from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS, measured_aims
+from evaltrack.report.comparison.notes import aim_words
+from evaltrack.report.run.json_form import run_json
+from evaltrack.report.run.markdown import run_note
+from evaltrack.report.run.terminal import print_run
+from tests.conftest import REPO
+from tests.judging import RESPONSES, SHOWCASE
+
+
+def evaluated(uri: str, kind: str) -> RunResult:
+    """The responses of one kind, with the verdicts beside them."""
+    target = f"recorded:{RESPONSES / f'{kind}.jsonl'}"
+    return run_eval(SHOWCASE, target=target, rubric="reasoning", tracking_uri=uri, traces="off")
+
+
+@pytest.fixture(scope="module")
+def strong_and_naive(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, RunResult, RunResult]:
+    """A store with a run of strong and one of naive responses."""
+    uri = f"sqlite:///{tmp_path_factory.mktemp('aims') / 'mlflow.db'}"
+    return uri, evaluated(uri, "strong"), evaluated(uri, "naive")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "reached"),
+    [
+        ({"hypotheses": 3.5, "shifts": 2.8, "coupling_violation_rate": 0.099}, [True, True, True]),
+        ({"hypotheses": 3.49, "shifts": 2.79, "coupling_violation_rate": 0.1}, [False, False, False]),
+        ({"shifts": 3}, [True]),
+        ({}, []),
+    ],
+)
+def test_an_aim_is_reached_from_its_value_on_and_violations_stay_below(
+    metrics: Mapping[str, float], reached: list[bool]
+) -> None:
+    """What was not measured has no aim."""
+    assert [each.reached for each in measured_aims(metrics)] == reached
+
+
+def test_the_improvements_of_the_aims_are_those_over_the_published_baseline() -> None:
+    """1.2 to 3.5 is +192 %, 0.3 to 2.8 +833 %, 45 % to 10 % -78 %."""
+    assert [round(100 * aim.improvement) for aim in RUBRIC_AIMS.values()] == [192, 833, -78]
+
+
+def test_a_run_alone_shows_its_aims_everywhere(strong_and_naive: tuple[str, RunResult, RunResult]) -> None:
+    """Terminal, description, page and JSON say what was measured beside aim, published baseline and both changes."""
+    uri, run, _ = strong_and_naive
+    mean = run.metrics["hypotheses"]
+    change = f"{100 * (mean / 1.2 - 1):+.0f} %"
+    screen = Console(file=io.StringIO(), width=160)
+    print_run(run, screen)
+    cells = ["Hypotheses", f"{mean:.3f}", "3.5 reached", "1.2", change, "+192 %"]
+    assert isinstance(screen.file, io.StringIO)
+    assert " ".join(cells) in [" ".join(line.split()) for line in screen.file.getvalue().splitlines()]
+    assert f"| {' | '.join(cells)} |" in run_note(run)
+    page = report_html(run.run_id, tracking_uri=uri)
+    row = page.partition(f'<th scope="row">{cells[0]}</th>')[2].partition("</tr>")[0]
+    assert row == "".join(f'<td class="num">{cell}</td>' for cell in cells[1:])
+    (saved, *_) = json.loads("".join(run_json(run)))["aims"]
+    assert (saved["metric"], saved["measured"], saved["aim"], saved["published"]) == ("hypotheses", mean, 3.5, 1.2)
+    assert saved["improvement"] == pytest.approx(mean / 1.2 - 1)
+    assert saved["aim_improvement"] == pytest.approx(3.5 / 1.2 - 1)
+
+
+def test_a_comparison_shows_both_baselines(strong_and_naive: tuple[str, RunResult, RunResult]) -> None:
+    """The change over the run that it is compared with, and over the published figures."""
+    uri, strong, naive = strong_and_naive
+    compared = compare_runs(strong.run_id, naive.run_id, tracking_uri=uri)
+    aims = {aim.metric: aim for aim in compared.aims}
+    measured = naive.metrics["hypotheses"]
+    assert aims["hypotheses"].improvement == pytest.approx(strong.metrics["hypotheses"] / measured - 1)
+    assert aims["hypotheses"].published_improvement == pytest.approx(strong.metrics["hypotheses"] / 1.2 - 1)
+    said = next(line for line in aim_words(compared) if line.startswith("Hypotheses"))
+    assert "aim 3.5 reached" in said
+    assert "against the published naive baseline of 1.2: " in said
+    assert said.endswith("the aim +192 %")
+
+
+def test_a_run_on_answers_has_no_aims(store_uri: str, tmp_path: Path) -> None:
+    """They are the rubric's."""
+    run = run_eval(REPO / "golden" / "travel.jsonl", tracking_uri=store_uri, traces="off")
+    assert run.aims == ()
+    assert "naive" not in run_note(run)
+    assert json.loads("".join(run_json(run)))["aims"] == []

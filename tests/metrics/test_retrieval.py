@@ -1,0 +1,334 @@
+"""The retrieval scores: each convention in a table, and agreement with trec_eval on random cases."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence, Set
+from math import log2
+
+import ir_measures
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.metrics.retrieval import (
+    context_precision,
+    first_occurrences,
+    graded_ndcg_at_k,
+    hit,
+    judged_at_k,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+    reciprocal_rank,
+)
+
+
+def ranks_of(ranked: Sequence[str], relevant: Set[str]) -> list[int]:
+    """The ranks of the relevant keys of a list."""
+    return [rank for rank, key in enumerate(ranked, start=1) if key in relevant]
+
+
+SCORES: dict[str, Callable[[Sequence[str], Set[str], int], float]] = {
+    "recall": lambda ranked, relevant, k: recall_at_k(ranks_of(ranked, relevant), len(relevant), k),
+    "precision": lambda ranked, relevant, k: precision_at_k(ranks_of(ranked, relevant), k),
+    "reciprocal_rank": lambda ranked, relevant, k: reciprocal_rank(ranks_of(ranked, relevant), k),
+    "hit": lambda ranked, relevant, k: hit(ranks_of(ranked, relevant), k),
+    "ndcg": lambda ranked, relevant, k: ndcg_at_k(ranks_of(ranked, relevant), len(relevant), k),
+}
+"""Over a ranked list of keys, and those that are relevant."""
+
+RANK_2, RANK_3 = 1 / log2(3), 1 / log2(4)
+"""Discounts of the second and the third rank; that of the first is 1."""
+
+CASES = 10_000
+KS = (1, 2, 3, 5, 7, 10, 20, 100)
+
+repeatable = settings(deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "unique", "dropped"),
+    [
+        ([], [], 0),
+        (["a"], ["a"], 0),
+        (["b", "a", "b"], ["b", "a"], 1),
+        (["a", "a", "a"], ["a"], 2),
+        (["c", "a", "c", "b", "a"], ["c", "a", "b"], 2),
+        (["1", "01"], ["1", "01"], 0),
+    ],
+)
+def test_a_repeat_keeps_its_first_rank(keys: list[str], unique: list[str], dropped: int) -> None:
+    """Keys stay in the order they first came in, and the repeats are counted."""
+    assert first_occurrences(keys) == (unique, dropped)
+    assert first_occurrences(iter(keys)) == (unique, dropped)
+
+
+def test_repeats_are_dropped_before_the_list_is_cut() -> None:
+    """A repeat takes up no rank, so what stands behind it moves up into the first k."""
+    ranked, dropped = first_occurrences(["x", "x", "x", "a"])
+    assert (precision_at_k(ranks_of(ranked, {"a"}), 2), dropped) == (0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranked", "relevant", "k", "score"),
+    [
+        # all that is relevant is what divides the recall, also where it cannot fit into k
+        ("recall", "abc", "a", 3, 1),
+        ("recall", "abc", "ax", 3, 1 / 2),
+        ("recall", "abc", "cx", 2, 0),
+        ("recall", "abcd", "abcd", 2, 1 / 2),
+        ("recall", "a", "ab", 5, 1 / 2),
+        ("recall", "", "ab", 5, 0),
+        # k divides the precision, also where fewer came back
+        ("precision", "abc", "ac", 3, 2 / 3),
+        ("precision", "abc", "a", 1, 1),
+        ("precision", "a", "a", 5, 1 / 5),
+        ("precision", "ab", "abcd", 4, 1 / 2),
+        ("precision", "", "a", 5, 0),
+        # only the first relevant key counts, and only within k
+        ("reciprocal_rank", "abc", "a", 3, 1),
+        ("reciprocal_rank", "abc", "bc", 3, 1 / 2),
+        ("reciprocal_rank", "abc", "c", 3, 1 / 3),
+        ("reciprocal_rank", "abc", "c", 2, 0),
+        ("reciprocal_rank", "", "c", 2, 0),
+        # one is enough
+        ("hit", "abc", "c", 3, 1),
+        ("hit", "abc", "abc", 3, 1),
+        ("hit", "abc", "c", 2, 0),
+        ("hit", "", "c", 2, 0),
+        # the ideal list holds no more than k relevant keys, and no more than there are
+        ("ndcg", "abc", "a", 3, 1),
+        ("ndcg", "bac", "a", 3, RANK_2),
+        ("ndcg", "abc", "ac", 3, (1 + RANK_3) / (1 + RANK_2)),
+        ("ndcg", "abc", "axyz", 2, 1 / (1 + RANK_2)),
+        ("ndcg", "a", "ab", 5, 1 / (1 + RANK_2)),
+        ("ndcg", "abcde", "ab", 5, 1),
+        ("ndcg", "abcde", "abcde", 2, 1),
+        ("ndcg", "abc", "c", 2, 0),
+        ("ndcg", "", "c", 2, 0),
+    ],
+)
+def test_scores_of_one_list(name: str, ranked: str, relevant: str, k: int, score: float) -> None:
+    """Each score is what its definition says, for short and long lists, few and many relevant keys."""
+    assert SCORES[name](list(ranked), set(relevant), k) == pytest.approx(score, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_score_is_a_float(name: str) -> None:
+    """Scores are floats also where they are whole, so that a column holds one type."""
+    assert type(SCORES[name](["a"], {"a"}, 1)) is float
+    assert type(SCORES[name]([], {"a"}, 1)) is float
+
+
+keys = st.sampled_from("abcdefghij")
+
+
+@repeatable
+@given(st.lists(keys, unique=True), st.frozensets(keys, min_size=1), st.integers(1, 15))
+def test_scores_agree_with_one_another(ranked: list[str], relevant: frozenset[str], k: int) -> None:
+    """Recall and precision count the same keys, a hit has a rank, all lie in [0, 1], only an ideal list has nDCG 1."""
+    values = {name: score(ranked, relevant, k) for name, score in SCORES.items()}
+    assert all(0 <= value <= 1 for value in values.values())
+    assert values["recall"] * len(relevant) == pytest.approx(values["precision"] * k, abs=1e-12)
+    assert values["precision"] <= min(k, len(relevant)) / k
+    assert (values["hit"] == 1) == (values["reciprocal_rank"] > 0) == (values["recall"] > 0) == (values["ndcg"] > 0)
+    best = min(k, len(relevant))
+    assert (values["ndcg"] == 1) == (len(ranked) >= best and relevant.issuperset(ranked[:best]))
+
+
+@repeatable
+@given(st.lists(keys, unique=True), st.frozensets(keys, min_size=1), st.integers(1, 15))
+def test_a_larger_k_loses_nothing(ranked: list[str], relevant: frozenset[str], k: int) -> None:
+    """Recall, reciprocal rank and hit never fall when k grows."""
+    for score in (SCORES["recall"], SCORES["reciprocal_rank"], SCORES["hit"]):
+        assert score(ranked, relevant, k) <= score(ranked, relevant, k + 1)
+
+
+Case = tuple[list[str], dict[str, int]]
+"""What a target returned, repeats and all, and the grade of each judged document."""
+
+
+def random_case(rng: random.Random) -> Case:
+    """A list of 0 to 30 documents, drawn with repeats; 1 to 10 relevant ones, of which the list may hold none."""
+    documents = [f"doc#{number}:/{number % 7}" for number in range(rng.choice((3, 12, 60)))]
+    drawn = rng.choices(documents, k=rng.randint(0, 30))
+    pool = [*documents, *(f"never-returned-{number}" for number in range(10))]
+    if rng.random() < 0.15:
+        pool = pool[len(documents) :]
+    relevant = dict.fromkeys(rng.sample(pool, rng.randint(1, min(10, len(pool)))), 1)
+    refused = dict.fromkeys(rng.sample(documents, rng.randint(0, len(documents) // 2)), 0)
+    return drawn, refused | relevant
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, Case]:
+    """The same cases in each test of this file, by query id."""
+    rng = random.Random(20080101)
+    return {str(number): random_case(rng) for number in range(CASES)}
+
+
+@pytest.fixture(scope="module")
+def judgements(cases: dict[str, Case]) -> dict[str, dict[str, int]]:
+    """The grades, in the form the other implementations take."""
+    return {query: grades for query, (_, grades) in cases.items()}
+
+
+@pytest.fixture(scope="module")
+def run(cases: dict[str, Case]) -> dict[str, dict[str, float]]:
+    """The lists, in the form the other implementations take: falling scores, repeats at their first place."""
+    return {query: falling(drawn) for query, (drawn, _) in cases.items()}
+
+
+def falling(drawn: list[str]) -> dict[str, float]:
+    """Strictly decreasing scores, by which nothing is sorted into another order."""
+    scores: dict[str, float] = {}
+    for place, document in enumerate(drawn):
+        scores.setdefault(document, float(len(drawn) - place))
+    return scores
+
+
+@pytest.fixture(scope="module", params=KS)
+def depth(request: pytest.FixtureRequest) -> int:
+    """Each cut-off, with all tests of one in a row."""
+    cut: int = request.param
+    return cut
+
+
+@pytest.fixture(scope="module")
+def ours(cases: dict[str, Case], depth: int) -> dict[str, dict[str, float]]:
+    """Our five scores of each case."""
+    found = {}
+    for query, (drawn, grades) in cases.items():
+        ranked, _ = first_occurrences(drawn)
+        relevant = {document for document, grade in grades.items() if grade >= 1}
+        found[query] = {name: score(ranked, relevant, depth) for name, score in SCORES.items()}
+    return found
+
+
+def test_the_random_cases_hold_what_is_hard(cases: dict[str, Case], run: dict[str, dict[str, float]]) -> None:
+    """Empty and short lists, repeats and lists with nothing relevant are each among the random cases by the hundred."""
+    lists = [(drawn, grades, run[query]) for query, (drawn, grades) in cases.items()]
+    assert len(lists) == CASES
+    assert sum(not drawn for drawn, _, _ in lists) > 100
+    assert sum(len(unique) < 5 for _, _, unique in lists) > 1000
+    assert sum(len(unique) < len(drawn) for drawn, _, unique in lists) > 1000
+    assert sum(bool(unique) and not any(grades.get(d) for d in unique) for _, grades, unique in lists) > 1000
+    assert sum(max(KS) > len(unique) for _, _, unique in lists) == CASES
+    assert sum(sum(grades.values()) > 5 for _, grades, _ in lists) > 1000
+
+
+def test_trec_eval_gives_the_same_scores(
+    ours: dict[str, dict[str, float]],
+    judgements: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+    depth: int,
+) -> None:
+    """On 10,000 random lists all five scores equal trec_eval's to 1e-12, its `recip_rank` that of the list cut at k."""
+    cuts = {"recall": "recall", "precision": "P", "hit": "success", "ndcg": "ndcg_cut"}
+    measures = {f"{name}.{depth}" for name in cuts.values()}
+    theirs = pytrec_eval.RelevanceEvaluator(judgements, measures).evaluate(run)
+    cut = {query: dict(list(scores.items())[:depth]) for query, scores in run.items()}
+    ranks = pytrec_eval.RelevanceEvaluator(judgements, {"recip_rank"}).evaluate(cut)
+    wrong = [
+        (query, name, value, expected)
+        for query, values in ours.items()
+        for name, value in values.items()
+        for expected in [theirs[query][f"{cuts[name]}_{depth}"] if name in cuts else ranks[query]["recip_rank"]]
+        if abs(value - expected) > 1e-12
+    ]
+    assert wrong == []
+
+
+def test_ir_measures_gives_the_same_scores(
+    ours: dict[str, dict[str, float]],
+    judgements: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+    depth: int,
+) -> None:
+    """On 10,000 random lists all five scores equal those of ir-measures to 1e-12, RR@k by MS MARCO's own code."""
+    measures = {
+        ir_measures.R @ depth: "recall",
+        ir_measures.P @ depth: "precision",
+        ir_measures.RR @ depth: "reciprocal_rank",
+        ir_measures.Success @ depth: "hit",
+        ir_measures.nDCG @ depth: "ndcg",
+    }
+    found = [
+        (query, measures[measure], value)
+        for query, measure, value in ir_measures.iter_calc(list(measures), judgements, run)
+    ]
+    assert len(found) == CASES * len(measures)
+    assert [(query, name, value) for query, name, value in found if abs(ours[query][name] - value) > 1e-12] == []
+
+
+@repeatable
+@given(
+    lengths=st.lists(st.integers(0, 3), max_size=12),
+    missing=st.integers(0, 3),
+    k=st.integers(1, 12),
+)
+def test_sources_that_hold_several_passages_are_never_better_than_ideal(
+    lengths: list[int], missing: int, k: int
+) -> None:
+    """Scores stay in [0, 1], recall counts passages, precision counts sources, and the ideal list has nDCG 1."""
+    ranks = [rank for rank, length in enumerate(lengths, start=1) for _ in range(length)]
+    expected = len(ranks) + missing
+    if not expected:
+        return
+    assert recall_at_k(ranks, expected, k) == sum(rank <= k for rank in ranks) / expected
+    assert precision_at_k(ranks, k) == sum(length > 0 for length in lengths[:k]) / k
+    assert 0 <= ndcg_at_k(ranks, expected, k) <= 1
+    assert ndcg_at_k([1] * expected, expected, k) == 1
+    assert ndcg_at_k(list(range(1, expected + 1)), expected, k) == 1
+
+
+def test_graded_gain_is_that_of_trec_eval(depth: int) -> None:
+    """On 300 random lists with grades 0 to 4 nDCG equals trec_eval's, and Judged@k that of ir-measures, to 1e-12."""
+    draw = random.Random(11)
+    judgements, run, ours = {}, {}, {}
+    for number in range(300):
+        documents = [f"d{place}" for place in range(30)]
+        grades = {document: draw.choice([0, 0, 1, 2, 4]) for document in draw.sample(documents, draw.randint(1, 20))}
+        grades[draw.choice(documents)] = draw.randint(1, 4)
+        ranked = draw.sample(documents, draw.randint(1, 30))
+        query = f"q{number}"
+        judgements[query] = grades
+        run[query] = {document: float(100 - place) for place, document in enumerate(ranked)}
+        ours[query] = graded_ndcg_at_k(ranked, grades, depth), judged_at_k(ranked, grades, depth)
+    theirs = pytrec_eval.RelevanceEvaluator(judgements, {f"ndcg_cut.{depth}"}).evaluate(run)
+    judged = ir_measures.iter_calc([ir_measures.Judged @ depth], judgements, run)
+    assert [q for q in ours if abs(ours[q][0] - theirs[q][f"ndcg_cut_{depth}"]) > 1e-12] == []
+    assert [(each.query_id, each.value) for each in judged if abs(ours[each.query_id][1] - each.value) > 1e-12] == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "k", "value"),
+    [
+        ((1, 2), 5, 1.0),
+        ((2,), 5, 0.5),
+        ((1, 3), 5, (1 + 2 / 3) / 2),
+        ((1, 3), 2, 1.0),  # the third is not in the first two
+        ((2, 2), 5, 0.5),  # a source that holds two passages is one source
+        ((6,), 5, 0.0),
+        ((), 5, 0.0),
+    ],
+)
+def test_context_precision(ranks: Sequence[int], k: int, value: float) -> None:
+    """The mean of the precision at the ranks of relevant sources; what is missing costs nothing."""
+    assert context_precision(ranks, k) == pytest.approx(value, abs=1e-15)
+
+
+@repeatable
+@given(st.permutations("abcdefgh"), st.sets(st.sampled_from("abcdefghxyz"), min_size=1), st.sampled_from((1, 3, 5, 10)))
+def test_context_precision_is_average_precision_over_what_came_back(
+    ranked: list[str], relevant: set[str], k: int
+) -> None:
+    """trec_eval's `map_cut_k` has the same sum over all that is expected."""
+    run = {"q": {key: float(-rank) for rank, key in enumerate(ranked)}}
+    qrels = {"q": dict.fromkeys(relevant, 1)}
+    average = pytrec_eval.RelevanceEvaluator(qrels, {f"map_cut.{k}"}).evaluate(run)["q"][f"map_cut_{k}"]
+    came_back = len(relevant & set(ranked[:k]))
+    expected = average * len(relevant) / came_back if came_back else 0.0
+    assert context_precision(ranks_of(ranked, relevant), k) == pytest.approx(expected, abs=1e-12)

