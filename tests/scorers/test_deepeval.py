@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,9 @@ SOURCE = Source(chunk_id="kea", text="The kea lives in the Alps of New Zealand."
 
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the library there is nothing to test here; with it nothing leaves this machine."""
-    for name, value in QUIET.items():
-        monkeypatch.setenv(name, value)
+def installed() -> None:
+    """Without the library there is nothing to test here; with it nothing leaves this machine, also at its end."""
+    os.environ.update(QUIET)
     pytest.importorskip("deepeval", reason="DeepEval is not installed", exc_type=ImportError)
 
 
@@ -141,6 +141,16 @@ def test_what_is_no_score(server: OpenAIServer, spec: str, message: str) -> None
     """It is refused before anything is asked."""
     with pytest.raises(UsageError, match=message):
         open_local(spec)
+
+
+def test_nothing_is_reported(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment said before: the library's reports of use are off once a metric is opened."""
+    from deepeval.telemetry.client import telemetry_opt_out
+
+    for name in QUIET:
+        monkeypatch.delenv(name)
+    open_local("deepeval:ExactMatchMetric")
+    assert telemetry_opt_out()
 
 
 def test_declarations(server: OpenAIServer) -> None:
