@@ -89,7 +89,12 @@ class DeepEvalScorer(Scorer):
 
     async def _measured(self, case: Any) -> Any:
         metric = self._metric()
-        await metric.a_measure(case, _show_indicator=False)
+        try:
+            await metric.a_measure(case, _show_indicator=False)
+        except Exception as error:
+            if type(error).__name__ == "RetryError" and error.__cause__ is not None:
+                raise error.__cause__ from None  # the last of several tries; its own words name no reason
+            raise
         return metric.score
 
     def _tools(self, question: Question, response: Response) -> dict[str, Any]:

@@ -104,10 +104,11 @@ def test_what_is_not_measured(server: OpenAIServer, fields: dict[str, Any], why:
     assert not server.bodies
 
 
-def test_a_judge_that_fails_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the server says is in the reason."""
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_judge_that_fails_is_no_number(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the server says is in the reason, also where it was asked several times."""
     refused = {"message": "no such model", "type": "invalid_request_error"}
-    with OpenAIServer(lambda body, call: Reply(status=400, error=refused)) as running:
+    with OpenAIServer(lambda body, call: Reply(status=status, error=refused)) as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
         with pytest.raises(Exception, match="no such model"):
             value("deepeval:AnswerRelevancyMetric")
