@@ -215,7 +215,8 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 
 BRIEF_COLUMNS = [
-    *("id", "question", "answer", "domain", "difficulty", "category", "passed", "error", "by_title", "expected"),
+    *("id", "question", "answer", "expected_answer", "expected", "by_title"),
+    *("domain", "difficulty", "category", "passed", "error"),
     *MAIN_SCORES,
     *("wording", "wordings", "history"),
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),

@@ -11,6 +11,7 @@ from typing import Any
 
 from evaltrack.compare.comparable import passes_alike
 from evaltrack.compare.histories import AskedQuestion, Histories, HistoryRun, histories, matrix
+from evaltrack.compare.pairing import MAIN_SCORES
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.report.words import metric_number, score_title
@@ -188,7 +189,7 @@ def question_json(
     }
 
 
-SHOWN_SCORES = tuple(BY_NAME[name] for name in ("overall_score", "reasoning_score", "recall_at_k", "reciprocal_rank"))
+SHOWN_SCORES = tuple(BY_NAME[name] for name in MAIN_SCORES)
 
 
 def _row_json(row: StoredRow | None, names: Sequence[str]) -> dict[str, Any]:

@@ -63,7 +63,9 @@ class Store:
         """The command that shows this store in a browser, with our pages; None where something already does."""
         if self.ui:
             return None
-        own = (os.environ.get("MLFLOW_TRACKING_URI"), f"sqlite:///{Path.cwd() / 'mlflow.db'}")
+        own = {os.environ.get("MLFLOW_TRACKING_URI")}
+        with suppress(FileNotFoundError):  # the folder may have been deleted meanwhile
+            own.add(f"sqlite:///{Path.cwd() / 'mlflow.db'}")
         named = "" if self.uri in own else f"MLFLOW_TRACKING_URI={shlex.quote(self.shown)} "
         return f"{named}evaltrack ui"
 

@@ -50,7 +50,7 @@ def test_what_is_not_measured_any_more_is_lost(store_uri: str, tmp_path: Path) -
     good, bad = evaluated(tmp_path, store_uri), evaluated(tmp_path, store_uri, sources=None)
     made = compared(store_uri, good, bad)
     assert (made.verdict, [change.now for change in made.lost]) == ("unknown", ["not measured"])
-    assert "pass to not measured" in comparison_text(made)
+    assert "0 (four) was lost: an expected source is no longer returned" in comparison_text(made)
 
 
 def test_a_gate_without_a_rule_is_no_pass(store_uri: str, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_green_gate_has_no_failed_test_case(store_uri: str, tmp_path: Path) ->
     written = (tmp_path / "out.xml").read_text()
     assert made.verdict == "ok"
     assert 'failures="0"' in written.splitlines()[1]
-    assert all(f'name="{number}"' in written for number in range(4))
+    assert all(f'name="{number}: q {number}"' in written for number in range(4))
     blocked = compared(store_uri, good, bad, max_drop=rules)
     write_comparison(blocked, tmp_path / "out.xml")
     assert 'failures="2"' in (tmp_path / "out.xml").read_text().splitlines()[1]

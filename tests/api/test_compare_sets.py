@@ -85,7 +85,7 @@ def test_a_regression_beats_what_could_not_be_told(paths: list[Path], capsys: py
         "run",
     ]
     assert lines[1].split()[:6] == ["one", "Regression", "3", "1", "0", "0"]
-    assert "0.667 (-0.333)" in lines[1]
+    assert "0.667 (−0.333)" in lines[1]
     assert lines[2].split()[:4] == ["two", "No", "regression", "3"]
     assert lines[3].split()[:6] == ["three", "Could", "not", "tell", "–", "–"]
     assert any(line.startswith("one: 1 question broke") for line in lines)

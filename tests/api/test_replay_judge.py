@@ -407,7 +407,7 @@ def test_a_difference_beyond_the_noise_is_said_to_be(store_uri: str, tmp_path: P
         before, after = (judged_run(tmp_path, store_uri, (text,)) for text in ("Answer a.", "Answer a!"))
         replay_judge(before.run_id, times=2, tracking_uri=store_uri)
     made = compare_runs(after.run_id, before.run_id, tracking_uri=store_uri, log=False)
-    assert "Reasoning score: beyond the noise of the judge, which is 0.000" in comparison_text(made)
+    assert "Reasoning score: the change is beyond the noise of the judge, which is 0.0" in comparison_text(made)
 
 
 def test_the_command_line(store_uri: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

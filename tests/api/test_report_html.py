@@ -255,8 +255,10 @@ def test_a_run_on_reasoning_shows_scores_and_verdicts(store_uri: str) -> None:
     assert [each["group"] for each in page.questions] == ["fail"] * (30 - passed) + ["pass"] * passed
     row = next(row for row in made.rows if row["id"] == page.questions[0]["id"])
     (side,) = page.questions[0]["sides"]
-    assert ["Reasoning score", f"{row['reasoning_score']:.3f}"] in side["scores"]
-    assert side["verdicts"] == [[row["verdicts"][0]["judge"], row["verdicts"][0]["reasoning"]]]
+    assert ["Reasoning score", f"{row['reasoning_score']:.1f}"] in page.questions[0]["scores"]
+    (verdict,) = side["verdicts"]
+    assert (verdict["judge"], verdict["said"]) == (row["verdicts"][0]["judge"], row["verdicts"][0]["reasoning"])
+    assert (len(verdict["grades"]), page.data["grades"]["crux"]) == (8, ["Crux", 10])
     assert (side["sources"], "missing" in side) == (None, False)
     assert page.questions[0]["detail"].startswith("scored 0, ")
     assert written(made.run_id, tracking_uri=store_uri).data == page.data
@@ -440,7 +442,7 @@ def test_report_writes_a_page(here: Kept, capsys: pytest.CaptureFixture[str]) ->
     Path("run.html").write_text("old")
     assert cli("report", second.run_id, "-o", "run.html") == 0
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "run.html (0.0 MB)\n")
+    assert (said.out, said.err) == ("", "run.html (0.1 MB)\n")
     text = Path("run.html").read_text(encoding="utf-8")
     assert Page(text).words.startswith("2 of 3 questions passed: small")
     assert cli("report", second.run_id, "-o", "-") == 0

@@ -51,7 +51,7 @@ def test_tab_goes_where_the_eye_goes_and_is_seen(files: Files, tab: Open, name: 
     page = tab(reduced_motion="reduce")
     page.goto(files[name])
     seen: list[str] = []
-    for _ in range(60):
+    for _ in range(100):
         page.keyboard.press("Tab")
         told = page.evaluate(
             """() => { const at = document.activeElement, style = getComputedStyle(at);

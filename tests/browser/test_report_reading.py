@@ -15,8 +15,8 @@ from .pages import audit, audits, chosen, data_of, picture, sideways, until
 BOTH = pytest.mark.parametrize("name", ["run", "comparison"])
 
 
-def test_both_ranked_lists_are_as_the_rows_have_them(files: Files, tab: Open) -> None:
-    """Of every flip: names, expected marks, what is beyond k, and the moves, counted here from the rows alone."""
+def test_sources_of_both_sides_are_one_list_as_the_rows_have_them(files: Files, tab: Open) -> None:
+    """Of every flip: ranks before and now, marks of what is expected and beyond k, moves: as the rows say."""
     page = tab()
     page.goto(files["comparison"])
     for flip in files.made.flips:
@@ -24,67 +24,63 @@ def test_both_ranked_lists_are_as_the_rows_have_them(files: Files, tab: Open) ->
         page.locator("#detail", has_text=f"#{flip.id}").wait_for()
         assert flip.before is not None
         assert flip.after is not None
-        ranks = [{key: rank for key, (rank, _) in by_key(row).items()} for row in (flip.before, flip.after)]
-        for place, row in enumerate((flip.before, flip.after)):
-            lines = page.locator("ol.ranked").nth(place).locator("> li")
-            told = [
-                (
-                    line.locator(".rank").inner_text(),
-                    line.locator("a").first.inner_text(),
-                    line.locator(".move").inner_text(),
-                )
-                for line in lines.all()
-            ]
-            marks = [
-                {"expected", "beyond", "cut"} & set((line.get_attribute("class") or "").split()) for line in lines.all()
-            ]
-            wanted = [(str(rank), key, _move(ranks, key, place)) for key, rank in ranks[place].items()]
-            assert told == wanted, flip.id
-            for (key, rank), mark in zip(ranks[place].items(), marks, strict=True):
-                assert ("expected" in mark) == (key in row.expected_keys)
-                assert ("beyond" in mark) == (rank > 4)
-                assert ("cut" in mark) == (rank == 5)
+        before, now = ({key: rank for key, (rank, _) in by_key(row).items()} for row in (flip.before, flip.after))
+        wanted = [(before.get(key), rank, key) for key, rank in now.items()]
+        wanted += [(rank, None, key) for key, rank in before.items() if key not in now]
+        lines = page.locator("ol.ranked > li").all()
+        told = [
+            (
+                " ".join(line.locator(".rank").inner_text().split()),
+                line.locator("a").first.inner_text(),
+                line.locator(".move").inner_text(),
+            )
+            for line in lines
+        ]
+        assert told == [(f"{was or '–'} → {rank or '–'}", key, _move(was, rank)) for was, rank, key in wanted], flip.id
+        for line, (_, rank, key) in zip(lines, wanted, strict=True):
+            marks = set((line.get_attribute("class") or "").split())
+            assert ("expected" in marks) == (key in flip.after.expected_keys)
+            assert ("beyond" in marks) == (rank is not None and rank > 4)
+            assert ("cut" in marks) == (rank == 5)
+            assert ("gone" in marks) == (rank is None)
 
 
-def _move(ranks: list[dict[str, int]], key: str, place: int) -> str:
-    here, there = ranks[place][key], ranks[1 - place].get(key)
-    if there is None:
-        return "new" if place else "gone"
-    if here == there:
+def _move(was: int | None, now: int | None) -> str:
+    if was is None or now is None:
+        return "new" if was is None else "gone"
+    if was == now:
         return "="
-    if place:
-        return f"▲ {there - here}" if there > here else f"▼ {here - there}"
-    return f"→ {there}"
+    return f"▲ {was - now}" if was > now else f"▼ {now - was}"
 
 
 def test_what_is_no_longer_returned_is_named(files: Files, tab: Open) -> None:
-    """Below the candidate's list, and on no other side."""
+    """Below the list, with the side on which it is not."""
     page = tab()
     page.goto(f"{files['comparison']}#q-{quote('日本')}")
-    told = page.locator("#detail .side").all_inner_texts()
-    assert "Expected, not returned" not in told[0]
-    assert "Expected, not returned: bags#late" in told[1]
+    told = page.locator("#detail .merged").inner_text()
+    assert "Expected, not returned now: bags#late" in told
+    assert told.count("Expected, not returned") == 1
 
 
-def test_answers_are_compared_word_by_word(files: Files, tab: Open) -> None:
-    """Without what was added it is the answer before, without what went it is the one after."""
+def test_both_answers_stand_whole_in_their_columns(files: Files, tab: Open) -> None:
+    """Marks change none of their words."""
     page = tab()
     page.goto(f"{files['comparison']}#q-5")
-    box = page.locator("#detail .answer", has=page.locator("ins")).last
-    without = """(box, tag) => { const held = box.cloneNode(true);
-        held.querySelectorAll(tag).forEach((each) => each.remove()); return held.textContent.trim() }"""
-    before, after = (box.evaluate(without, tag) for tag in ("ins", "del"))
     flip = next(flip for flip in files.made.flips if flip.id == "5")
     assert flip.before is not None
     assert flip.after is not None
-    assert (before, after) == (flip.before.answer, flip.after.answer)
+    told = [page.locator(f"#detail .cell-{side}").all_text_contents() for side in ("wanted", "before", "now")]
+    assert ["".join(each).strip() for each in told] == [
+        *(flip.before.expected_answer, flip.before.answer, flip.after.answer)
+    ]
+    assert page.locator("#detail .texts ins, #detail .texts del").count() > 0
 
 
 def test_the_text_of_a_source_is_one_press_away(files: Files, tab: Open) -> None:
     """Closed at first; opened it holds the beginning of the text, and the link leads to the source."""
     page = tab()
     page.goto(f"{files['comparison']}#q-5")
-    line = page.locator("ol.ranked > li").first
+    line = page.locator("ol.ranked > li.expected").first
     body = line.locator("details .answer")
     assert not body.is_visible()
     line.locator("summary").click()

@@ -127,7 +127,7 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
 
     compare_runs(run_id, baseline, tracking_uri=store_uri)
     described = client.get_run(run_id).data.tags["mlflow.note.content"]
-    assert described.startswith("**Regression** against ")
+    assert described.startswith("**Regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** against ")
     assert "- 1 question broke" in described
     assert f"[Comparison](#/experiments/0/runs/{run_id}/artifacts/comparison.html)" in described
     assert "Side by side" not in described, "without traces MLflow's own view shows nothing"

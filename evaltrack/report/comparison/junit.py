@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.report.ci_commands import without_any_commands
 from evaltrack.report.comparison.counts import counts_words, flips_words
 from evaltrack.report.comparison.group_words import group_words
 from evaltrack.report.comparison.headline import verdict_sentence
@@ -125,7 +126,7 @@ def _changed_case(change: Change, k: int, tag: str) -> ET.Element:
 def _case(classname: str, name: str, tag: str, message: str, lines: Iterable[str]) -> ET.Element:
     """One test case. `tag` says how it ended, "" that it passed; a passed one tells its lines as its output."""
     case = ET.Element("testcase", classname=classname or "-", name=name or "-")
-    text = "\n".join(lines)
+    text = without_any_commands("\n".join(lines))
     if tag:
         ET.SubElement(case, tag, message=message).text = text or None
     elif text:

@@ -101,10 +101,8 @@ def _line(console: Console, text: Text | str, style: str = "", mark: str = "", i
     """A line behind its mark. On a terminal it goes on below its own text; no part of it begins with a command."""
     line = text if isinstance(text, Text) else Text(text, style=style)
     before = " " * indent + mark
-    if not console.is_terminal:
-        console.print(Text.assemble((before, style), line), soft_wrap=True)
-        return
-    for place, part in enumerate(line.wrap(console, max(console.width - len(before), 20))):
+    wide = max(console.width - len(before), 20)
+    for place, part in enumerate(line.wrap(console, wide) if console.is_terminal else [line]):
         part.rstrip()
         harmless = part if without_any_commands(part.plain) == part.plain else Text.assemble(BREAK, part)
         head = before if place == 0 else " " * len(before)

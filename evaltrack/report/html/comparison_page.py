@@ -24,6 +24,7 @@ from evaltrack.report.html.culprits import culprit_lines
 from evaltrack.report.html.documents import document_views
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
+from evaltrack.report.html.judged import grade_titles
 from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
@@ -114,13 +115,14 @@ def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
     head = {
         "k": _k(comparison),
         "compared": True,
-        "labels": ["Baseline", "Candidate"],
-        "alike": "Candidate" if comparison.left_out else "Both runs",
+        "labels": ["Baseline", "Now"],
+        "alike": "Now" if comparison.left_out else "Both runs",
         "groups": group_badges(question["group"] for question in questions),
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),
         "causes": cause_names(question.get("cause", "") for question in questions),
+        "grades": grade_titles(questions),
     }
     return with_questions(head, fitted(questions))
 

@@ -35,7 +35,9 @@ def fitted(questions: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _slim(question: dict[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in question.items() if name not in ("diff", "texts", "also", "turns")}
+    fields = {name: value for name, value in question.items() if name not in ("texts", "also", "turns", "scores")}
+    if "wanted" in fields:
+        fields["wanted"] = fields["wanted"][:ANSWER]
     return fields | {"sides": [_slim_side(side) for side in question.get("sides", ())]}
 
 

@@ -26,10 +26,13 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("report.css", "comparison.css", "questions.css")
+STYLES = ("report.css", "comparison.css", "questions.css", "detail.css")
 """The parts of a page's style sheet, in their order; `report.css` is what all pages share."""
 
-SCRIPTS = ("elements.js", "filters.js", "table.js", "detail.js", "address.js", "start.js")
+SCRIPTS = (
+    *("elements.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js", "sources.js"),
+    *("detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js"),
+)
 """The parts of the script of pages with questions, in their order: one function around all of them."""
 
 
@@ -67,15 +70,15 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
     Args:
         title: Of the window; escaped here.
         body: What stands in it; foreign text in it is escaped already.
-        script: The one script that may run.
+        script: The script that may run, besides that of the light and dark switch, which goes with it.
         data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
         forms: Whether the page may send forms to where it came from.
     """
-    style = style_sheet()
+    style, scripts = style_sheet(), [static("theme.js"), script] if script else []
     policy = {
         "default-src": "'none'",
         "style-src": _hashed(style),
-        "script-src": _hashed(script) if script else "'none'",
+        "script-src": " ".join(map(_hashed, scripts)) or "'none'",
         "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'self'" if forms else "'none'",
@@ -87,7 +90,9 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta name="referrer" content="{"same-origin" if forms else "no-referrer"}">',  # forms need their Origin
         f"<title>{escape(shown(title, 200))}</title>",
-        f"<style>{style}</style>\n</head>\n<body>",
+        f"<style>{style}</style>",
+        *(f"<script>{theme}</script>" for theme in scripts[:1]),
+        "</head>\n<body>",
         body,
     ]
     if data:

@@ -11,16 +11,17 @@ from typing import Any, Literal, get_args
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
-from evaltrack.metrics.catalogue import BY_NAME, SCORES
-from evaltrack.metrics.metric import Score
+from evaltrack.metrics.catalogue import BY_NAME
 from evaltrack.records.row import Traced
 from evaltrack.report.comparison.words import CAUSES, accepted_words, borderline_words, repeat_words
 from evaltrack.report.html.conversation import turns_before, wordings
+from evaltrack.report.html.judged import verdicts
 from evaltrack.report.html.places import numbers
 from evaltrack.report.html.ranked import missing, ranked, source_texts
+from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_changes, score_lines, score_name
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, metric_title, number
+from evaltrack.report.words import failed_words, number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
@@ -44,17 +45,11 @@ TONES: dict[Group, str] = {
     **dict.fromkeys(("new", "other", "same"), "muted"),
 }
 
-LITTLE = 0.35
-"""Share of the words that both answers hold, below which they are read sooner side by side than word by word."""
-
-WORD_DIFFS = 200
-"""Changed questions whose texts are compared word by word; of the others both answers are shown."""
+TEXT_DIFFS = 200
+"""Changed questions of which the text of a source is compared word by word; the script compares their answers."""
 
 TEXT_BUDGET = 8_000_000
 """Characters of answers in one report, shared by its questions."""
-
-SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
-"""What is neither yes nor no, nor a part of what the judge said."""
 
 
 def longest(questions: int) -> int:
@@ -69,7 +64,7 @@ def changed_questions(comparison: Comparison) -> Iterator[dict[str, Any]]:
     ]
     limit = longest(len(changes) + len(comparison.same))
     for place, (group, change) in enumerate(changes):
-        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < WORD_DIFFS))
+        yield _without_empty(_change_fields(change, group, comparison, limit, compared=place < TEXT_DIFFS))
     yield from (_without_empty(_same(row, comparison, limit)) for row in comparison.same)
 
 
@@ -82,6 +77,7 @@ def run_questions(
         why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= turns_before(row, limit) | numbers(None, row)
+        fields |= _expected(row, limit) | {"scores": score_lines(row, ScoreScope(k))}
         yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
@@ -98,6 +94,11 @@ def _about(row: StoredRow, group: Group) -> dict[str, Any]:
         "difficulty": shown(row.difficulty, 80),
         "category": shown(row.category, 80),
     }
+
+
+def _expected(row: StoredRow, limit: int) -> dict[str, Any]:
+    """The answer that is expected, or that the target should decline."""
+    return {"wanted": shown(row.expected_answer, limit), "negative": row.negative}
 
 
 def _change_fields(
@@ -129,7 +130,8 @@ def _change_fields(
     if change.before is None or change.after is None:
         return fields
     fields |= _both_sides(change.before, change.after, comparison, limit) | turns_before(change.after, limit)
-    return fields | (_differences(change, change.before, change.after, limit) if compared else {})
+    fields |= _expected(change.after, limit) | {"texts": _source_diff(change) if compared else None}
+    return fields | {"scores": score_changes(change.before, change.after, compared_scope(comparison))}
 
 
 def _moves_words(change: Change, k: int) -> str:
@@ -140,7 +142,7 @@ def _moves_words(change: Change, k: int) -> str:
 
 def _moved_title(name: str, k: int) -> str:
     """What a score is called; one of the user's own by its name."""
-    return _title(BY_NAME[name], k) if name in BY_NAME else name
+    return score_name(BY_NAME[name], k) if name in BY_NAME else name
 
 
 def score_titles(changes: Iterable[Change], k: int) -> dict[str, str]:
@@ -159,27 +161,15 @@ def _both_sides(before: StoredRow, after: StoredRow, comparison: Comparison, lim
     k = comparison.candidate.signature.k
     traces = (_trace(comparison.baseline, before), _trace(comparison.candidate, after))
     pairs = ((before, after, traces[0]), (after, before, traces[1]))
-    return {"sides": [_side(row, other, k, limit, trace, comparison.left_out) for row, other, trace in pairs]}
+    return {"sides": [_side(row, other, k, limit, trace) for row, other, trace in pairs]}
 
 
-def _differences(change: Change, before: StoredRow, after: StoredRow, limit: int) -> dict[str, Any]:
-    """Word by word: of the answers, and of the source whose text changed."""
-    fields: dict[str, Any] = {}
-    answers = (shown(before.answer, limit), shown(after.answer, limit))
-    if answers[0] and answers[1] and answers[0] != answers[1]:
-        fields["diff"] = word_diff(*answers)
-        fields["apart"] = _share_kept(fields["diff"]) < LITTLE
-    if change.cause.kind == "source_text_changed":
-        texts = source_texts(before, after, change.cause.source)
-        if texts:
-            fields["texts"] = list(condensed(word_diff(*(shown(text, 4000) for text in texts))))
-    return fields
-
-
-def _share_kept(pieces: Sequence[Piece]) -> float:
-    """Which share of the text is the same on both sides, in [0, 1]."""
-    same = sum(len(text) for kind, text in pieces if kind == "same")
-    return same / max(sum(len(text) for kind, text in pieces if kind != "removed"), 1)
+def _source_diff(change: Change) -> list[Piece]:
+    """Word by word, the text of the source whose text is the cause."""
+    if change.cause.kind != "source_text_changed" or change.before is None or change.after is None:
+        return []
+    texts = source_texts(change.before, change.after, change.cause.source)
+    return list(condensed(word_diff(*(shown(text, 4000) for text in texts)))) if texts else []
 
 
 def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
@@ -187,7 +177,8 @@ def _same(row: StoredRow, comparison: Comparison, limit: int) -> dict[str, Any]:
     fields: dict[str, Any] = _about(row, "same") | turns_before(row, limit)
     if row.error or comparison.passing_compared:
         fields["now"] = "error" if row.error else _outcome_group(row).replace("unmeasured", "")
-    side = _side(row, None, comparison.candidate.signature.k, limit, trace, comparison.left_out)
+    side = _side(row, None, comparison.candidate.signature.k, limit, trace)
+    fields |= _expected(row, limit) | {"scores": score_lines(row, compared_scope(comparison))}
     return fields | numbers(row, row, judged="judge_score" not in comparison.left_out) | {"sides": [side]}
 
 
@@ -195,10 +186,8 @@ def _trace(run: RunInfo, row: StoredRow) -> str | None:
     return shown_trace(run.traces, run.run_id, row) if run.run_id else None
 
 
-def _side(
-    row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None, left_out: Sequence[str] = ()
-) -> dict[str, Any]:
-    """One side; scores whose metric is not compared are left out, as the other side's cannot stand beside them."""
+def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: str | None) -> dict[str, Any]:
+    """One side."""
     return _without_empty(
         {
             "answer": shown(row.answer, limit),
@@ -207,28 +196,13 @@ def _side(
             "sources": ranked(row, other, k),
             "wordings": wordings(row),
             "missing": missing(row),
-            "wanted": shown(row.expected_answer, limit),
-            "scores": _scores(row, k, left_out),
             "tools": [shown(tool, 80) for tool in row.tool_calls or ()],
-            "verdicts": [[shown(each.judge, 80), shown(each.reasoning, 3000)] for each in row.verdicts],
+            "verdicts": verdicts(row),
+            "trials": [row.passes, row.trials] if (row.trials or 0) > 1 else None,
             "trace": trace,
         },
         but=("sources",),
     )
-
-
-def _scores(row: StoredRow, k: int, left_out: Sequence[str]) -> list[list[str]]:
-    measured = [score for score in SCORES_SHOWN if score.name in row.scores and score.metric not in left_out]
-    own = [name for name in row.own if name in row.scores and name not in left_out]
-    return [
-        *([_title(score, k), number(row.scores[score.name])] for score in measured),
-        *([name, number(row.scores[name])] for name in own),
-    ]
-
-
-def _title(score: Score, k: int) -> str:
-    """What a score of one question is called: its reciprocal rank is no mean of them."""
-    return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
 
 
 def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.fitting import fitted
+from evaltrack.report.html.judged import grade_titles
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import past_lines
 from evaltrack.report.html.places import score_scale
@@ -75,6 +76,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
         "labels": [""],
         "traces": [safe_link(around.trace_link)],
         "causes": {},
+        "grades": grade_titles(questions),
         **score_scale(result.signature),
         "groups": group_badges(question["group"] for question in questions),
     }

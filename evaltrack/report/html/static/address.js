@@ -7,6 +7,7 @@ function remember() {
   if (search.value) options.set("search", search.value);
   if (sort.value) options.set("sort", `${descending ? "-" : ""}${sort.value}`);
   if (hidden.size) options.set("without", [...hidden].join("."));
+  if (wide) options.set("wide", "1");
   const question = shown[chosen], rest = options.toString();
   const hash = `#${question ? `q-${encodeURIComponent(question.id)}` : ""}${rest ? `?${rest}` : ""}`;
   try { history.replaceState(null, "", hash); } catch { /* a page inside another may not */ }
@@ -24,6 +25,7 @@ function recallFilters(options) {
   if (sort.selectedIndex < 0) sort.value = "";
   hidden.clear();
   for (const name of (options.get("without") || "").split(".")) if (COLUMNS.some((column) => column.name === name && name !== "question")) hidden.add(name);
+  widen(options.get("wide") === "1");
   for (const check of $("columns").querySelectorAll("input")) check.checked = !hidden.has(check.dataset.column);
 }
 

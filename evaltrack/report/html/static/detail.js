@@ -1,7 +1,8 @@
-/* One question: why, sources, answers, scores. */
+/* One question: why, what was expected and answered, judges, scores, sources. */
 function show() {
   const question = shown[chosen];
   detail.scrollTop = 0;
+  showPlace();
   if (!question) {
     detail.replaceChildren(el("p", { class: "dim" }, "No question matches; clear the filters to see all."));
     return;
@@ -23,9 +24,10 @@ function described(question) {
   const why = reason(question);
   if (why) made.push(why);
   const sides = question.sides || [];
-  if (question.texts) made.push(el("h3", {}, "The text of the source"), difference(question.texts));
+  made.push(...answers(question, sides), ...judgePanel(question, sides));
   if (sides.some((side) => side.sources !== null)) made.push(sourceLists(sides));
-  made.push(...answers(question, sides));
+  if (question.texts) made.push(el("h3", {}, "The text of the source"), difference(question.texts));
+  made.push(...scoreTable(question));
   const rest = sides.map((side, place) => facts(side, place, sides));
   if (rest.some((each) => each.childNodes.length > 1)) made.push(el("div", { class: sides.length > 1 ? "sides" : "" }, ...rest));
   if (!sides.length && data.compared) made.push(el("p", { class: "dim" }, "The rows of this question are not in this page; both runs hold them in per_question.parquet."));
@@ -54,54 +56,24 @@ function reason(question) {
   if (question.cause) {
     made.append(el("p", { class: "what" }, causeWords(question.cause)));
   }
-  if (question.detail) made.append(foreign(question.detail, "p"));
+  if (question.detail) made.append(ticked(question.detail, "p"));
   if (question.lower) made.append(el("p", { class: "small" }, question.lower));
-  for (const other of question.also || []) made.append(foreign(`also ${other}`, "p", "small"));
+  for (const other of question.also || []) made.append(ticked(`also ${other}`, "p", "small"));
   if (question.link) made.append(el("p", { class: "small" }, link(question.link, foreign(question.link))));
   if (question.note) made.append(foreign(question.note, "p", "small"));
+  return made;
+}
+
+/* Names in our own sentences stand between backticks. */
+function ticked(text, tag, kind) {
+  const made = foreign("", tag, kind);
+  made.append(...text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? el("code", {}, part) : part)));
   return made;
 }
 
 function label(place, sides) {
   if (sides.length > 1) return data.labels[place];
   return data.compared ? data.alike : "";
-}
-
-function sourceLists(sides) {
-  const made = el("div", { class: sides.length > 1 ? "sides" : "" });
-  sides.forEach((side, place) => {
-    const title = ["Sources", label(place, sides).toLowerCase()].filter(Boolean).join(", ");
-    const box = el("div", { class: "side" }, el("h3", {}, title));
-    if (!side.sources) box.append(el("p", { class: "dim" }, "The target reports none."));
-    else if (!side.sources.length) box.append(el("p", { class: "dim" }, "None were returned."));
-    else box.append(el("ol", { class: "ranked" }, ...side.sources.map((source) => sourceLine(source, place, sides.length > 1))));
-    if (side.missing && side.missing.length) {
-      box.append(el("p", { class: "small" }, el("b", { class: "bad-text" }, "Expected, not returned: "), foreign(side.missing.join(", "))));
-    }
-    made.append(box);
-  });
-  return made;
-}
-
-function sourceLine(source, place, two) {
-  const kind = [source.expected && "expected", source.rank > data.k && "beyond", source.rank === data.k + 1 && "cut"];
-  const name = foreign("", "div");
-  name.append(link(source.url, foreign(source.name)));
-  if (source.title) name.append(el("span", { class: "small" }, " ", foreign(source.title)));
-  if (source.expected) name.append(" ", el("span", { class: "badge" }, "expected"));
-  if (source.changed) name.append(" ", el("span", { class: "badge warn" }, "text changed"));
-  const line = el("li", { class: kind.filter(Boolean).join(" ") },
-    el("span", { class: "rank" }, `${source.rank}`), name, el("span", { class: "move" }, two ? moved(source, place) : source.score === undefined ? "" : `${source.score}`));
-  if (source.text) line.append(el("details", {}, el("summary", {}, "text"), foreign(source.text, "div", "answer")));
-  return line;
-}
-
-function moved(source, place) {
-  if (!source.moved) return source.moved === 0 ? (place ? "new" : "gone") : "";
-  const by = place ? source.moved - source.rank : source.rank - source.moved;
-  if (by === 0) return "=";
-  if (place) return by > 0 ? `▲ ${by}` : `▼ ${-by}`;
-  return `→ ${source.moved}`;
 }
 
 function difference(pieces) {
@@ -112,31 +84,23 @@ function difference(pieces) {
   return made;
 }
 
-function answers(question, sides) {
-  const given = sides.map((side) => side.answer || side.error || (side.declined ? "(declined)" : ""));
-  if (!given.some(Boolean)) return [];
-  if (question.diff && question.apart) return [bothAnswers(given, sides), el("details", {}, el("summary", {}, "Word by word"), difference(question.diff))];
-  if (question.diff) {
-    const both = el("details", {}, el("summary", {}, "Both answers in full"), bothAnswers(given, sides));
-    return [el("h3", {}, "Answer, before and after"), difference(question.diff), both];
-  }
-  if (given.length > 1 && given[0] === given[1]) return [el("h3", {}, "Answer, the same on both sides"), foreign(given[0], "div", "answer")];
-  return [bothAnswers(given, sides)];
-}
-
-function bothAnswers(given, sides) {
-  return el("div", { class: given.length > 1 ? "sides" : "" }, ...given.map((text, place) =>
-    el("div", { class: "side" }, el("h3", {}, sides[place].error && !sides[place].answer ? "Error" : ["Answer", label(place, sides).toLowerCase()].filter(Boolean).join(", ")),
-      foreign(text || "–", "div", "answer"))));
+/* Names and values; of two sides before, now, and the change. */
+function scoreTable(question) {
+  if (!question.scores) return [];
+  const two = question.scores[0].length > 2, name = "Scores";
+  const number = (text, kind = "") => el("td", { class: `num ${kind}`.trim() }, text || "–");
+  const heads = ["Score", ...(two ? [...data.labels, "Change"] : ["Value"])];
+  const rows = question.scores.map(([title, was, now, change, tone]) => el("tr", {}, foreign(title, "th"),
+    ...(two ? [number(was), number(now), el("td", { class: `num ${tone ? `${tone}-text` : "dim"}` }, change ? `${tone === "good" ? "▲" : "▼"} ${change}` : was && now ? "=" : "–")] : [number(was)])));
+  for (const row of rows) row.firstChild.setAttribute("scope", "row");
+  const table = el("table", { class: "grid scores" }, el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "num" : null }, head)))), el("tbody", {}, ...rows));
+  return [el("h3", {}, name), table];
 }
 
 function facts(side, place, sides) {
-  const made = el("div", { class: "side" }, el("h3", {}, data.compared ? label(place, sides) : "Scores"));
+  const made = el("div", { class: "side" }, el("h3", {}, data.compared ? label(place, sides) : "Run"));
   const terms = el("dl", { class: "facts" });
-  for (const [name, value] of side.scores || []) terms.append(el("dt", {}, name), el("dd", {}, value));
-  if (side.wanted) terms.append(el("dt", {}, "Expected answer"), foreign(side.wanted, "dd"));
   if (side.tools && side.tools.length) terms.append(el("dt", {}, "Tools called"), foreign(side.tools.join(", "), "dd"));
-  for (const [judge, said] of side.verdicts || []) terms.append(el("dt", {}, foreign(judge)), foreign(said || "–", "dd"));
   if (terms.childNodes.length) made.append(terms);
   if (side.wordings) made.append(el("h3", {}, "Wordings"), wordingList(side.wordings));
   const trace = side.trace && data.traces[data.compared && sides.length < 2 ? 1 : place];

@@ -18,8 +18,9 @@ const el = (tag, attributes, ...children) => filled(document.createElement(tag),
 const svg = (tag, attributes, ...children) =>
   filled(document.createElementNS($("drawing").namespaceURI, tag), attributes, children);
 const foreign = (text, tag = "span", kind = "") => el(tag, { class: `foreign ${kind}`.trim(), dir: "auto" }, text);
+const isWeb = (url) => { try { return /^https?:\/\//i.test(url) && /^https?:$/.test(new URL(url).protocol); } catch { return false; } };
 const link = (url, text) =>
-  url && /^https?:\/\//i.test(url) ? el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text) : text;
+  url && isWeb(url) ? el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text) : text;
 const badge = (group) => el("span", { class: `badge ${GROUPS[group][1]}` }, GROUPS[group][0]);
 const causeWords = (code) => { const words = data.causes[code] || code || ""; return words.charAt(0).toUpperCase() + words.slice(1); };
 

@@ -16,11 +16,11 @@ const SEVERAL_NAMES = { worse: "all that got worse", borderline: "borderline", e
 
 function haystack(question) {
   if (question.hay === undefined) {
-    const parts = [question.id, question.q, question.detail, question.cause, data.causes[question.cause], question.category];
+    const parts = [question.id, question.q, question.detail, question.cause, data.causes[question.cause], question.category, question.wanted];
     for (const side of question.sides || []) {
-      parts.push(side.answer, side.error, side.wanted);
+      parts.push(side.answer, side.error);
       for (const source of side.sources || []) parts.push(source.name, source.title);
-      for (const verdict of side.verdicts || []) parts.push(verdict[1]);
+      for (const verdict of side.verdicts || []) parts.push(verdict.said);
     }
     question.hay = parts.filter(Boolean).join("\n").toLowerCase();
   }

@@ -36,7 +36,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") { event.preventDefault(); search.focus(); }
   if (event.key === "j") choose(chosen + 1);
   if (event.key === "k") choose(chosen - 1);
-  if (event.key === "Escape" && detail.contains(document.activeElement)) list.focus();
+  if (event.key === "Escape" && wide) { widen(false); remember(); list.focus(); }
+  else if (event.key === "Escape" && viewer.contains(document.activeElement)) list.focus();
 });
 window.addEventListener("hashchange", recall);
 document.addEventListener("click", (event) => {
@@ -48,7 +49,7 @@ document.addEventListener("click", (event) => {
 });
 
 /* MLflow shows a report in a frame that may open nothing: there a link's address is shown, to be copied. */
-if (window.self !== window.top && window.origin === "null") {
+if (isFramed()) {
   const address = el("input", { class: "wide", readonly: true, "aria-label": "Address of the link" });
   const box = el("p", { class: "small no-print copy", role: "status" }, "Links do not open in this preview. Copy the address: ", address);
   document.addEventListener("click", (event) => {

@@ -133,7 +133,7 @@ function choose(at, byHand) {
   draw();
   show();
   remember();
-  if (byHand && narrow.matches) detail.scrollIntoView({ block: "start" });
+  if (byHand && narrow.matches) viewer.scrollIntoView({ block: "start" });
 }
 
 function refresh(keep) {

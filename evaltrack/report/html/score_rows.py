@@ -1,0 +1,69 @@
+"""The scores of a question as one table: its name, before, now, by how much it changed, and whether that is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.metrics.catalogue import SCORES
+from evaltrack.metrics.metric import Score
+from evaltrack.report.words import metric_change, metric_number, metric_title
+from evaltrack.rows.stored_row import StoredRow
+
+SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
+"""What is neither yes nor no, nor a part of what the judge said."""
+
+
+@dataclass(frozen=True)
+class ScoreScope:
+    """Which scores stand in the table: k, the metrics that are left out, and own scores of which less is better."""
+
+    k: int
+    left_out: Sequence[str] = ()
+    lower_is_better: frozenset[str] = frozenset()
+
+
+def compared_scope(comparison: Comparison) -> ScoreScope:
+    """That of a comparison; what is not compared is left out."""
+    lower = frozenset(metric.name for metric in comparison.metrics if not metric.higher_is_better)
+    return ScoreScope(comparison.candidate.signature.k, comparison.left_out, lower)
+
+
+def score_lines(row: StoredRow, scope: ScoreScope) -> list[list[str]]:
+    """Name and value of each score of one side."""
+    return [[title, metric_number(name, row.scores[name])] for name, title, _ in _scores((row,), scope)]
+
+
+def score_changes(before: StoredRow, after: StoredRow, scope: ScoreScope) -> list[list[str]]:
+    """Name, before, now, change, and `good` or `bad`; empty where a side has no value or nothing changed."""
+    return [
+        [title, *_values(before, after, name), *_change(before, after, name, higher_is_better)]
+        for name, title, higher_is_better in _scores((before, after), scope)
+    ]
+
+
+def score_name(score: Score, k: int) -> str:
+    """What a score of one question is called: its reciprocal rank is no mean of them."""
+    return "Reciprocal rank" if score.name == "reciprocal_rank" else metric_title(score.metric, k)
+
+
+def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[tuple[str, str, bool]]:
+    """Name, title, and whether more is better, of what at least one of the rows has."""
+    for score in SCORES_SHOWN:
+        if score.metric not in scope.left_out and any(score.name in row.scores for row in rows):
+            yield score.name, score_name(score, scope.k), score.higher_is_better
+    for name in dict.fromkeys(name for row in rows for name in row.own):
+        if name not in scope.left_out and any(name in row.scores for row in rows):
+            yield name, name, name not in scope.lower_is_better
+
+
+def _values(before: StoredRow, after: StoredRow, name: str) -> list[str]:
+    return [metric_number(name, row.scores[name]) if name in row.scores else "" for row in (before, after)]
+
+
+def _change(before: StoredRow, after: StoredRow, name: str, higher_is_better: bool) -> tuple[str, str]:
+    if name not in before.scores or name not in after.scores or before.scores[name] == after.scores[name]:
+        return "", ""
+    change = after.scores[name] - before.scores[name]
+    return metric_change(name, change), "good" if (change > 0) == higher_is_better else "bad"

@@ -1,0 +1,76 @@
+/* A link to the question, and the question as Markdown, for the clipboard. */
+let noticed = 0;
+function notice(text) {
+  const box = $("notice");
+  box.textContent = text;
+  clearTimeout(noticed);
+  noticed = setTimeout(() => { box.textContent = ""; }, 4000);
+}
+
+/* Where a browser lets nothing into the clipboard, the text is shown, to be copied by hand. */
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notice(`${what} copied`);
+  } catch { offer(text, `${what}: copy it from here`); }
+}
+
+function offer(text, what) {
+  const area = el("textarea", { readonly: true, rows: 6, "aria-label": what });
+  area.value = text;
+  const close = el("button", { type: "button" }, "Close");
+  const shut = () => { $("offer").replaceChildren(); detail.focus(); };
+  close.addEventListener("click", shut);
+  area.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); shut(); } });
+  $("offer").replaceChildren(el("p", { class: "small" }, what, " ", close), area);
+  area.focus();
+  area.select();
+  area.scrollIntoView({ block: "nearest" });
+}
+
+/* Foreign text stands in fences longer than any in it, where nothing of it is a link, a mention or an image. */
+function fenced(text) {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((hit) => hit[0].length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}text\n${text}\n${fence}`;
+}
+const codeWords = (text) => {
+  const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map((hit) => hit[0].length)), ticks = "`".repeat(longest + 1);
+  const line = text.replace(/\s+/g, " ");
+  return longest || /^\s|\s$/.test(line) ? `${ticks} ${line} ${ticks}` : `${ticks}${line}${ticks}`;
+};
+const cellWords = (text) => codeWords(text.replace(/\|/g, "\\|"));
+
+function markdownOf(question) {
+  const made = [`### ${GROUPS[question.group][0]}: ${codeWords(question.q)}`];
+  const about = [codeWords(question.id), ...[question.domain, question.difficulty, question.category].filter(Boolean).map(codeWords)];
+  if (question.was && question.was !== question.now) about.push(`${question.was} → ${question.now}`);
+  made.push(about.join(" · "));
+  if (question.cause || question.detail) made.push(`**${causeWords(question.cause) || "Why"}:** ${question.detail ? codeWords(question.detail) : ""}`.trim());
+  if (question.wanted) made.push(`**Expected**\n\n${fenced(question.wanted)}`);
+  const sides = question.sides || [];
+  sides.forEach((side, at) => {
+    if (given(side)) made.push(`**${label(at, sides) || "Answer"}**\n\n${fenced(given(side))}`);
+    for (const verdict of side.verdicts || []) {
+      const score = verdict.score === undefined ? "" : ` ${verdict.score.toFixed(2)}`;
+      made.push(`Judge ${codeWords(verdict.judge)}${score}:\n\n${fenced(verdict.said || "–")}`);
+    }
+  });
+  made.push(...markdownScores(question), ...markdownSources(sides));
+  return `${made.join("\n\n")}\n`;
+}
+
+function markdownScores(question) {
+  if (!question.scores) return [];
+  const two = question.scores[0].length > 2, heads = two ? ["Score", ...data.labels, "Change"] : ["Score", "Value"];
+  const rows = question.scores.map(([title, ...values]) => [cellWords(title), ...values.slice(0, heads.length - 1).map((value) => value || "–")]);
+  return [[heads, heads.map((_, at) => (at ? "---:" : "---")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n")];
+}
+
+function markdownSources(sides) {
+  if (!sides.length || !sides.every((side) => side.sources)) return [];
+  const lines = sides.length > 1
+    ? merged(sides).map((line) => `- ${line.was || "–"} → ${line.now || "–"} ${codeWords(line.source.name)}${line.source.expected ? " (expected)" : ""}`)
+    : sides[0].sources.map((source) => `- ${source.rank} ${codeWords(source.name)}${source.expected ? " (expected)" : ""}`);
+  return lines.length ? [`**Sources**${sides.length > 1 ? ", rank before → now" : ""}\n\n${lines.join("\n")}`] : [];
+}

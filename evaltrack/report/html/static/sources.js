@@ -1,0 +1,98 @@
+/* Sources: of one side as its ranked list, of both as one list with the rank before and now. */
+function sourceLists(sides) {
+  const lists = sides.map((side) => side.sources);
+  if (sides.length > 1 && lists.every(Boolean)) return mergedSources(sides);
+  const made = el("div", { class: sides.length > 1 ? "sides" : "" });
+  sides.forEach((side, place) => {
+    const title = ["Sources", label(place, sides).toLowerCase()].filter(Boolean).join(", ");
+    const box = el("div", { class: "side" }, el("h3", {}, title));
+    if (!side.sources) box.append(el("p", { class: "dim" }, "The target reports none."));
+    else if (!side.sources.length) box.append(el("p", { class: "dim" }, "None were returned."));
+    else box.append(el("ol", { class: "ranked" }, ...side.sources.map((source) => sourceLine(source))));
+    box.append(...missingWords(side, "returned"));
+    made.append(box);
+  });
+  return made;
+}
+
+const missingWords = (side, what) => (side.missing && side.missing.length
+  ? [el("p", { class: "small" }, el("b", { class: "bad-text" }, `Expected, not ${what}: `), foreign(side.missing.join(", ")))] : []);
+
+function sourceName(source, changed) {
+  const name = foreign("", "div");
+  name.append(link(source.url, foreign(source.name)));
+  if (source.title) name.append(el("span", { class: "small" }, " ", foreign(source.title)));
+  if (source.expected) name.append(" ", el("span", { class: "badge" }, "expected"));
+  if (changed) name.append(" ", el("span", { class: "badge warn" }, "text changed"));
+  return name;
+}
+
+const rankKinds = (source, rank) => [source.expected && "expected", rank > data.k && "beyond", rank === data.k + 1 && "cut"];
+
+function sourceLine(source) {
+  const line = el("li", { class: rankKinds(source, source.rank).filter(Boolean).join(" ") },
+    el("span", { class: "rank" }, `${source.rank}`), sourceName(source, source.changed), el("span", { class: "move" }, source.score === undefined ? "" : `${source.score}`));
+  if (source.text) line.append(el("details", {}, el("summary", {}, "text"), foreign(source.text, "div", "answer")));
+  return line;
+}
+
+/* ---- both sides ---- */
+/* Each source once, in the order of now; behind these what is no longer returned, in the order of before. */
+function merged(sides) {
+  const [before, now] = sides.map((side) => side.sources);
+  const earlier = new Map(before.map((source) => [source.rank, source]));
+  const made = now.map((source) => ({ was: source.moved, now: source.rank, source, earlier: source.moved ? earlier.get(source.moved) : undefined }));
+  const listed = new Set(now.map((source) => source.rank));
+  for (const source of before) {
+    if (source.moved && listed.has(source.moved)) continue;
+    made.push({ was: source.rank, now: source.moved || 0, source, earlier: source });
+  }
+  return made.sort((a, b) => (a.now || 1e6 + a.was) - (b.now || 1e6 + b.was));
+}
+
+function mergedSources(sides) {
+  const lines = merged(sides), most = Math.max(1, ...lines.flatMap((line) => [line.was || 0, line.now]));
+  const box = el("div", { class: "side merged" }, el("h3", {}, "Sources ", el("span", { class: "dim small" }, "rank before → now")));
+  if (!lines.length) box.append(el("p", { class: "dim" }, "None were returned on either side."));
+  else {
+    const firstGone = lines.findIndex((line) => !line.now);
+    box.append(el("ol", { class: "ranked" }, ...lines.map((line, at) => mergedLine(line, most, at === firstGone))));
+  }
+  const both = new Set(sides[0].missing || []), now = sides[1].missing || [];
+  const never = now.filter((name) => both.has(name)), gone = now.filter((name) => !both.has(name));
+  const late = (sides[0].missing || []).filter((name) => !now.includes(name));
+  box.append(...missingWords({ missing: gone }, "returned now"), ...missingWords({ missing: late }, "returned before"), ...missingWords({ missing: never }, "returned on either side"));
+  return box;
+}
+
+function mergedLine(line, most, isFirstGone) {
+  const { source, earlier } = line, kinds = line.now ? rankKinds(source, line.now) : [source.expected && "expected", "gone", isFirstGone && "first-gone"];
+  const made = el("li", { class: kinds.filter(Boolean).join(" ") },
+    el("span", { class: "rank" }, line.was ? `${line.was}` : "–", " → ", el("b", {}, line.now ? `${line.now}` : "–")),
+    rankPlot(line, most), sourceName(source, source.changed), movedWords(line));
+  if (!source.text && !(earlier && earlier.text)) return made;
+  const details = el("details", {}, el("summary", {}, "text"));
+  if (source.changed && earlier && earlier !== source && earlier.text) details.append(el("p", { class: "small dim" }, "before"), foreign(earlier.text, "div", "answer"), el("p", { class: "small dim" }, "now"));
+  details.append(foreign(source.text || earlier.text, "div", "answer"));
+  made.append(details);
+  return made;
+}
+
+function movedWords(line) {
+  if (!line.now) return el("span", { class: "move bad-text" }, "gone");
+  if (!line.was) return el("span", { class: "move" }, "new");
+  const by = line.was - line.now;
+  return el("span", { class: `move ${by < 0 ? "down" : by ? "up" : ""}` }, by === 0 ? "=" : by > 0 ? `▲ ${by}` : `▼ ${-by}`);
+}
+
+/* A hollow dot at the rank before, a full one at the rank now; the dashed line is behind the first k. */
+function rankPlot(line, most) {
+  const x = (rank) => 6 + 78 * (most > 1 ? (rank - 1) / (most - 1) : 0), cut = data.k < most ? x(data.k + 0.5) : null;
+  const kind = !line.was ? "fresh" : !line.now || line.now > line.was ? "worse" : line.now < line.was ? "better" : "same";
+  return svg("svg", { class: `plot moves ${kind}`, width: 90, height: 14, viewBox: "0 0 90 14", "aria-hidden": "true" },
+    svg("line", { class: "grid-line", x1: 6, x2: 84, y1: 7, y2: 7 }),
+    cut !== null && svg("line", { class: "limit", x1: cut, x2: cut, y1: 0, y2: 14 }),
+    line.was && line.now && svg("line", { class: "range", x1: x(line.was), x2: x(line.now), y1: 7, y2: 7 }),
+    line.was && svg("circle", { class: "dot was", cx: x(line.was), cy: 7, r: 3.5 }),
+    line.now && svg("circle", { class: "dot", cx: x(line.now), cy: 7, r: 4 }));
+}

@@ -1,0 +1,249 @@
+"""A question of a comparison: texts side by side, Markdown, judges, and what leaves the page as text or file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evaltrack.report.html.comparison_page import comparison_html
+from tests.comparisons import FLIP, comparison, flat
+from tests.stored import patched
+
+from .conftest import Open
+from .pages import LOOKS, audit, chosen, hash_of, picture, sideways, until, watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+WANTED = "Refunds are paid in full within 30 days. Write to the service desk. Keep the ticket number."
+BEFORE = """**Refunds** are paid in full within 30 days. Write to the service desk.
+
+- Keep the `ticket number`.
+- See [the fares](https://docs.example/fares) or https://docs.example/desk.
+
+| way | days |
+| --- | --- |
+| card | 30 |"""
+AFTER = """**Refunds** are paid in part within 14 days. Penguins cannot fly.
+
+1. Keep the `ticket number`.
+
+```
+<script>window.pwned = 1</script>
+```
+<img src=x onerror="window.pwned=1"> [x](javascript:window.pwned=1) ![a picture](https://evil.example/i.png)"""
+SAID = 'It says "in part within 14 days", and not "in full, always".'
+
+
+def judged(answer: str, score: float, passes: int) -> Any:
+    """The row of an answer that two judges judged in three trials."""
+    verdict = {"judge": "strict", "reasoning": SAID, "overall_score": score, "accuracy": score}
+    lenient = {"judge": "lenient", "reasoning": "Fine.", "overall_score": 0.9}
+    return patched(
+        flat(answer, "fees#refunds", "fees#lead"),
+        expected_answer=WANTED,
+        verdicts=[verdict, lenient],
+        overall_score=score,
+        recall_at_k=score,
+        trials=3,
+        passes=passes,
+    )
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A page of three questions: in the first everything changed, the second begins like a formula."""
+    flip = replace(FLIP, before=judged(BEFORE, 0.95, 3), after=judged(AFTER, 0.5, 1))
+    other = replace(flip, id="=1+1", question='=HYPERLINK("http://evil.example"), or "not"?', fate="lower score")
+    made = comparison(flips=(flip,), drops=(other,), left_out=())
+    path: Path = tmp_path_factory.mktemp("detail") / "page.html"
+    path.write_text(comparison_html(made), encoding="utf-8")
+    return path.as_uri()
+
+
+def rows(page: Page) -> list[tuple[str, str, str]]:
+    """The texts of expected, before and now, row by row."""
+    cells = page.locator("#detail .texts > [class^=cell-]").all_text_contents()
+    return [tuple(each.strip() for each in cells[at : at + 3]) for at in range(0, len(cells), 3)]  # type: ignore[misc]
+
+
+def test_sentences_stand_beside_one_another_and_differences_are_marked(address: str, tab: Open) -> None:
+    """Expected, before and now by likeness; words that changed; what the answer lacks of the expected."""
+    page = tab()
+    page.goto(f"{address}#q-7?wide=1")
+    first, second, third, *_ = rows(page)
+    assert first == (
+        "Refunds are paid in full within 30 days.",
+        "Refunds are paid in full within 30 days.",
+        "Refunds are paid in part within 14 days.",
+    )
+    assert second == ("Write to the service desk.", "Write to the service desk.", "Penguins cannot fly.")
+    assert third == ("Keep the ticket number.", "• Keep the ticket number.", "1. Keep the ticket number.")
+    cells = page.locator("#detail .texts > .cell-before")
+    assert cells.first.locator("del").all_inner_texts() == ["full", "30"]
+    assert page.locator("#detail .texts > .cell-now").first.locator("ins").all_inner_texts() == ["part", "14"]
+    assert page.locator("#detail .texts > .cell-now").nth(2).locator("ins").count() == 0, (
+        "a number of a list is no word"
+    )
+    assert cells.nth(1).get_attribute("class") == "cell-before alone"
+    wanted = page.locator("#detail .texts > .cell-wanted")
+    assert wanted.first.locator(".missing.lost").all_inner_texts() == ["full", "30"]
+    assert wanted.nth(1).locator(".all-missing.lost").count() == 1
+    assert wanted.nth(2).locator(".missing, .all-missing").count() == 0
+
+
+def test_markdown_is_shown_and_nothing_in_it_acts(address: str, tab: Open) -> None:
+    """Marks become elements, links lead to the web alone, HTML is text, pictures are no more than links."""
+    page = tab()
+    seen = watch(page)
+    page.goto(f"{address}#q-7")
+    texts = page.locator("#detail .texts")
+    assert texts.locator("strong").all_inner_texts() == ["Refunds", "Refunds"]
+    assert texts.locator("code").all_inner_texts() == ["ticket number", "ticket number"]
+    assert texts.locator("table td").all_inner_texts() == ["card", "30"]
+    assert texts.locator("pre").inner_text() == "<script>window.pwned = 1</script>"
+    links = [each.get_attribute("href") for each in texts.locator("a").all()]
+    assert links == ["https://docs.example/fares", "https://docs.example/desk", "https://evil.example/i.png"]
+    assert '<img src=x onerror="window.pwned=1"> [x](javascript:window.pwned=1)' in texts.inner_text()
+    assert texts.locator("img, script").count() == 0
+    assert page.evaluate("window.pwned") is None
+    assert len({url.partition("#")[0] for url in seen.requests}) == 1
+    assert seen.problems == []
+
+
+def test_each_judge_stands_with_both_sides(address: str, tab: Open) -> None:
+    """Bars, reasoning and trials; what the reasoning quotes of the answer is marked in both, other quotes in none."""
+    page = tab()
+    page.goto(f"{address}#q-7")
+    panel = page.locator("#detail .panel")
+    assert panel.locator("h4").all_inner_texts() == ["Trials", "strict", "lenient"]
+    assert panel.locator(".trials").all_inner_texts() == ["3 of 3 trials passed", "1 of 3 trials passed"]
+    assert [each.locator(".passed").count() for each in panel.locator(".dots").all()] == [3, 1]
+    assert panel.locator("b.bar-value").all_inner_texts() == ["0.95", "0.50", "0.90", "0.90"]
+    assert panel.locator(".score-bar.low").count() == 1
+    assert panel.locator(".quoted").all_inner_texts() == ["in part within 14 days"]
+    quoted = page.locator("#detail .cell-now .quoted").all_inner_texts()
+    assert " ".join(quoted).split() == ["in", "part", "within", "14", "days"]
+    assert page.locator("#detail .scores tr", has_text="Recall@3").locator("td").all_inner_texts() == [
+        *("0.950", "0.500", "▼ −0.450")
+    ]
+    heads = page.locator("#detail .text-head").all_inner_texts()
+    assert [each.split() for each in heads] == [
+        ["Expected"],
+        ["Baseline", "judge", "0.95", "pass"],
+        ["Now", "judge", "0.50", "fail"],
+    ]
+
+
+def test_buttons_and_keys_go_from_question_to_question(address: str, tab: Open) -> None:
+    """The focus stays where it can be; Escape leads back to the table, and out of the whole width."""
+    page = tab()
+    page.goto(address)
+    place, following = page.locator("#place"), page.locator("#to-next")
+    order = [chosen(page)]
+    while following.is_enabled():
+        following.click()
+        order.append(chosen(page))
+    assert len(set(order)) == 4
+    assert place.inner_text() == "4 of 4"
+    assert page.evaluate("document.activeElement.id") == "to-previous"
+    page.keyboard.press("k")
+    assert (chosen(page), place.inner_text()) == (order[2], "3 of 4")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "list"
+    page.locator("#wide").click()
+    assert not page.locator("#list").is_visible()
+    assert "wide=1" in hash_of(page)
+    page.reload()
+    assert not page.locator("#list").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("#list .item").first.is_visible()
+    assert "wide" not in hash_of(page)
+
+
+def test_a_question_can_be_copied(address: str, tab: Open) -> None:
+    """As a link and as Markdown in which foreign text is inert; without a clipboard the text is shown."""
+    page = tab(permissions=["clipboard-read", "clipboard-write"])
+    page.goto(f"{address}#q-7")
+    page.locator("#copy-link").click()
+    until(page, "document.getElementById('notice').textContent === 'Link copied'")
+    assert page.evaluate("navigator.clipboard.readText()").endswith("page.html#q-7")
+    page.locator("#copy-markdown").click()
+    until(page, "document.getElementById('notice').textContent === 'Question copied'")
+    told = page.evaluate("navigator.clipboard.readText()")
+    assert told.startswith("### broke: `Can I get a refund?`\n\n`7` · `travel`")
+    assert f"**Now**\n\n````text\n{AFTER}\n````" in told
+    assert "| `Recall@3` | 0.950 | 0.500 | −0.450 |" in told
+    assert "- 1 → 1 `fees#refunds` (expected)" in told
+
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.locator("#copy-link").click()
+    area = page.get_by_label("Link: copy it from here")
+    assert area.input_value().endswith("#q-7")
+    area.press("Escape")
+    assert area.count() == 0
+
+
+def test_what_is_filtered_is_saved(address: str, tab: Open) -> None:
+    """As CSV and JSON, of the shown questions alone; a cell that begins like a formula is text."""
+    page = tab()
+    page.goto(address)
+    page.select_option("#f-group", "drop")
+    with page.expect_download() as download:
+        page.locator("#save-csv").click()
+    assert download.value.suggested_filename == "questions.csv"
+    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    (line,) = csv.DictReader(StringIO(text, newline=""))
+    assert (line["id"], line["question"]) == ("'=1+1", '\'=HYPERLINK("http://evil.example"), or "not"?')
+    assert line["answer_candidate"].replace("\r\n", "\n") == AFTER
+    assert (line["score_baseline"], line["rank_candidate"]) == ("0.95", "1")
+    page.select_option("#f-group", "")
+    with page.expect_download() as download:
+        page.locator("#save-json").click()
+    saved = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert [each["change"] for each in saved] == ["broke", "lost", "lower score", "fixed"]
+    first = saved[0]
+    assert (first["id"], first["from"], first["to"], first["cause"]) == ("7", "pass", "fail", "source_demoted")
+    assert first["expected_answer"] == WANTED
+    assert first["sources_candidate"][0] == {"rank": 1, "name": "fees#refunds", "expected": True}
+    assert first["judges_baseline"][0] == {"judge": "strict", "score": 0.95, "reasoning": SAID}
+    assert saved[1]["answer_baseline"] is None
+
+
+def test_light_and_dark_are_chosen_and_remembered(address: str, tab: Open) -> None:
+    """The system's at first; the other after a press, also when opened anew; pressed again the system's."""
+    page = tab()
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.goto(address)
+    light = page.evaluate(colour)
+    button = page.get_by_role("button", name="Dark colours")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    dark = page.evaluate(colour)
+    assert dark != light
+    page.reload()
+    assert (page.evaluate(colour), button.get_attribute("aria-pressed")) == (dark, "true")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    page.emulate_media(media="screen")
+    button.click()
+    assert page.evaluate(colour) == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(colour) == dark, "nothing is remembered that the system says"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_everybody_can_read_a_question(address: str, tab: Open, look: str) -> None:
+    """axe-core finds nothing, narrow or in the whole width, and nothing stands out sideways."""
+    page = tab(look)
+    page.goto(f"{address}#q-7{'' if look == 'phone' else '?wide=1'}")
+    page.locator("#detail .merged summary").first.click()
+    assert audit(page) == []
+    assert sideways(page) <= 0
+    picture(page, "detail", look)

@@ -1,0 +1,64 @@
+"""What judges said, as a page shows it: numbers, quotes, bounds, and stored texts that are none of ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaltrack.records.verdict import Observed
+from evaltrack.report.html.judged import JUDGES, QUOTE, QUOTES, grade_titles, verdicts
+from evaltrack.rows.stored_row import StoredRow, StoredVerdict
+
+DIMENSIONS = ("h_count", "oscillation", "crux", "epistemic_honesty", "process_integrity")
+GRADES = dict.fromkeys((*DIMENSIONS, "actionability", "brevity", "format"), 8.0)
+
+
+def observed(quotes: dict[str, tuple[str, ...]]) -> str:
+    """What a judge of reasoning saw, as rows store it."""
+    return Observed.model_validate(
+        {"dimensions": GRADES, "hypotheses": 3, "shifts": 1, "crux_treatment": "stated"}
+        | {"uncertainty_treatment": "limits", "mode": "explore", "quotes": quotes}
+    ).model_dump_json()
+
+
+def test_a_verdict_on_an_answer_has_its_numbers() -> None:
+    """0 is a number; what is not there is left out."""
+    row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", overall_score=0.0, accuracy=0.4),))
+    assert verdicts(row) == [{"judge": "a", "said": "so", "score": 0.0, "grades": {"accuracy": 0.4}}]
+    declined = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", declined=False),))
+    assert verdicts(declined) == [{"judge": "a", "said": "", "declined": False}]
+
+
+def test_a_verdict_on_reasoning_has_its_dimensions_and_quotes() -> None:
+    """Each quote once, bounded in number and length."""
+    many = tuple(f"{place} {'x' * 400}" for place in range(30))
+    text = observed({"crux": ("this", "this", " "), "shifts": many})
+    (made,) = verdicts(StoredRow(id="1", verdicts=(StoredVerdict(judge="a", observed=text),)))
+    assert made["grades"] == GRADES
+    assert made["quotes"][0] == "this"
+    assert len(made["quotes"]) == QUOTES
+    assert max(map(len, made["quotes"])) == QUOTE
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[", '{"dimensions": 1}', "null"])
+def test_what_is_stored_and_none_of_ours_is_left_out(text: str) -> None:
+    """The judge's words stay."""
+    row = StoredRow(id="1", verdicts=(StoredVerdict(judge="a", reasoning="so", observed=text),), score_reasoning=text)
+    assert verdicts(row) == [{"judge": "a", "said": "so"}]
+
+
+def test_judges_of_own_scores_come_last_and_panels_are_bounded() -> None:
+    """By the name of the score; what is no text is left out."""
+    panel = tuple(StoredVerdict(judge=str(place)) for place in range(JUDGES + 3))
+    said = json.dumps({"polite": "Very.\x00", "empty": "", "number": 3})
+    made = verdicts(StoredRow(id="1", verdicts=panel, score_reasoning=said))
+    assert len(made) == JUDGES + 1
+    assert made[-1] == {"judge": "polite", "said": "Very.�"}
+
+
+def test_grades_have_titles_and_their_highest() -> None:
+    """Those that any of the questions has."""
+    sides = [{"verdicts": [{"grades": {"accuracy": 1.0}}, {}]}, {}]
+    assert grade_titles([{"sides": sides}, {}]) == {"accuracy": ["Accuracy", 1]}
+    assert grade_titles([{"sides": [{"verdicts": [{"grades": {"brevity": 3.0}}]}]}])["brevity"][1] == 10
