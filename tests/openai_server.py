@@ -5,8 +5,9 @@
 
 runs it in a thread. `with server_process("--latency", "0.2") as base_url` runs it in a process of its own, so that its
 work is not done in the client's; that is `python tests/openai_server.py --latency 0.2`. It serves POST
-/v1/chat/completions, GET /v1/models and GET /v1/stats, and refuses ill-formed requests as OpenAI does. HTTP is parsed
-by hand on an `asyncio.Protocol`, because benchmarks run against it: a call costs it a fraction of a millisecond.
+/v1/chat/completions and /v1/embeddings, GET /v1/models and GET /v1/stats, and refuses ill-formed requests as OpenAI
+does. HTTP is parsed by hand on an `asyncio.Protocol`, because benchmarks run against it: a call costs it a fraction of
+a millisecond.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if not __package__:  # run as a script
 from tests import openai_behaviours as ready
 from tests.openai_batches import BatchEndpoint, Trouble, prompt_of
 from tests.openai_behaviours import Behaviour, Reply, answer_judge, failure, invalid
-from tests.openai_requests import Json, ill_formed
+from tests.openai_requests import Json, embedded, ill_formed
 
 CHAT = "/v1/chat/completions"
 
@@ -156,6 +157,8 @@ class OpenAIServer:
             case "GET", "/v1/models":
                 models = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self.models]
                 return Reply(raw=json.dumps({"object": "list", "data": models}))
+            case "POST", "/v1/embeddings":
+                return Reply(raw=json.dumps(embedded(request.body)))
             case "GET", "/v1/stats":
                 return Reply(raw=json.dumps(self.stats()))
             case method, path:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 from annotated_types import Ge, Le
@@ -16,8 +16,13 @@ from evaltrack.cli.help_groups import heading_of, in_group
 from evaltrack.errors import Guide, UsageError
 from evaltrack.records.config import Config, traits
 
+if TYPE_CHECKING:
+    RepeatsType = click.ParamType[int | str]
+else:
+    RepeatsType = click.ParamType  # no generic before click 8.4
 
-class Repeats(click.ParamType[int | str]):
+
+class Repeats(RepeatsType):
     """`auto`, or a number of times."""
 
     name = "auto|N"

@@ -33,7 +33,7 @@ Examples:
 GOLDEN_HELP = "The golden set, where it is not the argument.  [default: the only one in golden/]"
 TARGET_HELP = (
     "bm25:DIR, python:MODULE:FUNCTION, recorded:FILE, traces:EXPERIMENT, models:/NAME@ALIAS, runs:/RUN/NAME, "
-    "http://..., command:PROGRAM or openai:MODEL; auto is bm25: over corpus/NAME beside GOLDEN."
+    "endpoints:/NAME, http://..., command:PROGRAM or openai:MODEL; auto is bm25: over corpus/NAME beside GOLDEN."
 )
 DEMO_HELP = "Evaluate the showcase that comes along, before and after a change, for `evaltrack compare`."
 REPLAY_HELP = "Judge so many percent of the responses once more, and tell how far the scores scatter."

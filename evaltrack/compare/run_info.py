@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaltrack.records import Signature
-from evaltrack.records.settings import COMMIT, OWN_PARAM
+from evaltrack.records.settings import COMMIT, OWN_PARAM, PACKAGES, read_packages
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
 
 FIRST = (COMMIT, "target", "model")
+PACKAGE = "package "
+"""Before the name of a package that differs."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,14 @@ class RunDifference:
 
 
 def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
-    """The user's params first, then commit, target and model, then the other settings by name.
+    """The user's params first, then commit, target and model, then the other settings by name, then packages.
 
-    Where a run does not say how it was made, target and model alone are held side by side.
+    Where a run does not say how it was made, target and model alone are held side by side; packages where both say
+    which there are.
     """
     both = bool(baseline.settings and candidate.settings)
-    was, now = _settings(baseline, both=both), _settings(candidate, both=both)
+    packages = both and PACKAGES in baseline.settings and PACKAGES in candidate.settings
+    was, now = (_settings(run, both=both, packages=packages) for run in (baseline, candidate))
     return tuple(
         RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
         for name in sorted({*was, *now}, key=_place)
@@ -59,10 +63,14 @@ def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifferenc
     )
 
 
-def _settings(run: RunInfo, *, both: bool) -> dict[str, str]:
+def _settings(run: RunInfo, *, both: bool, packages: bool) -> dict[str, str]:
     signed = {"target": run.signature.target, "model": run.signature.model}
-    return {**(run.settings if both else {}), **{name: value for name, value in signed.items() if value}}
+    settings = {name: value for name, value in run.settings.items() if both and name != PACKAGES}
+    installed = read_packages(run.settings[PACKAGES]) if packages else {}
+    settings |= {f"{PACKAGE}{name}": release for name, release in installed.items()}
+    return settings | {name: value for name, value in signed.items() if value}
 
 
 def _place(name: str) -> tuple[bool, int, str]:
-    return not name.startswith(OWN_PARAM), FIRST.index(name) if name in FIRST else len(FIRST), name
+    last = len(FIRST) + name.startswith(PACKAGE)
+    return not name.startswith(OWN_PARAM), FIRST.index(name) if name in FIRST else last, name

@@ -85,8 +85,8 @@ class EvaluationConfig(Config):
     scores: Texts = setting(
         (),
         "A score of your own: package.module:function, exact_match, token_f1, contains, citation_precision,"
-        " citation_recall, context_precision, faithfulness, tool_order, cost, regex:PATTERN,"
-        " json_schema:FILE or mlflow:SCORER; NAME=SCORE names it; repeatable.",
+        " citation_recall, context_precision, faithfulness, tool_order, tool_arguments, cost, regex:PATTERN,"
+        " json_schema:FILE, mlflow:SCORER, ragas:METRIC or deepeval:METRIC; NAME=SCORE names it; repeatable.",
         logged="chosen",
         flag="--score",
     )

@@ -46,6 +46,7 @@ from evaltrack.records import (
     Target,
     Tokens,
 )
+from evaltrack.records.settings import PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
@@ -123,7 +124,9 @@ class Plan:
     def tags(self, signature: Signature | None = None) -> dict[str, str]:
         """What MLflow's tags hold, which a comparison looks for; `signature` as it turned out at the end."""
         signature = signature or self.signature
+        packages = packages_text(self.target.packages)
         return {
+            **({PACKAGES_TAG: packages} if packages else {}),
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,

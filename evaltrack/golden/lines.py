@@ -18,6 +18,7 @@ LISTS = {
     "expected_sources": 'titles, like ["a", "b"]',
     "expected_passages": 'passages, like [{"quote": "the words that answer it"}]',
     "expected_tools": 'names, like ["a", "b"]',
+    "expected_arguments": 'objects, one for each tool, like [{"query": "kea"}, {}]',
     "history": 'turns, like [{"role": "user", "content": "the text"}]',
     "variants": 'texts, like ["the question in other words"]',
 }
@@ -30,9 +31,9 @@ def checked_question(value: dict[str, object]) -> Question | list[str]:
     except ValidationError as error:
         details = error.errors(include_url=False)
         return [(_explain_part if _is_part(detail) else _explain)(detail) for detail in details]
-    if _too_deep(question.metadata):
-        return [f"`metadata` is nested deeper than {MAX_DEPTH}; make it flatter"]
-    return question
+    free = {"metadata": question.metadata, "expected_arguments": list(question.expected_arguments)}
+    deep = [name for name, value in free.items() if _too_deep(value)]
+    return [f"`{name}` is nested deeper than {MAX_DEPTH}; make it flatter" for name in deep] or question
 
 
 def line_of(question: Question) -> dict[str, object]:

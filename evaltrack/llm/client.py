@@ -31,7 +31,7 @@ from evaltrack.llm.refusals import (
     words,
 )
 from evaltrack.llm.replies import Answer, AnswerError, read_answer
-from evaltrack.llm.server import base_url, key
+from evaltrack.llm.server import ModelServer, usual_server
 from evaltrack.llm.throttle import Throttle, Turn, delay
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import together
@@ -56,18 +56,20 @@ def http_library() -> Any:
     return import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
-def open_client(api_key: str, address: str, seconds: float) -> AsyncOpenAI:
+def open_client(api_key: str, address: str, seconds: float, authorization: str = "") -> AsyncOpenAI:
     """A client of OpenAI's that tries nothing again; no part of a call takes longer than so many seconds."""
     from openai import AsyncOpenAI, Timeout
 
     timeout = Timeout(seconds, connect=CONNECT_SECONDS)
-    return AsyncOpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=timeout)
+    headers = {"Authorization": authorization} if authorization else None
+    return AsyncOpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=timeout, default_headers=headers)
 
 
 class LLM:
     """One model on one server. Use on one event loop, and `aclose` when done.
 
-    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call.
+    `temperature` and `max_completion_tokens` are sent unless None; `call_seconds` bounds one call. Without a
+    `server` the usual one is asked.
 
     Raises:
         UsageError: OPENAI_API_KEY or OPENAI_BASE_URL is malformed.
@@ -81,6 +83,7 @@ class LLM:
         max_completion_tokens: int | None = None,
         concurrency: int = CONCURRENCY,
         call_seconds: float = CALL_SECONDS,
+        server: ModelServer | None = None,
     ) -> None:
         self.model = model
         self._refused: list[str] = []
@@ -91,7 +94,7 @@ class LLM:
         self._answered = False
         self._throttle = Throttle(min(concurrency, MAX_CONCURRENCY))
         self._call_seconds = call_seconds
-        self._key, self._base_url = key(), base_url()
+        self._server = server or usual_server()
         self._client: AsyncOpenAI | None = None
 
     async def ask(self, messages: Sequence[Message], schema: Schema | None = None) -> Answer:
@@ -176,7 +179,7 @@ class LLM:
     @property
     def identity(self) -> str:
         """What an answer depends on besides the messages: model, server and parameters asked for."""
-        return json.dumps([self.model, self._base_url, self._sampling], sort_keys=True)
+        return json.dumps([self.model, self._server.address, self._sampling], sort_keys=True)
 
     def request_of(self, messages: Sequence[Message], schema: Schema | None = None) -> dict[str, Any]:
         """The body of a call as it would be sent now, after what the server has refused so far."""
@@ -218,7 +221,8 @@ class LLM:
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            self._client = open_client(self._key, self._base_url, self._call_seconds)
+            server = self._server
+            self._client = open_client(server.key, server.address, self._call_seconds, server.authorization)
         return self._client
 
     def _adapt(self, asking: Asking, error: APIStatusError, request: Mapping[str, Any]) -> bool:
@@ -250,7 +254,7 @@ class LLM:
         """Wait as long as the server asks, and never less than a little; raise where asking again cannot help."""
         status = error.status_code
         if not is_about_the_content(error):
-            raise_if_final(error, self.model, asked_to_wait(error), answered=self._answered)
+            raise_if_final(error, self.model, asked_to_wait(error), answered=self._answered, server=self._server)
         if status not in PUT_OFF and status < 500:
             raise AnswerError(refusal_words(error)) from None
         if status >= 500:

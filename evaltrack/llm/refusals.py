@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evaltrack.errors import InconclusiveError, UsageError
-from evaltrack.llm.server import shown_url, without_key
+from evaltrack.llm.server import ModelServer, usual_server, without_key
 from evaltrack.llm.throttle import retry_after
 from evaltrack.privacy.addresses import shown_text
 
@@ -80,8 +80,12 @@ def is_about_the_content(error: APIStatusError) -> bool:
     return bool(_MODERATED.search(f"{error.code} {error.type}") or _FLAGGED.search(words(error)))
 
 
-def raise_if_final(error: APIStatusError, model: str, wait: float | None, *, answered: bool = False) -> None:
+def raise_if_final(
+    error: APIStatusError, model: str, wait: float | None, *, answered: bool = False, server: ModelServer | None = None
+) -> None:
     """Raise where asking again cannot help, now or for any other question; `wait`: seconds the server asks for.
+
+    Without a `server` the usual one refused.
 
     Raises:
         ServerRefusesError: status 401, 403 or 404, and nothing was `answered` before.
@@ -90,19 +94,21 @@ def raise_if_final(error: APIStatusError, model: str, wait: float | None, *, ans
         ServerBusyError: `wait` is above `LONGEST_WAIT`.
     """
     status, why = error.status_code, words(error)
+    server = server or usual_server()
     if status == 401:  # its words are left out: they often hold a part of the key
-        _refuse(f"{shown_url()} refuses the key (status 401); check OPENAI_API_KEY", answered)
+        _refuse(f"{server.shown} refuses the key (status 401); check {server.key_source}", answered)
     if status == 403:
-        _refuse(f"{shown_url()} refuses access to {model} (status 403: {why}); check the key's rights", answered)
+        _refuse(f"{server.shown} refuses access to {model} (status 403: {why}); check the key's rights", answered)
     if status == 404:
         _refuse(
-            f"no model `{model}` at {shown_url()} (status 404: {why}); check its name and OPENAI_BASE_URL", answered
+            f"no model `{model}` at {server.shown} (status 404: {why}); check its name and {server.address_source}",
+            answered,
         )
     if is_quota(error):
         raise QuotaError(f"the quota of the key is used up ({why}); add credit, or use another key") from None
     if wait is not None and wait > LONGEST_WAIT:
         raise ServerBusyError(
-            f"{shown_url()} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"
+            f"{server.shown} asks to wait {wait:,.0f} s (status {status}: {why}); run again later: {KEPT}"
         ) from None
 
 

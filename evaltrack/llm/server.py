@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from evaltrack.errors import UsageError
@@ -13,6 +14,39 @@ from evaltrack.privacy.masking import SHORTEST_SECRET, without
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
 """Sent to local servers where no key is set; the client refuses to work without one."""
+
+
+@dataclass(frozen=True)
+class ModelServer:
+    """Where a model is asked.
+
+    Attributes:
+        address: Below which `/chat/completions` lies.
+        key: Sent as the bearer's token.
+        key_source: What sets the key, for messages.
+        address_source: What sets address and names, for messages.
+        authorization: A header in the place of the key; empty for none.
+    """
+
+    address: str
+    key: str = field(repr=False)
+    key_source: str = "OPENAI_API_KEY"
+    address_source: str = "OPENAI_BASE_URL"
+    authorization: str = field(default="", repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address for messages, without user, password and what its query holds."""
+        return addresses.shown_url(self.address)
+
+
+def usual_server() -> ModelServer:
+    """The server that `OPENAI_API_KEY` and `OPENAI_BASE_URL` name.
+
+    Raises:
+        UsageError: one of them is malformed.
+    """
+    return ModelServer(base_url(), key())
 
 
 def has_server() -> bool:

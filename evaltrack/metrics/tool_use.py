@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from evaltrack.records import Question, Response
 
 NO_TOOLS = "the question expects no tools"
+NO_ARGUMENTS = "the question expects no arguments of tools"
 
 
 def tool_order(question: Question, response: Response) -> float | str:
@@ -37,3 +40,76 @@ def common_subsequence(expected: Sequence[str], calls: Sequence[str]) -> int:
         matches = open_places & places.get(name, 0)
         open_places = ((open_places + matches) | (open_places - matches)) & all_places
     return len(expected) - open_places.bit_count()
+
+
+def tool_arguments(question: Question, response: Response) -> float | str:
+    """Of the calls whose arguments are expected the share that was made with them; in [0, 1], or why there is none.
+
+    A call is an expected one if it has the name of the tool and each expected argument with an equal value: equal as
+    JSON, 1 and 1.0 too, texts letter by letter. Further arguments cost nothing. Each call stands for one expected call
+    at most, in the assignment that fulfils the most of them. The order of calls counts in `tool_order` alone.
+    """
+    pairs = zip(question.expected_tools, question.expected_arguments, strict=False)
+    expected = [_facts(name, arguments) for name, arguments in pairs if arguments]
+    if not expected:
+        return NO_ARGUMENTS
+    wanted = set().union(*expected)
+    calls = Counter(frozenset(_facts(call.name, call.arguments) & wanted) for call in response.tool_calls)
+    return _most_fulfilled(expected, calls) / len(expected)
+
+
+Fact = tuple[str, str, str]
+"""The name of a tool, of an argument, and its value as JSON."""
+
+
+def _facts(tool: str, arguments: Mapping[str, Any]) -> frozenset[Fact]:
+    return frozenset((tool, name, _as_json(value)) for name, value in arguments.items())
+
+
+def _as_json(value: object) -> str:
+    """One text for all values that are equal as JSON."""
+    return json.dumps(_with_whole_numbers(value), sort_keys=True, default=str)
+
+
+def _with_whole_numbers(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _with_whole_numbers(item) for key, item in value.items()}
+    return [_with_whole_numbers(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _most_fulfilled(expected: Sequence[frozenset[Fact]], calls: Mapping[frozenset[Fact], int]) -> int:
+    """How many expected calls can have a call of their own: a largest matching, by augmenting paths (Berge 1957).
+
+    A call that carries all facts of an expected one is a candidate for it. More candidates than there are expected
+    calls are not looked at: with so many one is always free.
+    """
+    with_fact: defaultdict[Fact, list[tuple[frozenset[Fact], int]]] = defaultdict(list)
+    for facts, times in calls.items():
+        for fact in facts:
+            with_fact[fact] += [(facts, copy) for copy in range(min(times, len(expected)))]
+    candidates: list[list[tuple[frozenset[Fact], int]]] = []
+    for facts in expected:
+        rarest = min((with_fact[fact] for fact in facts), key=len)
+        candidates.append([call for call in rarest if facts <= call[0]][: len(expected)])
+    return _largest_matching(candidates)
+
+
+def _largest_matching(candidates: Sequence[Collection[Any]]) -> int:
+    """How many of the places can have a candidate of their own."""
+    holder: dict[Any, int] = {}
+    for first in range(len(candidates)):
+        cause: dict[Any, Any] = {}  # a candidate, and the one whose holder wants it
+        queue: list[tuple[int, Any]] = [(first, None)]
+        for place, through in queue:  # it grows while it is read
+            fresh = [each for each in candidates[place] if each not in cause]
+            cause |= dict.fromkeys(fresh, (place, through))
+            free = next((each for each in fresh if each not in holder), None)
+            if free is not None:
+                while free is not None:
+                    place, through = cause[free]  # noqa: PLW2901 - back along the path
+                    holder[free], free = place, through
+                break
+            queue += [(holder[each], each) for each in fresh]
+    return len(holder)

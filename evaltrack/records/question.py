@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from evaltrack.records.base import FreeObject, Key, Record, Text
 from evaltrack.records.passage import Passage
@@ -39,6 +39,9 @@ class Question(Record):
 
     A `draft` was proposed and not yet confirmed by a person: no run asks it.
 
+    `expected_arguments` holds for each of `expected_tools` the arguments that a call of it should carry; an empty
+    object where nothing is said of them.
+
     Chunks or titles may be graded, ``{"id": grade}``: those of at least `relevant_grade` are expected, `grades` keeps
     all of them, and grade 0 says that somebody looked and found it irrelevant.
     """
@@ -58,6 +61,7 @@ class Question(Record):
     notes: Text | None = None
     domain: Key
     expected_tools: tuple[Key, ...] = ()
+    expected_arguments: tuple[FreeObject, ...] = ()
     metadata: FreeObject = Field(default_factory=dict)
     draft: bool = False
 
@@ -81,6 +85,12 @@ class Question(Record):
             raise ValueError(f"`{name}` has no grade of {least} or more; write [] for a negative question")
         return values | {name: relevant, "grades": grades}
 
+    @field_validator("expected_arguments")
+    @classmethod
+    def _said_of_any(cls, arguments: tuple[FreeObject, ...]) -> tuple[FreeObject, ...]:
+        """None where nothing is said of any: such questions have the form and the digest that they always had."""
+        return arguments if any(arguments) else ()
+
     @model_validator(mode="after")
     def _one_kind(self) -> Question:
         given = {name: value for name in EXPECTATIONS if (value := getattr(self, name)) is not None}
@@ -88,6 +98,14 @@ class Question(Record):
         empty = next((name for name, value in given.items() if not value), None)
         if full and empty:
             raise ValueError(f"`{full}` names {EXPECTATIONS[full]} but `{empty}` is empty; remove one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _arguments_of_tools(self) -> Question:
+        arguments, tools = len(self.expected_arguments), len(self.expected_tools)
+        if arguments and arguments != tools:
+            cure = "write one for each tool, {} where nothing is said of its arguments"
+            raise ValueError(f"`expected_arguments` has {arguments:,} entries for {tools:,} `expected_tools`; {cure}")
         return self
 
     @model_validator(mode="after")
@@ -159,6 +177,8 @@ class Question(Record):
         )
         if self.expected_passages is not None:
             evaluated += ([each.model_dump(exclude={"source"}) for each in self.expected_passages],)
+        if self.expected_arguments:
+            evaluated += (("arguments", [json.dumps(each, sort_keys=True) for each in self.expected_arguments]),)
         if self.grades:
             evaluated += (sorted(self.grades.items()),)
         return _digest(evaluated + self._conversation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, Self
 
 from evaltrack.records.own_score import OwnScore, OwnValues
@@ -58,6 +58,11 @@ class Target(Closable, Protocol):
     def takes_history(self) -> bool:
         """Whether it is given the turns before a question, or asked the question alone."""
         return False
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Name and version of each package that is installed where it runs, as far as that is known."""
+        return {}
 
     @property
     def secrets(self) -> Collection[str]:

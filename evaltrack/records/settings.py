@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 OWN_PARAM = "param."
@@ -11,6 +12,34 @@ COMMIT = "commit"
 """The name under which the state of the working directory in git stands among the settings."""
 
 UNCOMMITTED = "uncommitted changes"
+
+PACKAGES = "packages"
+"""The name under which the installed packages of the target's environment stand among the settings."""
+
+PACKAGES_TAG = "evaltrack.packages"
+"""The tag of a run that holds them."""
+
+LONGEST_PACKAGES = 7500
+"""Characters: a tag of MLflow holds 8,000."""
+
+OTHERS = "others"
+"""In the place of the packages for which there was no room; its version is a digest of all."""
+
+
+def packages_text(packages: Mapping[str, str]) -> str:
+    """``langchain-core 1.7.2, numpy 2.4.6``; of very many the first, and a digest of all."""
+    entries = [f"{name} {release}" for name, release in sorted(packages.items())]
+    whole = ", ".join(entries)
+    if len(whole) <= LONGEST_PACKAGES:
+        return whole
+    held = whole[:LONGEST_PACKAGES].rpartition(", ")[0]
+    return f"{held}, {OTHERS} {hashlib.sha256(whole.encode()).hexdigest()[:12]}"
+
+
+def read_packages(text: str) -> dict[str, str]:
+    """The packages in such a text, which anybody may have written."""
+    parts = (entry.strip().partition(" ") for entry in text.split(","))
+    return {name: release for name, _, release in parts if name and release}
 
 
 def commit_words(commit: str, branch: str, *, dirty: bool) -> str:

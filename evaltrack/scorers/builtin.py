@@ -11,7 +11,7 @@ from typing import Any
 from evaltrack.errors import UsageError
 from evaltrack.metrics.answer_match import contains, exact_match, token_f1
 from evaltrack.metrics.citations import NO_ANSWER, citation_precision, citation_recall
-from evaltrack.metrics.tool_use import tool_order
+from evaltrack.metrics.tool_use import tool_arguments, tool_order
 from evaltrack.records import OwnValues, Question, Response
 from evaltrack.records.roles import Scorer
 from evaltrack.scorers.declaration import own_score
@@ -36,6 +36,7 @@ OF_RESPONSES: dict[str, Callable[[Question, Response], Measured]] = {
     "citation_precision": citation_precision,
     "citation_recall": citation_recall,
     "tool_order": tool_order,
+    "tool_arguments": tool_arguments,
 }
 """Of more than the answer: its sources, or the tools that were called."""
 
@@ -64,14 +65,14 @@ class BuiltinScorer(Scorer):
     ) -> None:
         self.may_hang = spec.partition(":")[0] in PATTERNS
         self.declared = (own_score(name, spec, [name, *said], binary=binary, span=1.0),)
-        self._function = function
+        self.measure = function
 
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """The value, or why there is none."""
         (score,) = self.declared
         texts = (response.answer, *(source.text for source in response.sources or ()))
         run = aside if sum(len(text) for text in texts if text) > LONG_RESPONSE else _at_once
-        measured = await run(self._function, question, response)
+        measured = await run(self.measure, question, response)
         named = {score.name: measured}
         return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
 

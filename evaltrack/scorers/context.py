@@ -24,7 +24,12 @@ class ContextPrecisionScorer(Scorer):
     async def __call__(self, question: Question, response: Response, /) -> OwnValues:
         """The value, or why retrieval was not measured."""
         (score,) = self.declared
-        relevance = checked_relevance(question, response)
-        if isinstance(relevance, str):
-            return OwnValues(reasons={score.name: relevance})
-        return OwnValues(values={score.name: context_precision(relevance.ranks, self._k)})
+        measured = measured_precision(question, response, self._k)
+        named = {score.name: measured}
+        return OwnValues(reasons=named) if isinstance(measured, str) else OwnValues(values=named)
+
+
+def measured_precision(question: Question, response: Response, k: int) -> float | str:
+    """The context precision in the first k, or why retrieval was not measured."""
+    relevance = checked_relevance(question, response)
+    return relevance if isinstance(relevance, str) else context_precision(relevance.ranks, k)

@@ -12,15 +12,16 @@ others. Grades of sources are no expectations: of graded questions each function
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike, fspath
 from typing import Any
 
 from evaltrack.errors import UsageError
 from evaltrack.golden.exchange.mlflow_records import DatasetRecord, question_of
-from evaltrack.metrics.citations import NO_ANSWER
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response
 from evaltrack.records.signature import MAX_K
-from evaltrack.scorers.builtin import NO_EXPECTED_ANSWER, WORDS
+from evaltrack.scorers.builtin import open_builtin
+from evaltrack.scorers.context import measured_precision
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
@@ -68,22 +69,66 @@ def ToolsCalled() -> GenaiScorer:  # noqa: N802
 
 def ExactMatch() -> GenaiScorer:  # noqa: N802
     """`exact_match`: 1 if the answer has the words of the expected answer in their order, else 0."""
-    return _words("exact_match")
+    return _builtin("exact_match")
 
 
 def TokenF1() -> GenaiScorer:  # noqa: N802
     """`token_f1`: F1 of the answer's words against those of the expected answer, as SQuAD defines it."""
-    return _words("token_f1")
+    return _builtin("token_f1")
 
 
 def Contains() -> GenaiScorer:  # noqa: N802
     """`contains`: 1 if the words of the expected answer stand in the answer one after the other, else 0."""
-    return _words("contains")
+    return _builtin("contains")
+
+
+def CitationPrecision() -> GenaiScorer:  # noqa: N802
+    """`citation_precision`: of the citations behind quotations the share whose source holds the quoted words."""
+    return _builtin("citation_precision")
+
+
+def CitationRecall() -> GenaiScorer:  # noqa: N802
+    """`citation_recall`: of the quotations the share that a source cited for it holds."""
+    return _builtin("citation_recall")
+
+
+def ContextPrecision(k: int = 5) -> GenaiScorer:  # noqa: N802
+    """`context_precision_at_K`: the mean precision at the ranks of relevant sources in the first k."""
+    _check_k(k)
+
+    def value(question: Question, response: Response) -> float | str:
+        return measured_precision(question, response, k)
+
+    return genai_scorer(f"context_precision_at_{k}", f"evaltrack: context_precision, k = {k}", _of_records(value))
+
+
+def ToolOrder() -> GenaiScorer:  # noqa: N802
+    """`tool_order`: how much of the sequence of expected tools was called in its order."""
+    return _builtin("tool_order")
+
+
+def ToolArguments() -> GenaiScorer:  # noqa: N802
+    """`tool_arguments`: of the calls whose arguments are expected the share that was made with them."""
+    return _builtin("tool_arguments")
+
+
+def Regex(pattern: str, name: str = "regex") -> GenaiScorer:  # noqa: N802
+    """`NAME`: 1 if Python's `re.search` finds the pattern in the answer, else 0. It runs in this process."""
+    return _builtin(f"regex:{pattern}", name)
+
+
+def JSONSchema(file: str | PathLike[str], name: str = "json_schema") -> GenaiScorer:  # noqa: N802
+    """`NAME`: 1 if the answer is JSON that holds to the schema in a file, else 0."""
+    return _builtin(f"json_schema:{fspath(file)}", name)
+
+
+def _check_k(k: int) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
+        raise UsageError(f"`k=`: is {k!r}; write a whole number from 1 to {MAX_K:,}")
 
 
 def _retrieval(score: str, name: str, k: int) -> GenaiScorer:
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_K:
-        raise UsageError(f"`k=`: is {k!r}; write a whole number from 1 to {MAX_K:,}")
+    _check_k(k)
 
     def value(question: Question, response: Response) -> float | str:
         measured = measure(question, response, Rules(k))
@@ -92,15 +137,11 @@ def _retrieval(score: str, name: str, k: int) -> GenaiScorer:
     return genai_scorer(name, f"evaltrack: {score}, k = {k}", _of_records(value))
 
 
-def _words(name: str) -> GenaiScorer:
-    def value(question: Question, response: Response) -> float | str:
-        if response.answer is None:
-            return NO_ANSWER
-        if question.expected_answer is None:
-            return NO_EXPECTED_ANSWER
-        return WORDS[name](response.answer, question.expected_answer)
-
-    return genai_scorer(name, f"evaltrack: {name}", _of_records(value))
+def _builtin(spec: str, name: str = "") -> GenaiScorer:
+    opened = open_builtin(spec, name)
+    assert opened is not None  # one of the names above
+    (score,) = opened.declared
+    return genai_scorer(score.name, f"evaltrack: {score.computed_by}", _of_records(opened.measure))
 
 
 def _of_records(value: Measured) -> Callable[[Mapping[str, Any], object, Mapping[str, Any]], float | str]:

@@ -10,6 +10,7 @@
 | `http://…`, `https://…` | a server that takes a question as JSON |
 | `command:PROGRAM …` | a program, run for each question |
 | `openai:MODEL` | a model asked once, without sources |
+| `endpoints:/NAME` | the same through the AI gateway of an MLflow server |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from evaltrack.records import Target
 KINDS = {
     "bm25": "evaltrack.targets.bm25:open_bm25",
     "command": "evaltrack.targets.command:open_command",
+    "endpoints": "evaltrack.targets.endpoints:open_endpoint",
     "http": "evaltrack.targets.http:open_http",
     "https": "evaltrack.targets.http:open_http",
     "openai": "evaltrack.targets.openai:open_openai",
@@ -61,8 +63,8 @@ def default_target(golden: Path, domains: Iterable[str] = ()) -> str:
     return f"bm25:{corpus}"
 
 
-OF_STORE = frozenset({"models", "python", "runs", "traces"})
-"""Kinds that read an MLflow store, or whose own traces go there; their setting `store` names it."""
+OF_STORE = frozenset({"endpoints", "models", "python", "runs", "traces"})
+"""Kinds that read an MLflow store or ask its server, or whose own traces go there; their setting `store` names it."""
 
 
 def open_target(name: str, settings: Mapping[str, str] | None = None, store_uri: str | None = None) -> Target:

@@ -31,6 +31,7 @@ from evaltrack.system.processes import kill_group, own_group
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.failures import ending
 from evaltrack.targets.mapping import EXCERPT_BYTES, FIELDS, MAX_BYTES, ResponseReader, excerpt, take_mapping
+from evaltrack.targets.packages import packages_of_program
 
 T = TypeVar("T")
 
@@ -110,6 +111,11 @@ class CommandTarget(Target):
         used = {name for argument in arguments for name in _placeholders(argument)}
         self.takes_history = not used.isdisjoint(CONVERSATION)
         self._reader = reader or ResponseReader()
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Those of the virtual environment that holds the program, such as `.venv/bin/python`."""
+        return packages_of_program(self._arguments[0])
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """Run the program and read its output.

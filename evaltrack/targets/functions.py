@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from evaltrack.records import Question, Response, Target
@@ -11,6 +11,7 @@ from evaltrack.records.trace_place import TraceHome, TracePlace
 from evaltrack.targets.call_shape import CallShape, call_shape, is_async
 from evaltrack.targets.failures import note_origin
 from evaltrack.targets.mapping import MAX_BYTES, bounded
+from evaltrack.targets.packages import packages_here
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.threads import aside, in_own_loop, in_thread
@@ -41,6 +42,11 @@ class FunctionTarget(Target):
             run(_spanned_async(by_position, habit)) if is_async(function) else in_thread(_spanned(by_position, habit))
         )
         self._finish = run(_awaited)
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Those of this interpreter."""
+        return packages_here()
 
     @property
     def takes_history(self) -> bool:

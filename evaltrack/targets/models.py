@@ -26,6 +26,7 @@ from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
 from evaltrack.targets.mapping import MAX_BYTES, ResponseReader, bounded, take_mapping
+from evaltrack.targets.packages import packages_here
 from evaltrack.targets.python import Call, memory_bytes, worker_count
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import FIELDS, as_response
@@ -83,6 +84,11 @@ class ModelTarget(InProcesses, Target):
     def model(self) -> str | None:
         """Its name and version."""
         return self.form.name
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Those of this interpreter, which its processes run too."""
+        return packages_here()
 
     @property
     def takes_history(self) -> bool:

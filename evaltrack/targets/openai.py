@@ -13,6 +13,7 @@ from __future__ import annotations
 from evaltrack.errors import Guide, UsageError
 from evaltrack.llm import LLM, has_server
 from evaltrack.llm.client import MAX_CONCURRENCY
+from evaltrack.llm.server import ModelServer
 from evaltrack.records import Question, Response, Target
 from evaltrack.targets import no_more_settings
 
@@ -29,15 +30,25 @@ def open_openai(place: str, settings: dict[str, str]) -> OpenAITarget:
     Raises:
         UsageError: neither key nor base URL is set, or a setting is wrong.
     """
+    sampling = sampling_of(place, settings)
+    if not has_server():
+        raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
+    return OpenAITarget(place, *sampling)
+
+
+def sampling_of(place: str, settings: dict[str, str]) -> tuple[str, float | None, int | None]:
+    """The system message, the temperature and the most tokens of an answer, taken out of the settings.
+
+    Raises:
+        UsageError: one is wrong, or there are others.
+    """
     system, temperature = settings.pop("system", SYSTEM), settings.pop("temperature", "")
     longest = settings.pop("max_completion_tokens", "")
     no_more_settings("openai", settings, SETTINGS)
-    if not has_server():
-        raise UsageError(f"openai target `{place}`: set OPENAI_API_KEY or OPENAI_BASE_URL first", guide=Guide.MODEL)
     warmth = _temperature(place, temperature) if temperature else None
     if longest and not (longest.isdecimal() and int(longest) > 0):
         raise UsageError(f"openai target `{place}`: max_completion_tokens is `{longest}`; write a whole number above 0")
-    return OpenAITarget(place, system, warmth, int(longest) if longest else None)
+    return system, warmth, int(longest) if longest else None
 
 
 def _temperature(place: str, text: str) -> float:
@@ -57,11 +68,22 @@ class OpenAITarget(Target):
     takes_history: bool = True
 
     def __init__(
-        self, model: str, system: str = SYSTEM, temperature: float | None = None, longest: int | None = None
+        self,
+        model: str,
+        system: str = SYSTEM,
+        temperature: float | None = None,
+        longest: int | None = None,
+        server: ModelServer | None = None,
     ) -> None:
         self.model = model
         self._system = system
-        self._llm = LLM(model, temperature=temperature, max_completion_tokens=longest, concurrency=MAX_CONCURRENCY)
+        self._llm = LLM(
+            model,
+            temperature=temperature,
+            max_completion_tokens=longest,
+            concurrency=MAX_CONCURRENCY,
+            server=server,
+        )
 
     @property
     def notes(self) -> list[str]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,6 +39,7 @@ from evaltrack.targets import no_more_settings
 from evaltrack.targets.child.in_processes import InProcesses
 from evaltrack.targets.child.server import Service
 from evaltrack.targets.functions import function_target, small_enough
+from evaltrack.targets.packages import packages_here
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 from evaltrack.tracking.question_spans import settle_in, write_spans
@@ -122,6 +123,11 @@ class ProcessTarget(InProcesses, Target):
     def trace_into(self, home: TraceHome) -> None:
         """Have the function's own traces belong to a run."""
         self._home, self._pool.last_call = home, WRITE_SPANS
+
+    @property
+    def packages(self) -> Mapping[str, str]:
+        """Those of this interpreter, which its processes run too."""
+        return packages_here()
 
     @property
     def takes_history(self) -> bool:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from evaltrack.records.settings import COMMIT, commit_words, shown_settings
+from evaltrack.records.settings import COMMIT, PACKAGES, PACKAGES_TAG, commit_words, shown_settings
 
 GIT = "mlflow.source.git."
 GIT_COMMIT, GIT_BRANCH, GIT_DIRTY = f"{GIT}commit", f"{GIT}branch", f"{GIT}dirty"
@@ -74,7 +74,7 @@ def context_tags(folder: Path) -> dict[str, str]:
 
 
 def settings_of(params: Mapping[str, str], tags: Mapping[str, str]) -> dict[str, str]:
-    """How a run was made, from its params and tags: its params by name, and its commit where it says one."""
-    settings = shown_settings(params)
+    """How a run was made, from its params and tags: its params by name, its commit and packages where it says them."""
+    settings = shown_settings(params) | ({PACKAGES: tags[PACKAGES_TAG]} if tags.get(PACKAGES_TAG) else {})
     commit = commit_words(tags.get(GIT_COMMIT, ""), tags.get(GIT_BRANCH, ""), dirty=tags.get(GIT_DIRTY) == "true")
     return settings | ({COMMIT: commit} if commit else {})

@@ -27,6 +27,20 @@ def test_a_run_that_does_not_say() -> None:
     assert difference_words(replace(comparison(), baseline=replace(BASELINE, settings={}))) == ""
 
 
+def test_packages_come_last_each_by_itself() -> None:
+    """Those that differ alone, and where both runs say which there are."""
+    was = replace(BASELINE, settings=MADE | {"packages": "a 1.0, b 1.0, c 1.0"})
+    now = replace(BASELINE, settings=MADE | {"packages": "a 1.0, b 2.0, d 1.0", "target.zoo": "1"})
+    assert run_differences(was, now) == (
+        RunDifference("target.zoo", None, "1"),
+        RunDifference("package b", "1.0", "2.0"),
+        RunDifference("package c", "1.0", None),
+        RunDifference("package d", None, "1.0"),
+    )
+    assert difference_words(replace(comparison(), baseline=was, candidate=now)).endswith("package d (none) to 1.0")
+    assert run_differences(replace(was, settings=MADE), replace(was, settings=MADE | {"packages": "a 1.0"})) == ()
+
+
 def test_the_words() -> None:
     """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
     same = replace(comparison(), candidate=BASELINE)

@@ -23,7 +23,7 @@ from evaltrack.records import Question
 GOOD = '{"id": "good", "question": "Why?"}'
 KNOWN = (
     "id, question, history, variants, expected_chunks, expected_sources, expected_passages, grades, relevant_grade, "
-    "expected_answer, difficulty, category, notes, domain, expected_tools, metadata, draft"
+    "expected_answer, difficulty, category, notes, domain, expected_tools, expected_arguments, metadata, draft"
 )
 TOO_LONG = "is longer than 1,048,576 bytes; a question must be shorter"
 
@@ -526,6 +526,7 @@ def test_all_fields_are_read(tmp_path: Path) -> None:
         "notes": "a note",
         "domain": "travel",
         "expected_tools": ["search"],
+        "expected_arguments": [{"query": {"a": [None]}}],
         "metadata": {"nested": [1, {"a": None}]},
         "draft": True,
     }

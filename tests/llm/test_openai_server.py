@@ -473,8 +473,8 @@ def test_models() -> None:
 
     with OpenAIServer(models=("small", "large")) as server:
         assert use(server.base_url, names) == ["small", "large"]
-        with pytest.raises(openai.NotFoundError, match="POST /v1/embeddings"):
-            use(server.base_url, lambda client: client.embeddings.create(model="m", input="x", encoding_format="float"))
+        with pytest.raises(openai.NotFoundError, match="POST /v1/moderations"):
+            use(server.base_url, lambda client: client.moderations.create(input="x"))
 
 
 def test_api_key() -> None:

@@ -1,12 +1,16 @@
-"""The order of tool calls, against values worked by hand and against the textbook's table of the subsequence."""
+"""The order and the arguments of tool calls, against values worked by hand and against textbooks' ways."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.metrics.tool_use import NO_TOOLS, common_subsequence, tool_order
+from evaltrack.metrics.tool_use import NO_ARGUMENTS, NO_TOOLS, common_subsequence, tool_arguments, tool_order
 from evaltrack.records import Question, Response, ToolCall
 
 NAMES = st.lists(st.sampled_from("abcd"), max_size=12)
@@ -54,3 +58,71 @@ def test_the_bits_count_as_the_table_does(expected: list[str], called: list[str]
 def test_many_calls_take_no_time() -> None:
     """100,000 calls against 1,000 expected ones: a table of 100,000,000 cells is never made."""
     assert common_subsequence(["a", "b"] * 500, ["b", "a"] * 50_000) == 1000
+
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+
+
+def arguments(expected: Calls, called: Calls) -> float | str:
+    question = Question(
+        id="1",
+        question="q",
+        domain="d",
+        expected_tools=tuple(name for name, _ in expected),
+        expected_arguments=tuple(given for _, given in expected),
+    )
+    return tool_arguments(question, Response(tool_calls=tuple(ToolCall(name=n, arguments=a) for n, a in called)))
+
+
+@pytest.mark.parametrize(
+    ("expected", "called", "value"),
+    [
+        ([("f", {"x": 1})], [("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1})], [("f", {"x": 1.0, "y": 2})], 1.0),  # further arguments cost nothing
+        ([("f", {"x": 1})], [("g", {"x": 1})], 0.0),
+        ([("f", {"x": 1})], [("f", {"x": True})], 0.0),
+        ([("f", {"x": 1})], [("f", {"x": "1"})], 0.0),
+        ([("f", {"x": "Kea"})], [("f", {"x": "kea"})], 0.0),
+        ([("f", {"x": None})], [("f", {})], 0.0),
+        ([("f", {"x": {"b": [1, 2.0], "a": 0}})], [("f", {"x": {"a": 0.0, "b": [1, 2]}})], 1.0),
+        ([("f", {"x": [1, 2]})], [("f", {"x": [2, 1]})], 0.0),
+        ([("f", {"x": 1})], [], 0.0),
+        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1})], 0.5),  # expected twice, called once
+        ([("f", {"x": 1}), ("f", {"x": 1})], [("f", {"x": 1}), ("g", {}), ("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2}), ("f", {"x": 1})], 1.0),
+        ([("f", {"x": 1}), ("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 2})], 0.5),
+        ([("g", {}), ("f", {"x": 1})], [("f", {"x": 1})], 1.0),  # of g nothing is said
+        ([("search", {}), ("page", {"t": "Kea"}), ("page", {"t": "Kaka", "n": 5})],
+         [("search", {"q": "kea"}), ("page", {"t": "Kaka", "n": 5, "c": True}), ("page", {"t": "kea"})], 0.5),
+    ],
+)  # fmt: skip
+def test_arguments_worked_by_hand(expected: Calls, called: Calls, value: float) -> None:
+    """The share of expected calls that have a call of their own with these arguments."""
+    assert arguments(expected, called) == value
+
+
+def test_without_expected_arguments_there_is_no_value() -> None:
+    """Also where all of them are empty."""
+    assert arguments([("f", {})], [("f", {"x": 1})]) == arguments([], []) == NO_ARGUMENTS
+
+
+GIVEN = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 1), max_size=3)
+
+
+@given(st.lists(GIVEN, min_size=1, max_size=4), st.lists(GIVEN, max_size=5))
+def test_the_best_assignment_is_chosen(expected: list[dict[str, int]], called: list[dict[str, int]]) -> None:
+    """As many as trying every assignment finds."""
+    wanted = [each for each in expected if each]
+    calls: list[dict[str, int] | None] = [*called, *[None] * len(wanted)]
+    best = max(
+        sum(call is not None and want.items() <= call.items() for want, call in zip(wanted, chosen, strict=False))
+        for chosen in permutations(calls, len(wanted))
+    )
+    value = arguments([("f", each) for each in expected], [("f", each) for each in called])
+    assert value == (best / len(wanted) if wanted else NO_ARGUMENTS)
+
+
+def test_many_calls_with_arguments_take_no_time() -> None:
+    """100,000 calls against 500 expected ones, of which each could be any of them."""
+    expected = [("f", {"x": 1, "y": n % 3}) for n in range(500)]
+    assert arguments(expected, [("f", {"x": 1, "y": n % 3, "n": n}) for n in range(100_000)]) == 1.0

@@ -404,6 +404,8 @@ def test_digest_tells_the_fields_apart() -> None:
         {"expected_chunks": ["a"]},
         {"expected_sources": ["a"]},
         {"expected_tools": ["a"]},
+        {"expected_tools": ["a"], "expected_arguments": [{"x": 1}]},
+        {"expected_tools": ["a"], "expected_arguments": [{"x": "1"}]},
         {"expected_answer": "a"},
         {"expected_chunks": []},
         {"expected_sources": []},
@@ -413,6 +415,14 @@ def test_digest_tells_the_fields_apart() -> None:
         {"expected_chunks": ['a","b']},
     ]
     assert len({question(**fields).digest for fields in variants}) == len(variants)
+
+
+def test_arguments_of_tools() -> None:
+    """One object for each tool; where all are empty the question is the one without."""
+    tools = {"expected_tools": ["a", "b"]}
+    assert question(**tools, expected_arguments=[{}, {}]) == question(**tools)
+    with pytest.raises(ValidationError, match="`expected_arguments` has 1 entries for 2 `expected_tools`; write one"):
+        question(**tools, expected_arguments=[{"x": 1}])
 
 
 def test_asking_for_the_digest_changes_nothing() -> None:

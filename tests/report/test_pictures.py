@@ -113,7 +113,7 @@ def test_a_run_holds_pictures_whose_numbers_are_those_of_its_rows(store_uri: str
     passed = [row["passed"] for row in made.rows]
     domains = texts(svgs["pictures/domains.svg"])
     assert f"{sum(recalls) / len(recalls):.3f}, n {len(recalls)}" in domains
-    assert f"{sum(passed) / len(passed):.3f}, n {len(passed)}" in domains
+    assert f"{100 * sum(passed) / len(passed):.1f} %, n {len(passed)}" in domains
 
     points = [row for row in made.rows if row["recall_at_k"] is not None and row["num_tokens"]]
     outcomes = Counter(row["passed"] for row in points)

@@ -43,14 +43,14 @@ def test_more_than_the_answer() -> None:
         sources=(Source(chunk_id="a", text="At most ten clients may be open."),),
         tool_calls=(ToolCall(name="b"),),
     )
-    question = QUESTION.model_copy(update={"expected_tools": ("a", "b")})
+    question = QUESTION.model_copy(update={"expected_tools": ("a", "b"), "expected_arguments": ({}, {"x": 1})})
     values = {}
-    for name in ("citation_precision", "citation_recall", "tool_order"):
+    for name in ("citation_precision", "citation_recall", "tool_order", "tool_arguments"):
         scorer = open_builtin(name)
         assert scorer is not None
         assert (scorer.may_hang, scorer.measures_raw, scorer.declared[0].binary) == (False, True, False)
         values |= asyncio.run(scorer(question, response)).values
-    assert values == {"citation_precision": 1.0, "citation_recall": 1.0, "tool_order": 0.5}
+    assert values == {"citation_precision": 1.0, "citation_recall": 1.0, "tool_order": 0.5, "tool_arguments": 0.0}
     assert measured("tool_order", None) == NO_TOOLS
     assert measured("citation_recall", None) == NO_ANSWER
 

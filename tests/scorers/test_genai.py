@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ NAMES = {
     "exact_match": "exact_match",
     "token_f1": "token_f1",
     "contains": "contains",
+    "context_precision_at_5": "context_precision",
 }
 """What each is called there, and in a row."""
 
@@ -78,6 +80,99 @@ def test_mlflow_evaluates_with_them(store_uri: str, tmp_path: Path, monkeypatch:
         mlflow.set_tracking_uri(None)
     assert evaluated.metrics["recall_at_5/mean"] == pytest.approx(result.metrics["recall_at_k"], abs=1e-12)
     assert evaluated.metrics["mrr_at_5/mean"] == pytest.approx(result.metrics["mrr"], abs=1e-12)
+
+
+ANSWERED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (
+        {"expected_answer": "ten clients", "expected_chunks": ["a"], "expected_tools": ["search", "page", "page"]}
+        | {"expected_arguments": [{}, {"title": "Kea"}, {"title": "Kaka", "lines": 5}]},
+        {"answer": 'It says "at most ten clients" [2], and "nothing of it" [1].'}
+        | {"sources": [["b", "No."], ["a", "At most ten clients."]]}
+        | {"tool_calls": [{"name": "page", "arguments": {"title": "Kea"}}, {"name": "search"}]},
+    ),
+    (
+        {"expected_answer": '{"n": 3}', "expected_chunks": ["a", "b"], "expected_tools": ["search"]},
+        {"answer": '{"n": 3}', "sources": [["a", "A."], ["c", "C."], ["b", "B."]], "tool_calls": [{"name": "search"}]},
+    ),
+    ({"expected_chunks": []}, {"answer": "I do not know.", "sources": []}),
+    ({"expected_answer": "Paris"}, {"answer": "It is Paris, [1] in France", "sources": [["a", None]]}),
+    ({"expected_answer": "Paris", "expected_tools": ["f"], "expected_arguments": [{"x": [1, None]}]}, {"answer": None})
+]  # fmt: skip
+"""What is expected, and what came back: sources as ids and texts."""
+
+
+def written(folder: Path) -> tuple[Path, Path, list[dict[str, Any]]]:
+    """The same as a golden set, as recorded answers, and as MLflow's data."""
+    golden, answers = folder / "set.jsonl", folder / "answers.jsonl"
+    lines, responses = [], []
+    for number, (expected, came) in enumerate(ANSWERED):
+        sources = (
+            {"sources": [{"chunk_id": i, "text": text} for i, text in came["sources"]]} if "sources" in came else {}
+        )
+        lines.append({"id": number, "question": f"What of {number}?", "domain": "d", **expected})
+        responses.append({"id": number, **came, **sources})
+    golden.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answers.write_text("".join(json.dumps(line) + "\n" for line in responses))
+    data = []
+    for question, response in zip(open_golden(golden), responses, strict=True):
+        record = record_of(question)
+        outputs = {name: value for name, value in response.items() if name != "id"}
+        data.append({"inputs": dict(record.inputs), "outputs": outputs, "expectations": dict(record.expectations)})
+    return golden, answers, data
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow warns of itself and of pandas
+def test_mlflow_gives_the_values_of_all_that_is_built_in(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of words, citations, tools, patterns and schemas: for each question those of a run, to 1e-12, or none."""
+    monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
+    golden, answers, data = written(tmp_path)
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "object"}')
+    plain = [
+        "exact_match",
+        "token_f1",
+        "contains",
+        "citation_precision",
+        "citation_recall",
+        "tool_order",
+        "tool_arguments",
+    ]
+    specs = [*plain, "context_precision", r"cites=regex:\[\d\]", f"json_schema:{schema}"]
+    result = run_eval(
+        golden, target=f"recorded:{answers}", judge="none", traces="off", scores=specs, tracking_uri=store_uri
+    )
+    makers = (own.ExactMatch, own.TokenF1, own.Contains, own.CitationPrecision, own.CitationRecall)
+    scorers = [make() for make in (*makers, own.ToolOrder, own.ToolArguments)]
+    scorers += [own.ContextPrecision(5), own.Regex(r"\[\d\]", "cites"), own.JSONSchema(schema)]
+    mlflow.set_tracking_uri(store_uri)
+    try:
+        table = mlflow.genai.evaluate(data=data, scorers=scorers).result_df
+    finally:
+        mlflow.set_tracking_uri(None)
+    assert table is not None
+    values = {
+        (row["request"]["question"], NAMES.get(each["assessment_name"], each["assessment_name"])): each["feedback"].get(
+            "value"
+        )
+        for _, row in table.iterrows()
+        for each in row["assessments"]
+        if each["assessment_name"] in {scorer.name for scorer in scorers}
+    }
+    expected = {
+        (row["question"], name): row[name]
+        for row in result.rows
+        for name in [*plain, "context_precision", "cites", "json_schema"]
+    }
+    assert len(values) == len(expected) == 50
+    assert {key for key, value in values.items() if value is None} == {
+        key for key, value in expected.items() if value is None
+    }
+    assert {key: value for key, value in values.items() if value is not None} == pytest.approx(
+        {key: value for key, value in expected.items() if value is not None}, abs=1e-12
+    )
+    assert {expected["What of 0?", "tool_arguments"], expected["What of 0?", "citation_precision"]} == {0.5}
 
 
 @pytest.mark.parametrize(

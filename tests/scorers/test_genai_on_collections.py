@@ -22,7 +22,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # MLflow warns of itself and of pandas
 ]
 
-MAKERS = (own.RecallAtK, own.PrecisionAtK, own.MRR, own.HitRate, own.NDCGAtK)
+MAKERS = (own.RecallAtK, own.PrecisionAtK, own.MRR, own.HitRate, own.NDCGAtK, own.ContextPrecision)
+OWN = ["context_precision"]
 
 
 def ranked(lines: list[str]) -> dict[str, list[str]]:
@@ -50,11 +51,11 @@ def evaluated(data: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
 def test_values_of_a_collection_are_those_of_a_run(
     store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ADI with a run of BM25 by others: 5 scores of 35 questions, to 1e-12."""
+    """ADI with a run of BM25 by others: 6 scores of 35 questions, to 1e-12."""
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")  # SQLite has one writer
     golden, path, lines = adi(tmp_path)
     path.write_text("".join(lines))
-    result = run_eval(golden, target=f"recorded:{path}", judge="none", traces="off", tracking_uri=store_uri)
+    result = run_eval(golden, target=f"recorded:{path}", judge="none", traces="off", scores=OWN, tracking_uri=store_uri)
     sources, data = ranked(lines), []
     for question in open_golden(golden):
         record = record_of(question)
@@ -69,10 +70,17 @@ def test_values_of_a_collection_are_those_of_a_run(
     expected = {
         (text, name): row[NAMES[name]]
         for text, row in rows.items()
-        for name in ("recall_at_5", "precision_at_5", "mrr_at_5", "hit_rate_at_5", "ndcg_at_5")
+        for name in (
+            "recall_at_5",
+            "precision_at_5",
+            "mrr_at_5",
+            "hit_rate_at_5",
+            "ndcg_at_5",
+            "context_precision_at_5",
+        )
         if row[NAMES[name]] is not None
     }
-    assert len(expected) == 5 * 35
+    assert len(expected) == 6 * 35
     assert values == pytest.approx(expected, abs=1e-12)
 
 
@@ -81,12 +89,12 @@ def test_values_of_travel_are_those_of_a_run_in_mlflow(store_uri: str, monkeypat
     from tests.conftest import REPO
 
     monkeypatch.setenv("MLFLOW_GENAI_EVAL_MAX_WORKERS", "1")
-    result = run_eval(REPO / "golden/travel.jsonl", judge="none", traces="off", tracking_uri=store_uri)
+    result = run_eval(REPO / "golden/travel.jsonl", judge="none", traces="off", scores=OWN, tracking_uri=store_uri)
     mlflow.set_tracking_uri(store_uri)
     try:
         values = evaluated(records(REPO / "golden/travel.jsonl", REPO / "golden/corpus/travel"))
     finally:
         mlflow.set_tracking_uri(None)
     rows = {row["question"]: row for row in result.rows}
-    assert len(values) == 5 * 60
+    assert len(values) == 6 * 60
     assert {key: rows[key[0]][NAMES[key[1]]] for key in values} == pytest.approx(values, abs=1e-12)

@@ -16,7 +16,10 @@ from evaltrack.targets import KINDS, default_target, no_more_settings, open_targ
 from evaltrack.targets.recorded import SETTINGS as RECORDED_SETTINGS
 
 QUESTION = Question(id="1", question="Do cats purr?", domain="d")
-PREFIXES = "`bm25:`, `command:`, `http:`, `https:`, `openai:`, `python:`, `recorded:`, `models:`, `runs:`, `traces:`"
+PREFIXES = (
+    "`bm25:`, `command:`, `endpoints:`, `http:`, `https:`, `openai:`, "
+    "`python:`, `recorded:`, `models:`, `runs:`, `traces:`"
+)
 
 
 def ask(name: str) -> Response:
@@ -109,6 +112,7 @@ def test_each_kind_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         f"command:{shlex.join([sys.executable, '-c', program.replace('{', '{{').replace('}', '}}')])} {{question}}"
     )
     asked_elsewhere = {
+        "endpoints",
         "http",
         "https",
         "openai",

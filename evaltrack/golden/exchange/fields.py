@@ -28,7 +28,7 @@ FIELDS = tuple(Question.model_fields)
 EXPECTED = ("expected_chunks", "expected_sources")
 TEXTS = ("question", "expected_answer")
 LISTS = (*EXPECTED, "expected_tools")
-SHAPED = ("history", "variants", "expected_passages", "grades", "relevant_grade", "draft")
+SHAPED = ("history", "variants", "expected_passages", "expected_arguments", "grades", "relevant_grade", "draft")
 """Fields that are JSON in a cell of a table."""
 EMPTY: tuple[Any, ...] = ([], {})
 NAMING = frozenset({*ID_KEYS, "type"})
@@ -198,7 +198,7 @@ class _Line:
         if isinstance(value, Mapping) and all(isinstance(grade, int) for grade in value.values()):
             self.fields[name] = graded({str(key): grade for key, grade in value.items()}, self.settings.grades)
             return
-        self.fields[name] = identifiers(value, self.settings.separator)
+        self.fields[name] = identifiers(value, self.settings.separator, repeats=name == "expected_tools")
         items = value if isinstance(value, list | tuple) else ()
         if any(isinstance(each, Mapping) and {key for key in each if each[key]} - NAMING for each in items):
             self.notes.add(f"what stands beside the names in `{shown(column)}`: kept in `metadata`", self.place)

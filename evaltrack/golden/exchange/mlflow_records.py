@@ -77,7 +77,7 @@ def record_of(question: Question, inputs: Mapping[str, Any] | None = None) -> Da
     if question.expected_answer is not None:
         expectations[RESPONSE] = question.expected_answer
     if question.expected_tools:
-        expectations[TOOL_CALLS] = [{"name": name} for name in question.expected_tools]
+        expectations[TOOL_CALLS] = _expected_calls(question)
     tags = {name: line[name] for name in TEXT_TAGS if name in line}
     tags |= {name: json.dumps(line[name], ensure_ascii=False) for name in JSON_TAGS if name in line}
     return DatasetRecord({"question": question.question} if inputs is None else inputs, expectations, tags)
@@ -102,7 +102,7 @@ def question_of(record: DatasetRecord, key: str, domain: str) -> Question | list
     if answer is not None:
         line["expected_answer"] = answer
     if calls is not None:
-        line["expected_tools"] = _tool_names(calls)
+        line |= _tools(calls)
     for name in JSON_TAGS:
         if (text := record.tags.get(name)) is not None:
             try:
@@ -113,11 +113,22 @@ def question_of(record: DatasetRecord, key: str, domain: str) -> Question | list
     return problems + (checked if isinstance(checked, list) else []) or checked
 
 
-def _tool_names(calls: object) -> object:
-    """The names of expected calls; whatever else stands there, for the check to refuse."""
+def _expected_calls(question: Question) -> list[dict[str, Any]]:
+    """Each expected tool as MLflow writes it, with its arguments where there are any."""
+    arguments = question.expected_arguments or ({},) * len(question.expected_tools)
+    return [
+        {"name": name, **({"arguments": dict(each)} if each else {})}
+        for name, each in zip(question.expected_tools, arguments, strict=True)
+    ]
+
+
+def _tools(calls: object) -> dict[str, object]:
+    """Names and arguments of expected calls; whatever else stands there, for the check to refuse."""
     if not isinstance(calls, list):
-        return calls
-    return [call.get("name") if isinstance(call, dict) else call for call in calls]
+        return {"expected_tools": calls}
+    names = [call.get("name") if isinstance(call, dict) else call for call in calls]
+    arguments = [(call.get("arguments") or {}) if isinstance(call, dict) else {} for call in calls]
+    return {"expected_tools": names} | ({"expected_arguments": arguments} if any(arguments) else {})
 
 
 def foreign_names(record: DatasetRecord) -> Sequence[str]:

@@ -17,7 +17,7 @@ from evaltrack.golden.reader import GoldenSet
 FORM = RowForm({name: name for name in FIELDS}, promotes=False)
 
 
-OF_MANY_SHAPES = ("metadata", "expected_passages", "grades")
+OF_MANY_SHAPES = ("metadata", "expected_passages", "expected_arguments", "grades")
 
 
 def read(files: list[Path], settings: ImportSettings, notes: Notes) -> Drafts:

@@ -94,8 +94,10 @@ def identifier(value: object) -> str | int:
     raise ValueError(f"`{shown(value)}` is no id; write a text or a whole number")
 
 
-def identifiers(value: object, separator: str) -> list[str | int]:
-    """The ids in a list, in a text that is a list of JSON or Python, or in a text with separators; repeats are dropped.
+def identifiers(value: object, separator: str, *, repeats: bool = False) -> list[str | int]:
+    """The ids in a list, in a text that is a list of JSON or Python, or in a text with separators.
+
+    Repeats are dropped, unless they count, as of tools that are called twice.
 
     Raises:
         ValueError: it is something else.
@@ -104,7 +106,7 @@ def identifiers(value: object, separator: str) -> list[str | int]:
     if not isinstance(items, list | tuple):
         raise ValueError(f"holds `{shown(items)}`; write a list of ids")  # noqa: TRY004 - it is data, not a caller's type
     ids = [identifier(_named(item)) for item in items if not is_empty(item)]
-    return list(dict.fromkeys(ids))
+    return ids if repeats else list(dict.fromkeys(ids))
 
 
 def _named(item: object) -> object:

@@ -40,6 +40,7 @@ LINES = st.fixed_dictionaries(
         "category": TEXT,
         "notes": TEXT,
         "expected_tools": st.lists(KEYS, max_size=3),
+        "expected_arguments": st.lists(st.dictionaries(TEXT, VALUES, max_size=2), max_size=3),
         "metadata": st.dictionaries(TEXT, VALUES, max_size=3),
         "draft": st.booleans(),
     },
@@ -65,6 +66,16 @@ def test_every_field_comes_back(line: dict[str, Any]) -> None:
             assert back == question
             assert isinstance(back, Question)
             assert (back.digest, version_of(back)) == (question.digest, version_of(question))
+
+
+def test_arguments_of_tools_come_back() -> None:
+    """Beside the names that MLflow reads; `{}` of a tool of which nothing is said."""
+    line: dict[str, object] = {"id": 7, "question": "q?", "domain": "d", "expected_tools": ["search", "page", "page"]}
+    question = checked_question(line | {"expected_arguments": [{}, {"title": "Kea"}, {"n": [1, {"a": None}]}]})
+    assert isinstance(question, Question)
+    calls = record_of(question).expectations["expected_tool_calls"]
+    assert calls[:2] == [{"name": "search"}, {"name": "page", "arguments": {"title": "Kea"}}]
+    assert question_of(stored(record_of(question)), "7", "d") == question
 
 
 def test_names_are_those_of_mlflows_scorers() -> None:

@@ -32,12 +32,17 @@ LINES = st.fixed_dictionaries(
         "variants": st.lists(
             IDS.map(lambda text: f"v {text}"), min_size=1, max_size=2, unique_by=lambda text: tuple(text.split())
         ),
-        "expected_tools": st.lists(IDS, min_size=1, max_size=2, unique=True),
+        "expected_tools": st.lists(IDS, min_size=1, max_size=2),
+        "expected_arguments": st.lists(st.dictionaries(KEYS, VALUES, max_size=2), min_size=2, max_size=2),
         "difficulty": st.sampled_from(["easy", "medium", "hard"]),
         "category": TEXTS,
         "notes": TEXTS,
         "metadata": st.dictionaries(KEYS, VALUES, min_size=1, max_size=2),
     },
+).map(
+    lambda line: (
+        line | {"expected_arguments": line.get("expected_arguments", [])[: len(line.get("expected_tools", ()))]}
+    )
 )
 SETS = st.dictionaries(IDS, LINES, min_size=1, max_size=4)
 

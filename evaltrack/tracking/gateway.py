@@ -1,0 +1,42 @@
+"""The AI gateway of an MLflow server, which speaks the protocol of OpenAI."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+
+from evaltrack.errors import UsageError
+from evaltrack.privacy.addresses import shown_url
+from evaltrack.tracking.patience import is_http
+from evaltrack.tracking.store import connect
+
+CHAT_PATH = "/gateway/mlflow/v1"
+"""Below which `/chat/completions` lies: its `model` is the name of an endpoint."""
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Where the endpoints of a server are asked, and the value of the header `Authorization`, if it wants one."""
+
+    address: str
+    authorization: str = field(default="", repr=False)
+
+
+def open_gateway(store_uri: str | None) -> Gateway:
+    """The gateway of the server at `store_uri`, or where MLflow's own settings point.
+
+    Raises:
+        UsageError: that is no server.
+        TrackingError: it does not answer.
+    """
+    from mlflow.utils.credentials import get_default_host_creds
+
+    uri = connect(store_uri).uri
+    if not is_http(uri):
+        cure = "set MLFLOW_TRACKING_URI, or `store`, to the address of a server: http://HOST:PORT"
+        raise UsageError(f"`endpoints:` asks the gateway of a server, and the store is {shown_url(uri)}; {cure}")
+    login = get_default_host_creds(uri)  # type: ignore[no-untyped-call]
+    if login.username and login.password:
+        joint = base64.b64encode(f"{login.username}:{login.password}".encode()).decode()
+        return Gateway(uri.rstrip("/") + CHAT_PATH, f"Basic {joint}")
+    return Gateway(uri.rstrip("/") + CHAT_PATH, f"Bearer {login.token}" if login.token else "")

@@ -1,0 +1,164 @@
+"""Endpoints of the AI gateway of a real MLflow server, whose provider is an OpenAI server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow.entities import GatewayEndpointModelConfig, GatewayModelLinkageType
+from mlflow.store.tracking.rest_store import RestStore
+from mlflow.utils.credentials import get_default_host_creds
+
+from evaltrack import run_eval
+from evaltrack.errors import UsageError
+from evaltrack.llm import LLM, Schema, ServerRefusesError
+from evaltrack.llm.server import ModelServer
+from evaltrack.records import Question, Response, Target
+from evaltrack.targets import open_target
+from evaltrack.targets.openai import OpenAITarget
+from evaltrack.tracking.gateway import CHAT_PATH, open_gateway
+from tests.conftest import few_questions
+from tests.mlflow_server import MlflowServer
+from tests.openai_behaviours import Reply, Usage
+from tests.openai_server import OpenAIServer
+
+QUESTION = Question(id="1", question="Where does the kea live?", domain="d")
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[OpenAIServer]:
+    """What the endpoint asks; it wants the key that only the gateway has."""
+    with OpenAIServer(lambda *_: Reply("In New Zealand.", usage=Usage(7, 5)), api_key="of-the-provider") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(provider: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the endpoint `birds`."""
+    folder = tmp_path_factory.mktemp("gateway")
+    env = {
+        "MLFLOW_GATEWAY_API_BASE_ALLOW_PRIVATE_IPS": "true",
+        "MLFLOW_GATEWAY_API_BASE_ALLOWED_SCHEMES": "http",
+        "MLFLOW_CRYPTO_KEK_PASSPHRASE": "of this test",
+    }
+    with MlflowServer(folder, env=env) as process:
+        process.wait_until_ready()
+        store = RestStore(lambda: get_default_host_creds(process.address))
+        secret = store.create_gateway_secret(
+            "key", {"api_key": "of-the-provider"}, provider="openai", auth_config={"api_base": provider.base_url}
+        )
+        model = store.create_gateway_model_definition("kea", secret.secret_id, "openai", "gpt-4o-mini")
+        linked = GatewayEndpointModelConfig(model.model_definition_id, GatewayModelLinkageType.PRIMARY)
+        store.create_gateway_endpoint("birds", [linked])
+        yield process.address
+
+
+@pytest.fixture(autouse=True)
+def no_provider_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither key nor address of a provider is needed where the gateway is asked."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def asked(target: Target) -> Response:
+    """What it answers."""
+
+    async def ask() -> Response:
+        try:
+            return await target(QUESTION, 5)
+        finally:
+            await target.aclose()
+
+    return asyncio.run(ask())
+
+
+def test_an_endpoint_answers(server: str, provider: OpenAIServer) -> None:
+    """Through the gateway: the provider sees its own model, the question, and the key that is not known here."""
+    target = open_target("endpoints:/birds?system=Be short.", {"store": server})
+    response = asked(target)
+    assert (response.answer, response.sources) == ("In New Zealand.", None)
+    assert response.usage is not None
+    assert (response.usage.prompt_tokens, response.usage.completion_tokens) == (7, 5)
+    body = provider.bodies[-1]
+    assert body["model"] == "gpt-4o-mini"
+    assert [each["content"] for each in body["messages"]] == ["Be short.", "Where does the kea live?"]
+
+
+def test_a_run(server: str, tmp_path: Path) -> None:
+    """The server of the run is the one whose gateway is asked; the endpoint is the run's model."""
+    result = run_eval(
+        few_questions(tmp_path, 2), target="endpoints:/birds", judge="none", traces="off", tracking_uri=server
+    )
+    assert [row["answer"] for row in result.rows] == ["In New Zealand."] * 2
+    assert result.metrics["num_tokens"] == 12
+
+
+def test_an_endpoint_that_is_not_there(server: str) -> None:
+    """The run ends, and the message says where it was looked for."""
+    target = open_target("endpoints:/brids", {"store": server})
+    with pytest.raises(ServerRefusesError, match=f"no model `brids` at {server}{CHAT_PATH} .*check its name"):
+        asked(target)
+
+
+def test_a_store_without_a_gateway(store_uri: str) -> None:
+    """A database is no server."""
+    with pytest.raises(UsageError, match=r"gateway of a server, and the store is sqlite:.*MLFLOW_TRACKING_URI"):
+        open_target("endpoints:/birds", store_uri=store_uri)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("endpoints:/", "write endpoints:/NAME"),
+        ("endpoints:/a/b", "write endpoints:/NAME"),
+        ("endpoints:/a?temprature=1", "unknown setting `temprature`"),
+        ("endpoints:/a?temperature=9", "write a number from 0 to 2"),
+    ],
+)
+def test_what_is_no_endpoint(name: str, message: str) -> None:
+    """It is refused before a server is asked."""
+    with pytest.raises(UsageError, match=message):
+        open_target(name)
+
+
+@pytest.mark.parametrize(
+    ("variables", "authorization"),
+    [
+        ({"MLFLOW_TRACKING_TOKEN": "secret"}, "Bearer secret"),
+        ({"MLFLOW_TRACKING_USERNAME": "anna", "MLFLOW_TRACKING_PASSWORD": "secret"}, "Basic YW5uYTpzZWNyZXQ="),
+        ({}, ""),
+    ],
+)
+def test_the_login_is_that_of_mlflow(
+    server: str, variables: dict[str, str], authorization: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in no text that shows the gateway."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    gateway = open_gateway(server)
+    assert gateway.authorization == authorization
+    assert "secret" not in repr(gateway)
+
+
+def test_a_login_is_sent_in_the_place_of_the_key(provider: OpenAIServer) -> None:
+    """A header of its own."""
+    server = ModelServer(provider.base_url, "none", authorization="Bearer of-the-provider")
+    assert asked(OpenAITarget("m", server=server)).answer == "In New Zealand."
+
+
+def test_judges_through_the_gateway(server: str, provider: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the gateway's address in the place of the provider's; the schema of a verdict goes along."""
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}{CHAT_PATH}")
+
+    async def ask() -> str | None:
+        llm = LLM("birds")
+        try:
+            schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+            return (await llm.ask([{"role": "user", "content": "JSON?"}], Schema("verdict", schema))).text
+        finally:
+            await llm.aclose()
+
+    assert asyncio.run(ask()) == "In New Zealand."
+    assert provider.bodies[-1]["response_format"]["type"] == "json_schema"

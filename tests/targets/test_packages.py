@@ -1,0 +1,101 @@
+"""The packages of a target's environment, from real environments and from folders that were made."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import venv
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from evaltrack import compare_runs, run_eval
+from evaltrack.compare.run_info import RunDifference
+from evaltrack.records.settings import LONGEST_PACKAGES, OTHERS, packages_text, read_packages
+from evaltrack.targets import open_target
+from evaltrack.targets.packages import packages_here, packages_in, packages_of_program
+from tests.conftest import few_questions
+
+
+def with_packages(folder: Path, *names: str) -> Path:
+    """A folder of packages."""
+    for name in names:
+        (folder / f"{name}.dist-info").mkdir(parents=True)
+    return folder
+
+
+def test_those_of_this_interpreter() -> None:
+    """Names and versions as the standard library reads them from each package."""
+    expected: dict[str, str] = {}
+    for each in importlib.metadata.distributions():
+        if (where := getattr(each, "_path", None)) and str(where).endswith(".dist-info"):
+            expected.setdefault(each.metadata["Name"].replace("_", "-").lower(), each.version)
+    assert len(expected) > 50
+    found = packages_here()
+    assert {name: found.get(name.replace(".", "-"), found.get(name)) for name in expected} == expected
+
+
+def test_the_first_folder_decides(tmp_path: Path) -> None:
+    """Names are compared without case, `_` read as `-`; what is no package, and no folder, is passed over."""
+    one = with_packages(tmp_path / "one", "My_App-1.0", "numpy-2.4.6", "ill", "-1")
+    other = with_packages(tmp_path / "other", "my_app-2.0", "b-1!2.0rc1+local")
+    (one / "numpy").mkdir()
+    assert packages_in([tmp_path / "gone", one, other]) == {"b": "1!2.0rc1+local", "my-app": "1.0", "numpy": "2.4.6"}
+
+
+def test_those_of_a_program(tmp_path: Path) -> None:
+    """Of the virtual environment that holds it; of one that is in none nothing is known."""
+    venv.create(tmp_path / "app", with_pip=False, symlinks=True)
+    where = next((tmp_path / "app").glob("lib/python3*/site-packages"))
+    with_packages(where, "chromadb-1.0.0")
+    python = tmp_path / "app/bin/python"
+    assert packages_of_program(str(python)) == {"chromadb": "1.0.0"}
+    target = open_target(f"command:{python} app.py {{question}}")
+    assert target.packages == {"chromadb": "1.0.0"}
+    assert packages_of_program("sh") == {}
+    assert packages_of_program("no-such-program") == {}
+
+
+def test_which_targets_say_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that run the user's code; an index and recorded answers have no environment of their own."""
+    (tmp_path / "packages_app.py").write_text("def ask(question):\n    return []\n")
+    (tmp_path / "run.trec").write_text("1 Q0 cats 1 0.5 tag\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for options in ("", "?in_process=true"):
+        target = open_target(f"python:packages_app:ask{options}")
+        assert target.packages["pytest"] == pytest.__version__
+        target.close()
+    assert open_target(f"recorded:{tmp_path / 'run.trec'}").packages == {}
+
+
+def test_the_text_comes_back() -> None:
+    """And of very many packages the first ones, with a digest that tells sets apart."""
+    packages = {"b": "1!2.0rc1+local", "a": "1.0"}
+    assert packages_text(packages) == "a 1.0, b 1!2.0rc1+local"
+    assert read_packages(packages_text(packages)) == packages
+    assert packages_text({}) == ""
+    many = {f"package-{n:04}": "1.0.0" for n in range(1000)}
+    text = packages_text(many)
+    assert len(text) < LONGEST_PACKAGES + 30
+    held = read_packages(text)
+    other = read_packages(packages_text(many | {"package-0999": "2.0.0"}))
+    assert held.keys() == other.keys()
+    assert {name for name in held if held[name] != other[name]} == {OTHERS}
+    assert read_packages("what, anybody wrote , a") == {"anybody": "wrote"}
+
+
+def test_a_run_and_a_comparison(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run holds them in a tag; a comparison names the package that was installed meanwhile."""
+    golden = few_questions(tmp_path, 1)
+    baseline = run_eval(golden, target=lambda question: [], judge="none", traces="off", tracking_uri=store_uri)
+    tag = mlflow.MlflowClient(store_uri).get_run(baseline.run_id).data.tags["evaltrack.packages"]
+    assert read_packages(tag) == packages_here()
+    monkeypatch.syspath_prepend(with_packages(tmp_path / "more", "chromadb-1.0.0"))
+    packages_here.cache_clear()
+    try:
+        candidate = run_eval(golden, target=lambda question: [], judge="none", traces="off", tracking_uri=store_uri)
+    finally:
+        packages_here.cache_clear()
+    compared = compare_runs(candidate.run_id, baseline=baseline.run_id, tracking_uri=store_uri)
+    differences = [each for each in compared.differences if each.name.startswith("package")]
+    assert differences == [RunDifference("package chromadb", None, "1.0.0")]
