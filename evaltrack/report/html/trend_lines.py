@@ -51,4 +51,5 @@ def _dot(point: TrendPoint, place: tuple[float, float], reach: float, *, last: b
     )
     if point.link is None:
         return f"<g>{shape}</g>"
-    return f'<a href="{escape(point.link)}" tabindex="-1">{shape}</a>'  # the runs are listed with their links, too
+    address = f'href="{escape(point.link)}" rel="noopener noreferrer"'
+    return f'<a {address} tabindex="-1">{shape}</a>'  # the runs are listed with their links, too
