@@ -27,7 +27,7 @@ def kill_loop(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, process.wait(), out, err)
 
 
-@pytest.mark.parametrize(("kills", "questions"), [(2, 16), pytest.param(20, 40, marks=LONG)])
+@pytest.mark.parametrize(("kills", "questions"), [(1, 8), pytest.param(20, 40, marks=LONG)])
 def test_kills_at_random_moments_lose_and_double_nothing(kills: int, questions: int) -> None:
     """Kills: the same metrics, every row once, and no more paid for twice than was in flight."""
     ended = kill_loop("--kills", str(kills), "--questions", str(questions), "--seed", "1", "--forked")
