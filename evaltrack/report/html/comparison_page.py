@@ -89,6 +89,7 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "axis": axis_head(reach),
         "counts": counts_words(comparison),
         "outcomes": outcome_table(comparison),
+        "lost": comparison.count("lost"),
         "causes": cause_views(comparison),
         "worse": worse_sentence(comparison),
         "places": place_views(comparison),

@@ -55,7 +55,7 @@ def document_views(comparison: Comparison) -> list[DocumentView]:
 
 def _view(document: ChangedDocument) -> DocumentView:
     culprit = document.culprit
-    differing = [part for part in document.parts if part.differs] or list(document.parts)
+    differing = [part for part in document.parts if part.differs]  # the same text on both sides explains nothing
     return DocumentView(
         name=shown(culprit.page, 120),
         what=culprit_words(culprit),
@@ -86,7 +86,7 @@ def _state(part: DocumentPart) -> str:
     if part.before is None and part.after is None:
         return "Its text is not in the rows."
     if part.after is None:
-        return "Returned in the baseline, in no question of the candidate that is listed with its sources."
+        return "No longer returned for any question that is listed; whether it still exists is not known here."
     if part.before is None:
-        return "Returned now, in no question of the baseline that is listed with its sources."
-    return "" if part.differs else "The same text on both sides."
+        return "Returned now, and before for no question that is listed."
+    return ""

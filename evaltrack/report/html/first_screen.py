@@ -9,7 +9,8 @@ from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.words import clip
+from evaltrack.report.comparison.words import clip, count
+from evaltrack.report.html.culprits import culprit_lines
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
@@ -30,6 +31,7 @@ class FirstScreen:
 
     rules: tuple[RuleView, ...]
     chance: str
+    behind: str
     steps: tuple[str, ...]
     differs: str
 
@@ -39,6 +41,7 @@ def first_screen(comparison: Comparison) -> FirstScreen:
     return FirstScreen(
         rules=tuple(map(_rule, gate_lines(comparison))),
         chance=chance_words(comparison),
+        behind=_behind(comparison),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
     )
@@ -50,6 +53,16 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
         (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
         for each in comparison.differences
     ]
+
+
+def _behind(comparison: Comparison) -> str:
+    """What most questions got worse by: ``fares is no longer returned (4 of 5 questions that got worse)``."""
+    lines = culprit_lines(comparison)
+    if not lines:
+        return ""
+    worse = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
+    words = f"{lines[0].name} {lines[0].what}".strip()
+    return f"{words} ({len(lines[0].ids):,} of {count(worse, 'question')} that got worse)"
 
 
 def _rule(line: GateLine) -> RuleView:
