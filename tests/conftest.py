@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import json
 import os
 import shutil
@@ -12,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import chdir, closing
+from contextlib import chdir, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -75,6 +76,19 @@ FIRST = ("browser", "test_resume", "test_repeat_flips", "test_kill_loop", "serve
 """What takes longest is started first, so that nothing long is left for the end."""
 LONG = frozenset((REPO / "tests/long.txt").read_text(encoding="utf-8").splitlines())
 """Slow tests of code that quicker tests execute too; `scripts/choose_quick_tests` finds them."""
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Rewriting the assertions of all files takes each worker seconds: the second one begins with the last files.
+
+    Whoever comes later reads what the other has written. An import that fails does so again when it is collected.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker != "gw1" or session.config.args != session.config.getini("testpaths") or sys.dont_write_bytecode:
+        return
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+        with suppress(Exception):
+            importlib.import_module(".".join(path.relative_to(REPO).with_suffix("").parts))
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker

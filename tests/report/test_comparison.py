@@ -163,7 +163,9 @@ def test_whether_it_could_be_chance_is_said_in_words(broke: int, fixed: int, p_v
 def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
     """Whatever p says of other questions."""
     made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
-    assert chance_words(made).startswith("What broke is broken: the target answers the same each time. Of questions that")
+    assert chance_words(made).startswith(
+        "What broke is broken: the target answers the same each time. Of questions that"
+    )
 
 
 RULES = (

@@ -345,4 +345,5 @@ def test_what_is_not_ignored_is_refused(part: str, pair: tuple[Any, Any]) -> Non
 
 def test_every_metric_has_a_title() -> None:
     """By which it is found in each rendering."""
-    assert {metric.name for name in HARD for metric in hard(name).metrics} <= METRIC_TITLES.keys()
+    quick = HARD.keys() - {"ten_thousand"}  # whose metrics are those of the others
+    assert {metric.name for name in quick for metric in hard(name).metrics} <= METRIC_TITLES.keys()

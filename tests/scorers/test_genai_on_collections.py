@@ -16,6 +16,7 @@ from tests.metrics.test_collections import adi
 from tests.scorers.test_genai import NAMES, records
 
 pytestmark = [
+    pytest.mark.long,  # what is built in is held against MLflow in `test_genai`, too
     pytest.mark.skipif(
         not os.environ.get("EVALTRACK_TEST_DATA"), reason="EVALTRACK_TEST_DATA does not name the folder of real data"
     ),
