@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaltrack.records import Signature
-from evaltrack.records.settings import COMMIT, OWN_PARAM, PACKAGES, read_packages
+from evaltrack.records.settings import COMMIT, CORPUS, OWN_PARAM, PACKAGES, read_packages
 
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
 
-FIRST = (COMMIT, "target", "model")
+FIRST = (COMMIT, CORPUS, "target", "model")
 PACKAGE = "package "
 """Before the name of a package that differs."""
 
@@ -50,12 +50,13 @@ class RunDifference:
 def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
     """The user's params first, then commit, target and model, then the other settings by name, then packages.
 
-    Where a run does not say how it was made, target and model alone are held side by side; packages where both say
-    which there are.
+    Where a run does not say how it was made, target and model alone are held side by side; packages and corpus where
+    both say which there are.
     """
     both = bool(baseline.settings and candidate.settings)
-    packages = both and PACKAGES in baseline.settings and PACKAGES in candidate.settings
-    was, now = (_settings(run, both=both, packages=packages) for run in (baseline, candidate))
+    names = {*baseline.settings, *candidate.settings} if both else set()
+    names -= {PACKAGES, CORPUS} - (baseline.settings.keys() & candidate.settings.keys())
+    was, now = (_settings(run, names) for run in (baseline, candidate))
     return tuple(
         RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
         for name in sorted({*was, *now}, key=_place)
@@ -63,10 +64,10 @@ def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifferenc
     )
 
 
-def _settings(run: RunInfo, *, both: bool, packages: bool) -> dict[str, str]:
+def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:
     signed = {"target": run.signature.target, "model": run.signature.model}
-    settings = {name: value for name, value in run.settings.items() if both and name != PACKAGES}
-    installed = read_packages(run.settings[PACKAGES]) if packages else {}
+    settings = {name: value for name, value in run.settings.items() if name in names}
+    installed = read_packages(settings.pop(PACKAGES, ""))
     settings |= {f"{PACKAGE}{name}": release for name, release in installed.items()}
     return settings | {name: value for name, value in signed.items() if value}
 

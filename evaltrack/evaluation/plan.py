@@ -46,7 +46,7 @@ from evaltrack.records import (
     Target,
     Tokens,
 )
-from evaltrack.records.settings import PACKAGES_TAG, packages_text
+from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
 from evaltrack.targets import default_target, open_target
 from evaltrack.targets.traces import TracedAnswers
@@ -127,6 +127,7 @@ class Plan:
         packages = packages_text(self.target.packages)
         return {
             **({PACKAGES_TAG: packages} if packages else {}),
+            **({CORPUS_TAG: self.target.corpus} if self.target.corpus else {}),
             "evaltrack.version": __version__,
             "evaltrack.metrics_version": str(METRICS_VERSION),
             "evaltrack.golden": signature.golden,

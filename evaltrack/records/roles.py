@@ -65,6 +65,11 @@ class Target(Closable, Protocol):
         return {}
 
     @property
+    def corpus(self) -> str:
+        """``19 pages, 87 chunks, 3fa1c9d2``: the state of the pages that it searches; empty where that is not known."""
+        return ""
+
+    @property
     def secrets(self) -> Collection[str]:
         """Texts that no response may hold."""
         return ()

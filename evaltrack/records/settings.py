@@ -19,6 +19,12 @@ PACKAGES = "packages"
 PACKAGES_TAG = "evaltrack.packages"
 """The tag of a run that holds them."""
 
+CORPUS = "corpus"
+"""The name under which the state of the pages that a target searches stands among the settings."""
+
+CORPUS_TAG = "evaltrack.corpus"
+"""The tag of a run that holds it."""
+
 LONGEST_PACKAGES = 7500
 """Characters: a tag of MLflow holds 8,000."""
 

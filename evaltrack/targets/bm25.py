@@ -9,10 +9,11 @@ whose questions took no part in the choice, the best score separates negatives f
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from math import inf, log, log1p
 from pathlib import Path
 from urllib.parse import quote
@@ -96,6 +97,16 @@ def _index(folder: Path, floor: float, links: str, read: _Reader) -> Bm25Target:
         raise UsageError(f"corpus {folder}: {error}") from None
 
 
+def corpus_state(chunks: Iterable[Chunk]) -> str:
+    """``19 pages, 87 chunks, 3fa1c9d2``: how much is searched, and the beginning of the SHA-256 of ids and texts."""
+    digest, pages = hashlib.sha256(), Counter[str]()
+    for chunk in chunks:
+        pages[chunk.page] += 1
+        digest.update(f"{chunk.id}\0{chunk.headed_text}\0".encode(errors="surrogatepass"))
+    counts = (("page", len(pages)), ("chunk", pages.total()))
+    return ", ".join([*(f"{number:,} {name}{'s' * (number != 1)}" for name, number in counts), digest.hexdigest()[:8]])
+
+
 class Bm25ByDomain(Target):
     """An index for each domain; a question is asked of that of its own."""
 
@@ -106,6 +117,11 @@ class Bm25ByDomain(Target):
     def floor(self) -> float:
         """The score that the best chunk must reach, the same in every index."""
         return next(iter(self.indexes.values())).floor
+
+    @cached_property
+    def corpus(self) -> str:
+        """The state of the pages of all domains."""
+        return corpus_state(chunk for index in self.indexes.values() for chunk in index.chunks)
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """What the index of the question's domain returns.
@@ -143,6 +159,11 @@ class Bm25Target(Target):
             raise EmptyIndexError("holds no words to search for; write pages of text")
         self._index = bm25s.BM25(method="lucene")
         self._index.index(terms, show_progress=False)
+
+    @cached_property
+    def corpus(self) -> str:
+        """The state of the pages."""
+        return corpus_state(self.chunks)
 
     async def __call__(self, question: Question, k: int, /) -> Response:
         """The chunks in order of their score, and a quotation from the best; or an abstention."""

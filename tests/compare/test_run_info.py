@@ -41,6 +41,15 @@ def test_packages_come_last_each_by_itself() -> None:
     assert run_differences(replace(was, settings=MADE), replace(was, settings=MADE | {"packages": "a 1.0"})) == ()
 
 
+def test_the_corpus_is_held_side_by_side_where_both_say_it() -> None:
+    """It stands behind the commit."""
+    was = replace(BASELINE, settings=MADE | {"corpus": "19 pages, 87 chunks, aaaaaaaa"})
+    now = replace(BASELINE, settings=MADE | {"corpus": "18 pages, 80 chunks, bbbbbbbb"})
+    (difference,) = run_differences(was, now)
+    assert (difference.name, difference.candidate) == ("corpus", "18 pages, 80 chunks, bbbbbbbb")
+    assert run_differences(replace(was, settings=MADE), now) == ()
+
+
 def test_the_words() -> None:
     """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
     same = replace(comparison(), candidate=BASELINE)

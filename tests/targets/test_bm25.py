@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import runpy
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 from math import log
 from pathlib import Path
@@ -17,7 +18,7 @@ from evaltrack.golden.corpus import Chunk
 from evaltrack.golden.reader import open_golden
 from evaltrack.records import Question, Response, Target
 from evaltrack.report.html.text import safe_link
-from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25Target, open_bm25
+from evaltrack.targets.bm25 import ABSTENTION, DEPTH, FLOOR, Bm25ByDomain, Bm25Target, open_bm25
 
 REPO = Path(__file__).parent.parent.parent
 GOLDEN = REPO / "golden"
@@ -367,3 +368,15 @@ def test_quotation_where_only_the_heading_matches() -> None:
     chunks = [Chunk("a#plums", "Fruit", "Plums", "a.md#plums", "Ripe in August. Kept cool. Sold soon.")]
     others = [Chunk(str(i), "", "", "", "other words") for i in range(3)]
     assert ask(Bm25Target(chunks + others, 0.0), "plums").answer == "Ripe in August. Kept cool."
+
+
+# Corpus
+
+
+def test_it_says_which_pages_it_searches() -> None:
+    """How many there are, and a digest that changes with any id or text."""
+    chunks = [Chunk("a", "Fruit", "", "a.md", "plums"), Chunk("a#b", "Fruit", "B", "a.md#b", "pears")]
+    words = Bm25Target(chunks).corpus
+    assert words.startswith("1 page, 2 chunks, ")
+    assert Bm25Target([chunks[0], replace(chunks[1], text="pear")]).corpus != words
+    assert Bm25ByDomain({"x": Bm25Target(chunks[:1]), "y": Bm25Target(chunks[1:])}).corpus == words
