@@ -107,8 +107,8 @@ def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
         name = rows.name(source)
         detail = f"the text of `{name}` changed, and no longer holds the expected passage"
         yield Cause("source_text_changed", detail, name, rows.old[key][0], now, link=source.url), True
-    rewritten = {source.chunk_id for _, source in rows.rewritten.values()}
-    changed = [key for key in rows.changed_texts if rows.new[key][1].chunk_id not in rewritten]
+    rewritten = [source for _, source in rows.rewritten.values()]
+    changed = [key for key in rows.changed_texts if rows.new[key][1] not in rewritten]
     if not changed:
         return
     at_stake = rows.placed if loss.judged else rows.fallen

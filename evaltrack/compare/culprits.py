@@ -29,6 +29,11 @@ class Culprit:
     parts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
 
+    @property
+    def part(self) -> str | None:
+        """The chunk, where it is only one of the page."""
+        return self.parts[0] if len(self.parts) == 1 else None
+
 
 def culprits(comparison: Comparison) -> list[Culprit]:
     """Those with the most questions first.

@@ -52,16 +52,18 @@ class Differences:
 
     @cached_property
     def rewritten(self) -> dict[str, tuple[int, StoredSource]]:
-        """Expected passages that are gone as their chunk came back with another text: its rank now, and the chunk."""
-        returned = {source.chunk_id: (rank, source) for rank, source in self.new.values() if source.chunk_id}
+        """Expected passages that are gone as their chunk came back with another text: its rank now, and the chunk.
+
+        Chunks without ids are told apart by their titles: it is the best one of that title whose text is new.
+        """
+        texts = {source.text_digest for _, source in self.old.values()} | {None}
+        returned: dict[str, tuple[int, StoredSource]] = {}
+        for rank, source in self.new.values():
+            if (name := source.chunk_id or source.title) and source.text_digest not in texts:
+                returned.setdefault(name, (rank, source))
         gone = {key: self.old[key][1] for key in self.lowered if key not in self.new and key not in self.renamed}
-        return {
-            key: returned[source.chunk_id]
-            for key, source in gone.items()
-            if source.chunk_id in returned
-            and source.text_digest
-            and returned[source.chunk_id][1].text_digest not in (None, source.text_digest)
-        }
+        names = {key: source.chunk_id or source.title for key, source in gone.items() if source.text_digest}
+        return {key: returned[name] for key, name in names.items() if name in returned}
 
     @cached_property
     def renamed(self) -> dict[str, str]:

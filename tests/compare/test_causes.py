@@ -91,6 +91,17 @@ def test_a_chunk_that_came_back_without_the_expected_passage_was_edited(now: tup
     assert {"source_lost", "source_demoted", "source_text_changed"}.isdisjoint(other.kind for other in also)
 
 
+def test_a_chunk_without_an_id_is_known_by_its_title() -> None:
+    """Of several under one title it is the one whose text is new."""
+
+    def titled(*texts: str) -> Response:
+        return Response(answer="So.", sources=tuple(Source(title="vpn", text=text) for text in texts))
+
+    (cause, *_) = causes(titled("After four hours.", "Prices."), titled("Prices.", "After five hours."), QUOTED)
+    assert (cause.kind, cause.source, cause.rank_after) == ("source_text_changed", "vpn", 2)
+    assert kinds(titled("After four hours.", "Prices."), titled("Prices."), QUOTED)[0] == "source_lost"
+
+
 def test_a_passage_whose_chunk_is_gone_is_lost() -> None:
     """So it is where chunks have no texts to compare."""
     assert kinds(found("delays", "c", texts=DELAYS), found("c"), QUOTED) == ["source_lost"]

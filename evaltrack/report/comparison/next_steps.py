@@ -41,7 +41,7 @@ def next_steps(comparison: Comparison) -> list[str]:
 
 
 def _step(culprit: Culprit) -> str:
-    page = clip(culprit.page, 80) or "An expected source"
+    page = clip(culprit.part or culprit.page, 80) or "An expected source"
     words = STEPS[culprit.kind].format(
         page=page, questions=count(len(culprit.ids), "question"), message=clip(culprit.message, 120) or "see below"
     )

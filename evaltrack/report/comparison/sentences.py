@@ -22,7 +22,7 @@ def change_sentence(comparison: Comparison) -> str:
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
     if first is not None:
-        parts.append(f"{rate_title(comparison, first)} {way_words(first)}.")
+        parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
     return " ".join(parts)
 
 
@@ -31,13 +31,6 @@ def worse_sentence(comparison: Comparison) -> str:
     total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
     worse = "got worse or were lost" if comparison.lost else "got worse"
     return f"What changed first in each of {count(total, 'question')} that {worse}"
-
-
-def rate_title(comparison: Comparison, metric: MetricDelta) -> str:
-    """What a metric is called; a share of questions that pass without a judge is of those that found what they need."""
-    if metric.name != "pass_rate":
-        return metric_title(metric.name, comparison.candidate.signature.k)
-    return "Pass rate" if comparison.candidate.signature.judge != "none" else "Found an expected source"
 
 
 def way_words(metric: MetricDelta) -> str:

@@ -61,7 +61,8 @@ def _behind(comparison: Comparison) -> str:
     if not lines:
         return ""
     worse = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
-    words = f"{lines[0].name} {lines[0].what}".strip()
+    name = lines[0].parts[0] if len(lines[0].parts) == 1 else lines[0].name
+    words = f"{name} {lines[0].what}".strip()
     return f"{words} ({len(lines[0].ids):,} of {count(worse, 'question')} that got worse)"
 
 
