@@ -41,7 +41,7 @@ def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int]
 
 
 def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
-    """The rate has the same title with a judge and without one; where passing is not compared the first metric speaks."""
+    """The rate has one title; where passing is not compared the first metric speaks."""
     unjudged = quiet(metrics=(replace(PASSING, candidate=0.713),), left_out=())
     assert change_sentence(unjudged).endswith("fixed. Pass rate 71.3 % on both sides.")
     assert change_sentence(quiet(metrics=(RECALL,), left_out=("pass_rate",))) == "Recall@3 0.800 → 0.700."
