@@ -192,10 +192,15 @@ def commands_in(block: Block) -> Iterator[str]:
                 yield re.sub(r"\s+#.*|\s+(?:>|\||&).*", "", part)
 
 
+def _narrow(line: str) -> str:
+    """The line with two spaces between its columns."""
+    return re.sub(r"(?<=\S) {2,}", "  ", line)
+
+
 def _compare(block: Block, output: str) -> None:
-    """Each line of what is shown was printed, in that order; ids of runs differ."""
-    lines = iter([_plain(line) for line in output.splitlines()])
-    for wanted in map(_plain, block.text.splitlines()):
+    """Each line of what is shown was printed, in that order; ids of runs differ, and how wide a column is."""
+    lines = iter([_narrow(_plain(line)) for line in output.splitlines()])
+    for wanted in map(_narrow, map(_plain, block.text.splitlines())):
         if wanted and wanted != "...":
             assert any(line == wanted for line in lines), f"{block.place}: `{wanted}` is not there:\n{output}"
 
