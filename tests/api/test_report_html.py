@@ -191,14 +191,14 @@ def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, runs
     The page of the first of them ends in that run, and shows no later one.
     """
     first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
-    assert "The last runs" not in first.words
-    line = "Recall@5 1.000 → 0.500 2 runs, this one last"
+    assert "this one last" not in first.words
+    line = "1.000 → 0.500 2 runs, this one last"
     assert line in second.words
     assert line in written(runs.second.run_id, tracking_uri=store_uri).words
     run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, k=2, traces="off")
     assert line in written(runs.second.run_id, tracking_uri=store_uri).words
-    assert "The last runs" not in written(runs.first.run_id, tracking_uri=store_uri).words
-    assert "The last runs" not in written(tracking_uri=store_uri).words
+    assert "this one last" not in written(runs.first.run_id, tracking_uri=store_uri).words
+    assert line not in written(tracking_uri=store_uri).words
 
 
 def test_a_golden_set_with_a_quote_in_its_name_runs_and_reports(store_uri: str, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_golden_set_with_a_quote_in_its_name_runs_and_reports(store_uri: str, 
     assert written(tracking_uri=store_uri).words == written(runs[1].run_id, tracking_uri=store_uri).words
     made = compare_runs(runs[1].run_id, runs[0].run_id, tracking_uri=store_uri)
     assert (made.verdict, made.history) == ("regression", ())
-    assert "The last runs" not in logged(store_uri, runs[1].run_id, "comparison.html").words
+    assert "this one last" not in logged(store_uri, runs[1].run_id, "comparison.html").words
 
 
 def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +233,7 @@ def test_a_resumed_run_has_the_page_of_its_end(store_uri: str, tmp_path: Path, m
     assert [each["group"] for each in page.questions] == ["pass"] * 3
     assert not any("trace" in each["sides"][0] for each in page.questions)
     assert page.words.startswith("3 of 3 questions passed")
-    assert "The last runs" not in page.words
+    assert "this one last" not in page.words
     again = written(made.run_id, tracking_uri=store_uri)
     assert (again.words, again.data) == (page.words, page.data)
 
@@ -280,7 +280,7 @@ def test_a_run_of_several_trials_shows_each_question_once(store_uri: str, tmp_pa
     page = logged(store_uri, made.run_id)
     assert [(each["id"], each["group"]) for each in page.questions] == [("b", "fail"), ("007", "pass"), ("c", "pass")]
     assert page.questions[0]["detail"] == "passed 1 of 3 trials"
-    assert "Flaky 0.333" in page.words
+    assert "Flaky 33.3 %" in page.words
     assert written(made.run_id, tracking_uri=store_uri).data == page.data
 
 
@@ -295,7 +295,7 @@ def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept)
     assert page.words.startswith("Regression: small")
     assert [(each["id"], each["group"]) for each in page.questions] == [("b", "flip"), ("007", "same"), ("c", "same")]
     assert {first.link, second.link, made.compare_link} <= set(page.links)
-    assert "Recall@5 1.000 → 0.500 2 runs, this one last" in page.words
+    assert "1.000 → 0.500 2 runs, this one last" in page.words
     there = {
         run.run_id: {t.info.client_request_id: t.info.trace_id for t in _traces(store_uri, run)}
         for run in (first, second)

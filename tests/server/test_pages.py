@@ -410,7 +410,7 @@ def test_trends_lead_to_their_runs(browser: Browser, runs: Runs) -> None:
     """Of the runs that measured the same as the newest, on the page of their golden set."""
     made = browser.get("golden", experiment_id=runs.experiment, golden="travel")
     assert 'aria-label="Trends"' in made.text
-    (first, *_) = re.findall(r'<a href="(run\?[^"]+)" tabindex="-1">', made.text)
+    (first, *_) = re.findall(r'<a href="(run\?[^"]+)" rel="noopener noreferrer" tabindex="-1">', made.text)
     assert browser.ask(f"/evaltrack/{unescape(first)}").status == 200
 
 

@@ -136,7 +136,7 @@ def test_the_description_says_how_the_last_comparison_ended(store_uri: str, runs
     client.set_tag(run_id, "mlflow.note.content", f"{described}\nadded by hand")
     compare_runs(run_id, baseline, allow_flips=3, max_drop=["recall_at_k=off", "mrr=off"], tracking_uri=store_uri)
     again = client.get_run(run_id).data.tags["mlflow.note.content"]
-    assert again.startswith("**No regression** against ")
+    assert again.startswith("**No regression: 1 question broke, 0 were fixed. Pass rate 100.0 % → 66.7 %.** against ")
     assert again.endswith(f"\n---\n\n{own}\nadded by hand")
     assert again.count("against") == described.count("against")
 
