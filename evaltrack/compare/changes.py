@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evaltrack.compare.causes import causes_of
 from evaltrack.compare.comparison import Cause, Change, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
-from evaltrack.compare.fate_kinds import Borderline, Fate
+from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores
 from evaltrack.compare.pairing import MAIN_SCORES, Paired
 from evaltrack.compare.trial_causes import Trials, explain_by_trials, trials_of
@@ -36,10 +36,6 @@ SAMPLED = 2000
 """Identical questions that are still shown, where all of them would be more than `LISTED` leaves room for."""
 
 ALWAYS_LISTED: tuple[Fate, ...] = ("broke", "lost", "fixed")
-WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
-BY_URGENCY: tuple[Fate, ...] = (
-    *("broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content"),
-)
 
 
 class Changes:

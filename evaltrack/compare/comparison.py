@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.fate_kinds import Borderline, Fate
+from evaltrack.compare.fate_kinds import WORSE, Borderline, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, Repeat
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
@@ -263,6 +263,11 @@ class Comparison:
     def count(self, fate: Fate) -> int:
         """How many questions it became of, also where fewer are listed."""
         return self.fates.get(fate, len(self.same if fate == "identical" else self.by_fate[fate]))
+
+    @property
+    def num_worse(self) -> int:
+        """How many questions broke, were lost, or have a lower score."""
+        return sum(map(self.count, WORSE))
 
     @property
     def passing_compared(self) -> bool:

@@ -13,6 +13,12 @@ measured it. *Other content* is another answer, other sources or texts, or other
 result; *identical* questions have all of that the same on both sides.
 """
 
+WORSE: tuple[Fate, ...] = ("broke", "lost", "lower score")
+"""What became of the questions that got worse."""
+
+BY_URGENCY: tuple[Fate, ...] = (*WORSE, "fixed", "newly measured", "higher score", "other content")
+"""All but the identical ones, in the order in which questions are listed."""
+
 
 @dataclass(frozen=True)
 class Borderline:

@@ -115,12 +115,10 @@ def overview(store: Store, access: Access, part: int = 0) -> Overview:
     )
     page = list(islice(evaluated, part * GROUPS, (part + 1) * GROUPS + 1))
     _recent.refresh(store, [each.experiment_id for each, _ in page])
-    shown = {each.experiment_id: _shown(each, names) for each, names in page[:GROUPS]}
-    _recent.read(store, [(key, name) for key, names in shown.items() for name in names], RUNS)
-    older = runs_with_ids(
-        store, [run_id for each, _ in page[:GROUPS] for run_id in _older(store, each, shown[each.experiment_id])]
-    )
-    groups = [_alone(store, each, names, older) for each, names in page[:GROUPS]]
+    ordered = [(each, _ordered(each, names)) for each, names in page[:GROUPS]]
+    _recent.read(store, [(each.experiment_id, name) for each, names in ordered for name in names[:LINES]], RUNS)
+    older = runs_with_ids(store, [run_id for each, names in ordered for run_id in _older(store, each, names[:LINES])])
+    groups = [_alone(store, each, names, older) for each, names in ordered]
     lines = [line for read, _ in groups for line in read]
     metrics = measured([line.newest for line in lines if line.newest], FIRST) or FIRST[:2]
     whole = (replace(each, figures=tuple(figure(m, each.newest, each.was) for m in metrics)) for each in lines)
@@ -140,12 +138,12 @@ def _older(store: Store, experiment: Experiment, names: Sequence[str]) -> list[s
     return [run_id for run_id, runs in kept if runs is not None and all(run.run_id != run_id for run in runs)]
 
 
-def _alone(store: Store, experiment: Experiment, golden: set[str], older: Runs) -> tuple[list[Line], More]:
+def _alone(store: Store, experiment: Experiment, names: Sequence[str], older: Runs) -> tuple[list[Line], More]:
     """The lines of one experiment; what cannot be shown of it leaves the others as they are."""
     try:
         baselines = {each.golden: each for each in read_baselines(experiment.tags)}
-        lines = [_line(store, experiment, name, baselines.get(name), older) for name in _shown(experiment, golden)]
-        return lines, More(experiment, tuple(_ordered(experiment, golden)[LINES : LINES + MORE]))
+        lines = [_line(store, experiment, name, baselines.get(name), older) for name in names[:LINES]]
+        return lines, More(experiment, tuple(names[LINES : LINES + MORE]))
     except Exception as error:  # noqa: BLE001 - whoever writes to an experiment may write anything
         _log.warning("experiment %s cannot be shown", experiment.experiment_id, exc_info=True)
         problem = str(error) if isinstance(error, EvaltrackError) else type(error).__name__
@@ -156,11 +154,6 @@ def _ordered(experiment: Experiment, golden: set[str]) -> list[str]:
     """The golden sets with a baseline first."""
     baselines = {each.golden for each in read_baselines(experiment.tags)}
     return sorted(golden, key=lambda name: (name not in baselines, name))
-
-
-def _shown(experiment: Experiment, golden: set[str]) -> list[str]:
-    """Those that have a line."""
-    return _ordered(experiment, golden)[:LINES]
 
 
 def _line(store: Store, experiment: Experiment, golden: str, baseline: Baseline | None, older: Runs) -> Line:

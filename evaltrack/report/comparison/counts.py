@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from evaltrack.compare.comparison import Change, Comparison
-from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
@@ -25,18 +25,13 @@ FATES: dict[Fate, str] = {
 }
 """What each of them means, for people."""
 
-LISTED: tuple[Fate, ...] = (
-    *("broke", "lost", "lower score", "fixed", "newly measured", "higher score", "other content"),
-)
-"""The order in which questions are listed."""
-
 MESSAGES = 5
 """Error messages shown for each side."""
 
 
 def sections(comparison: Comparison) -> Iterator[tuple[Fate, str, tuple[Change, ...], int]]:
     """Fate, title, the questions that are held of it, and how many there are; none that is empty."""
-    for fate in LISTED:
+    for fate in BY_URGENCY:
         if total := comparison.count(fate):
             yield fate, f"{fate} ({FATES[fate]})", comparison.by_fate[fate], total
 

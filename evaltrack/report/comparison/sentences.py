@@ -28,9 +28,8 @@ def change_sentence(comparison: Comparison) -> str:
 
 def worse_sentence(comparison: Comparison) -> str:
     """Which questions the causes are of: ``What changed first in each of 18 questions that got worse``."""
-    total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
     worse = "got worse or were lost" if comparison.lost else "got worse"
-    return f"What changed first in each of {count(total, 'question')} that {worse}"
+    return f"What changed first in each of {count(comparison.num_worse, 'question')} that {worse}"
 
 
 def way_words(metric: MetricDelta) -> str:

@@ -101,7 +101,7 @@ def cause_summary(comparison: Comparison) -> str:
     As in ``7 of 9 questions that got worse: an expected source is returned lower, most often by `fares#refunds` (5);
     2: same sources, another answer``.
     """
-    total = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
+    total = comparison.num_worse
     worse = "that got worse or were lost" if comparison.lost else "that got worse"
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):

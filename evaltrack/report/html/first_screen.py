@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
+from evaltrack.compare.culprits import culprits
 from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.words import clip, count
-from evaltrack.report.html.culprits import culprit_lines
+from evaltrack.report.html.culprits import culprit_words
+from evaltrack.report.html.text import shown
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
@@ -57,13 +59,11 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 def _behind(comparison: Comparison) -> str:
     """What most questions got worse by: ``fares is no longer returned (4 of 5 questions that got worse)``."""
-    lines = culprit_lines(comparison)
-    if not lines:
+    first = next(iter(culprits(comparison)), None)
+    if first is None:
         return ""
-    worse = sum(comparison.count(fate) for fate in ("broke", "lost", "lower score"))
-    name = lines[0].parts[0] if len(lines[0].parts) == 1 else lines[0].name
-    words = f"{name} {lines[0].what}".strip()
-    return f"{words} ({len(lines[0].ids):,} of {count(worse, 'question')} that got worse)"
+    words = f"{shown(first.part or first.page, 120)} {culprit_words(first)}".strip()
+    return f"{words} ({len(first.ids):,} of {count(comparison.num_worse, 'question')} that got worse)"
 
 
 def _rule(line: GateLine) -> RuleView:
