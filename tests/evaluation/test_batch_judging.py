@@ -346,7 +346,7 @@ def test_faithfulness_is_asked_once_beside_a_batch(
         outcome = judge(tmp_path, scores=("faithfulness",), fields=fields)
         paid = batches.asked + server.asked
     assert [row.scores["faithfulness"] for row in outcome.rows] == [1.0] * NUM_QUESTIONS
-    assert (paid.total(), set(paid.values())) == (2 * NUM_QUESTIONS, {1})
+    assert (len(paid), set(paid.values())) == (NUM_QUESTIONS, {2})  # of each answer its verdict and its faithfulness
 
 
 def test_a_stop_leaves_the_batch_at_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
