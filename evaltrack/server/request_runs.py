@@ -61,9 +61,9 @@ def check_end(run: EvaluationRun) -> EvaluationRun:
     return run
 
 
-def subfolder(folder: Path, run: EvaluationRun) -> Path:
+def subfolder(folder: Path, name: str) -> Path:
     """A folder for the files of one run."""
-    own = folder / run.run_id
+    own = folder / name
     own.mkdir(exist_ok=True)
     return own
 
@@ -71,6 +71,16 @@ def subfolder(folder: Path, run: EvaluationRun) -> Path:
 def golden_address(run: EvaluationRun) -> str:
     """The page of the run's golden set."""
     return f"golden?{urlencode({'experiment_id': run.experiment_id, 'golden': run.signature.golden})}"
+
+
+def crumbs(experiment: Experiment, run: EvaluationRun) -> Links:
+    """The way to the pages of a run."""
+    return (
+        ("MLflow", "../"),
+        ("evaltrack", "./"),
+        (experiment.name, f"../#/experiments/{experiment.experiment_id}"),
+        (run.signature.golden, golden_address(run)),
+    )
 
 
 def run_links(store: Store, run: EvaluationRun) -> Links:

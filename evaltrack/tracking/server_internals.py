@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -24,12 +25,15 @@ from mlflow.exceptions import MlflowException
 from mlflow.server import app as mlflow_app
 from mlflow.server import handlers as mlflow_handlers
 from mlflow.server.constants import ARTIFACTS_ONLY_ENV_VAR, BACKEND_STORE_URI_ENV_VAR
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.server_tables import newest_runs, run_with_id
+from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
 if TYPE_CHECKING:
+    from mlflow.entities import Run
     from sqlalchemy import Engine
 
 handlers: Any = mlflow_handlers
@@ -134,6 +138,11 @@ def inside_store(address: str) -> Store:
 class InsideStore(Store):
     """The server's own store; its UI is where this process answers."""
 
+    def newest_runs(self, wanted: NewestRuns) -> list[Run] | None:
+        """From the database itself."""
+        engine = database_of(self)
+        return None if engine is None else newest_runs(engine, wanted)
+
     @property
     def serve_command(self) -> str | None:
         """It is being served."""
@@ -148,6 +157,11 @@ class _InsideService(TrackingServiceClient):
         """The store that the server's own handlers use."""
         return handlers._get_tracking_store()
 
+    def get_run(self, run_id: str) -> Run:
+        """A run without its inputs and outputs, which none of our pages shows."""
+        engine = getattr(self.store, "engine", None)
+        return (run_with_id(engine, run_id) if engine is not None else None) or super().get_run(run_id)
+
     def download_artifacts(self, run_id: str, path: str, dst_path: str | None = None) -> str:
         """As the server's own download does it, into `dst_path`."""
         root = self._artifact_root(run_id)
@@ -158,13 +172,14 @@ class _InsideService(TrackingServiceClient):
                 path = handlers._get_workspace_scoped_repo_path_if_enabled(path)
             else:
                 repository = handlers._get_artifact_repository_for_uri(root)
-            return str(repository.download_artifacts(path, dst_path))
+            return _downloaded(repository, path, dst_path)
         except MlflowException:
             raise
         except Exception as error:  # each kind of artifact store fails in its own way
             _log.warning("artifact %s of run %s cannot be read", path, run_id, exc_info=True)
             raise MlflowException(f"artifact {Path(path).name} cannot be read ({type(error).__name__})") from error
 
+    @lru_cache(maxsize=2000)  # noqa: B019 - one for each server, which lives as long
     def _artifact_root(self, run_id: str) -> str:
         """Where a run's artifacts are; of a database this one column is read, which takes a tenth of the time."""
         engine = getattr(self.store, "engine", None)
@@ -177,6 +192,14 @@ class _InsideService(TrackingServiceClient):
                 if root := connection.scalar(select(runs.c.artifact_uri).where(runs.c.run_uuid == run_id)):
                     return str(root)
         return str(self.store.get_run(run_id).info.artifact_uri)
+
+
+def _downloaded(repository: Any, path: str, folder: str | None) -> str:
+    """An artifact in a folder; one on this machine is copied, without MLflow's threads and progress bars."""
+    if folder is None or not isinstance(repository, LocalArtifactRepository):
+        return str(repository.download_artifacts(path, folder))
+    local = Path(repository.download_artifacts(path))
+    return str(repository.download_artifacts(path, folder) if local.is_dir() else shutil.copy(local, folder))
 
 
 @cache
