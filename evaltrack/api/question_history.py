@@ -198,9 +198,7 @@ def matrix_json(runs: Sequence[HistoryRun], outcomes: Path, last_rows: Path) -> 
 NO_TEXT = {"question": "", "domain": ""}
 
 
-def question_json(
-    runs: Sequence[HistoryRun], files: Sequence[Path], question_id: str, k: int
-) -> dict[str, Any] | None:
+def question_json(runs: Sequence[HistoryRun], files: Sequence[Path], question_id: str, k: int) -> dict[str, Any] | None:
     """One question in each run, oldest first, as an object for JSON; None where the last run did not ask it.
 
     `files` are those of the rows of the runs, of which one that is damaged or gone is left out. `first_broke` is the

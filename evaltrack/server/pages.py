@@ -24,6 +24,7 @@ from evaltrack.compare.engine import metrics_left_out
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.report.html.page import Back, document_head, questions_script
 from evaltrack.server import contents, csrf
+from evaltrack.server.chosen_runs import ANY_TARGET, Choice
 from evaltrack.server.history_files import columns_of, end_times, outcomes_later
 from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page, prepare_pages
@@ -34,6 +35,7 @@ from evaltrack.server.request_runs import (
     crumbs,
     evaluation_in,
     experiment_of,
+    other_sets,
     run_links,
     store_here,
     subfolder,
@@ -125,12 +127,13 @@ class _Views(QuestionViews):
         """One golden set: its runs, its baselines, the forms."""
         store = store_here()
         experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
-        name, before = request.args.get("golden", ""), request.args.get("before", "")
-        if not name or not re.fullmatch(r"[0-9]{0,15}", before):
+        name, choice = request.args.get("golden", ""), Choice.of(request.args)
+        if not name or choice is None:
             abort(400, "this address names no golden set, or no moment")
         prepare_pages()
-        history = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
-        if not history.rows and not history.baseline and not before:
+        history = contents.history(store, experiment.experiment_id, name, choice)
+        if not history.rows and not history.baseline and not (choice.before or choice.narrow):
+            g.evaltrack_links = other_sets(experiment)
             abort(404, f"golden set {name} has no run in this experiment")
         token = csrf.token_of(request)
         may_promote = self._access.may("update", experiment.experiment_id)
@@ -142,7 +145,8 @@ class _Views(QuestionViews):
             token=token,
             may_promote=may_promote,
             user=self._access.user,
-            first=not before,
+            first=choice.before is None,
+            any_target=ANY_TARGET,
         )
         csrf.keep_token(request, answer, token)
         return answer

@@ -16,6 +16,7 @@ from evaltrack.api.question_history import PastEvaluations, history_evaluations
 from evaltrack.errors import UsageError
 from evaltrack.records.past_run import PastRun
 from evaltrack.server import csrf
+from evaltrack.server.chosen_runs import ANY_TARGET, target_of
 from evaltrack.server.history_files import columns_of, end_times, outcomes_file, rows_of_each
 from evaltrack.server.page_jobs import MatrixJob, QuestionJob
 from evaltrack.server.page_process import made_page
@@ -36,9 +37,6 @@ from evaltrack.tracking.judge_notes import judge_notes, note_accepted
 from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.server_internals import Access, Experiment
 from evaltrack.tracking.store import Store
-
-ANY_TARGET = "*"
-"""In an address: runs of every target."""
 
 NOT_SIGNED_IN = "(not signed in)"
 
@@ -179,4 +177,4 @@ class QuestionViews:
 
 
 def _asks(run: PastRun, target: str) -> bool:
-    return target == ANY_TARGET or (run.signature is not None and run.signature.target == target)
+    return target in (ANY_TARGET, target_of(run))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,10 +24,10 @@ from mlflow.exceptions import MlflowException
 from mlflow.server import app as mlflow_app
 from mlflow.server import handlers as mlflow_handlers
 from mlflow.server.constants import ARTIFACTS_ONLY_ENV_VAR, BACKEND_STORE_URI_ENV_VAR
-from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
+from evaltrack.tracking.server_artifacts import downloaded
 from evaltrack.tracking.server_tables import newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
@@ -172,7 +171,7 @@ class _InsideService(TrackingServiceClient):
                 path = handlers._get_workspace_scoped_repo_path_if_enabled(path)
             else:
                 repository = handlers._get_artifact_repository_for_uri(root)
-            return _downloaded(repository, path, dst_path)
+            return downloaded(repository, path, dst_path)
         except MlflowException:
             raise
         except Exception as error:  # each kind of artifact store fails in its own way
@@ -192,14 +191,6 @@ class _InsideService(TrackingServiceClient):
                 if root := connection.scalar(select(runs.c.artifact_uri).where(runs.c.run_uuid == run_id)):
                     return str(root)
         return str(self.store.get_run(run_id).info.artifact_uri)
-
-
-def _downloaded(repository: Any, path: str, folder: str | None) -> str:
-    """An artifact in a folder; one on this machine is copied, without MLflow's threads and progress bars."""
-    if folder is None or not isinstance(repository, LocalArtifactRepository):
-        return str(repository.download_artifacts(path, folder))
-    local = Path(repository.download_artifacts(path))
-    return str(repository.download_artifacts(path, folder) if local.is_dir() else shutil.copy(local, folder))
 
 
 @cache

@@ -71,7 +71,7 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids
     }
     assert len(question_histories(store, run, most=2).runs) == 2
 
-    runs, lines, kept = history_evaluations(store, run), [], tmp_path / "outcomes.jsonl"
+    runs, lines, kept = history_evaluations(store, run).runs, [], tmp_path / "outcomes.jsonl"
     for each in runs:
         folder = tmp_path / each.past.run_id
         folder.mkdir()
@@ -93,9 +93,9 @@ def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
     other = run_eval(golden, target=finds("a"), k=3, tracking_uri=store_uri, traces="off", run_name="k 3").run_id
     store = connect(store_uri)
     assert [each.run_id for each in question_histories(store, find_evaluation(store, other)).runs] == [other]
-    assert len(history_evaluations(store, find_evaluation(store, ids[4]))) == 5
+    assert len(history_evaluations(store, find_evaluation(store, ids[4])).runs) == 5
     monkeypatch.setattr(question_history, "MAX_ROWS", 7)
-    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4]))] == ids[3:]
+    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4])).runs] == ids[3:]
 
 
 def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: list[str]) -> None:

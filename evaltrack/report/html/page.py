@@ -17,6 +17,7 @@ from evaltrack.report.html.text import shown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+
 @dataclass(frozen=True)
 class Back:
     """The way back from a page: words and address of each page above it, and last its own words, without an address.
