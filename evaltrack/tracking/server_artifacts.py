@@ -13,5 +13,6 @@ def downloaded(repository: Any, path: str, folder: str | None) -> str:
 
     if folder is None or not isinstance(repository, LocalArtifactRepository):
         return str(repository.download_artifacts(path, folder))
-    local = Path(repository.download_artifacts(path))
-    return str(repository.download_artifacts(path, folder) if local.is_dir() else shutil.copy(local, folder))
+    files: Any = repository  # MLflow's own has no types
+    local = Path(files.download_artifacts(path))
+    return str(files.download_artifacts(path, folder) if local.is_dir() else shutil.copy(local, folder))

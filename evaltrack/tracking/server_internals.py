@@ -159,7 +159,10 @@ class _InsideService(TrackingServiceClient):
     def get_run(self, run_id: str) -> Run:
         """A run without its inputs and outputs, which none of our pages shows."""
         engine = getattr(self.store, "engine", None)
-        return (run_with_id(engine, run_id) if engine is not None else None) or super().get_run(run_id)
+        run = None if engine is None else run_with_id(engine, run_id)
+        if run is None:
+            run = super().get_run(run_id)  # type: ignore[no-untyped-call]
+        return run
 
     def download_artifacts(self, run_id: str, path: str, dst_path: str | None = None) -> str:
         """As the server's own download does it, into `dst_path`."""

@@ -22,8 +22,10 @@ GOLDEN = "evaltrack.golden"
 AT_ONCE = 500
 """Runs of one query: databases bound the values in one."""
 
-_COLUMNS = ("run_uuid", "experiment_id", "user_id", "status", "start_time", "end_time", "lifecycle_stage")
-_COLUMNS += ("artifact_uri", "name")
+_COLUMNS = (
+    *("run_uuid", "experiment_id", "user_id", "status", "start_time", "end_time"),
+    *("lifecycle_stage", "artifact_uri", "name"),
+)
 
 _log = logging.getLogger(__name__)
 

@@ -113,3 +113,25 @@ def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: lis
     later = compare_runs(ids[4], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
     commit = later.question_history.runs[3].commit  # type: ignore[union-attr]
     assert f"first broke in run 3 ({commit[:7] or ids[3][:8]})" in comparison_text(later)
+
+
+def test_runs_of_other_targets_are_left_out_and_counted(store_uri: str, ids: list[str], tmp_path: Path) -> None:
+    """They stand beside where any target is wanted, and the words of a comparison say how many are left out."""
+
+    def another(question: str) -> Response:
+        return finds("c")(question)
+
+    golden = tmp_path / "set.jsonl"
+    options: dict[str, Any] = {"tracking_uri": store_uri, "traces": "off"}
+    other = run_eval(golden, target=another, run_name="other", **options).run_id
+    last = run_eval(golden, target=finds("ab"), run_name="last", **options).run_id
+    store = connect(store_uri)
+    run = find_evaluation(store, last)
+    own = history_evaluations(store, run)
+    assert [each.past.run_id for each in own.runs] == [*ids, last]
+    assert own.others == 1
+    every = history_evaluations(store, run, any_target=True)
+    assert ([each.past.run_id for each in every.runs], every.others) == ([*ids, other, last], 0)
+    assert len({history_run(each).target for each in every.runs}) == 2
+    made = compare_runs(last, ids[4], tracking_uri=store_uri, log=False, repeat_flips="0")
+    assert "1 run of other targets is left out" in comparison_text(made)
