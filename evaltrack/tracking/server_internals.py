@@ -158,7 +158,7 @@ class _InsideService(TrackingServiceClient):
 
     def get_run(self, run_id: str) -> Run:
         """A run without its inputs and outputs, which none of our pages shows."""
-        engine = getattr(self.store, "engine", None)
+        engine = engine_of(self.store)
         run = None if engine is None else run_with_id(engine, run_id)
         if run is None:
             run = super().get_run(run_id)  # type: ignore[no-untyped-call]
@@ -184,7 +184,7 @@ class _InsideService(TrackingServiceClient):
     @lru_cache(maxsize=2000)  # noqa: B019 - one for each server, which lives as long
     def _artifact_root(self, run_id: str) -> str:
         """Where a run's artifacts are; of a database this one column is read, which takes a tenth of the time."""
-        engine = getattr(self.store, "engine", None)
+        engine = engine_of(self.store)
         if engine is not None:
             from sqlalchemy import column, select, table
             from sqlalchemy.exc import SQLAlchemyError
@@ -206,7 +206,15 @@ def _client(uri: str) -> MlflowClient:
 
 def database_of(store: Store) -> Engine | None:
     """The database of a store; None where it is none, or is reached otherwise."""
-    engine: Engine | None = getattr(store.client._tracking_client.store, "engine", None)
+    return engine_of(store.client._tracking_client.store)
+
+
+def engine_of(tracking_store: object) -> Engine | None:
+    """The database that may be read past MLflow's own store of it: no other store, as one of workspaces, hides rows."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    own = type(tracking_store) is SqlAlchemyStore
+    engine: Engine | None = getattr(tracking_store, "engine", None) if own else None
     return engine
 
 

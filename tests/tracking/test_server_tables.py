@@ -9,7 +9,7 @@ from mlflow.entities import Metric, Param
 from sqlalchemy import create_engine, event
 
 from evaltrack.tracking import server_tables
-from evaltrack.tracking.server_internals import database_of
+from evaltrack.tracking.server_internals import database_of, engine_of
 from evaltrack.tracking.server_tables import newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, connect
 
@@ -83,3 +83,15 @@ def test_a_database_with_other_tables_is_no_answer() -> None:
     engine = create_engine("sqlite://")
     assert run_with_id(engine, "1") is None
     assert newest_runs(engine, NewestRuns(("0",), None, 9)) is None
+
+
+def test_a_store_of_workspaces_is_never_passed_by(store_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hides the runs of other workspaces, which the tables beneath it do not."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from mlflow.store.tracking.sqlalchemy_workspace_store import WorkspaceAwareSqlAlchemyStore
+
+    monkeypatch.setenv("MLFLOW_ENABLE_WORKSPACES", "true")
+    of_workspaces = WorkspaceAwareSqlAlchemyStore(store_uri, "artifacts")
+    assert of_workspaces.engine is not None
+    assert engine_of(of_workspaces) is None
+    assert engine_of(SqlAlchemyStore(store_uri, "artifacts")) is not None
