@@ -18,6 +18,7 @@ from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
 from evaltrack.report.comparison.counts import chance_words, flips_words
+from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison.github_annotations import annotations
 from evaltrack.report.comparison.group_words import group_sentence, shown_groups
@@ -324,20 +325,21 @@ def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
 
 def test_causes_are_counted_the_most_frequent_first() -> None:
     """With what took the place of expected sources, where it did so more than once."""
-    others = tuple(replace(FLIP, cause=replace(DEMOTED, displaced_by=f"other {i}")) for i in range(3))
+    fell = [replace(FLIP, id=f"{i}", cause=replace(DEMOTED, source=f"{i}")) for i in range(9)]
+    others = tuple(replace(each, cause=replace(each.cause, displaced_by=f"other {each.id}")) for each in fell[6:])
     made = comparison(
-        flips=(FLIP,) * 4 + others,
+        flips=(*fell[:4], *others),
         lost=(),
-        drops=(DROP,) * 2,
+        drops=tuple(replace(each, fate="lower score") for each in fell[4:6]),
         causes={"answer_changed": 2, "source_demoted": 7},
     )
-    assert words.cause_summary(made) == (
+    assert cause_summary(made) == (
         "7 of 9 questions that got worse: an expected source is returned lower, "
-        "most often by `fares#refunds` (6); 2: same sources, another answer"
+        "most often below `fares#refunds` (6); 2: same sources, another answer"
     )
-    once = words.cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
+    once = cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
     assert once == "1 of 3 questions that got worse: an expected source is returned lower; 2: not looked at"
-    assert words.cause_summary(quiet()) == ""
+    assert cause_summary(quiet()) == ""
 
 
 def test_every_cause_has_its_words() -> None:

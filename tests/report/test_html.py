@@ -554,7 +554,7 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
     """Each question is told once, under what made most of them worse; the link leads there."""
     flips = (demoted("1", "P"), demoted("2", "P"), demoted("3", "Q"), demoted("4", None, "s9", "source_lost"))
     assert told(comparison(flips=flips, lost=(), drops=(demoted("5", "P"),), fixes=(demoted("6", "P"),))) == [
-        ("P", "took the place of expected sources", ["1", "2", "5"], "https://docs.example/link"),
+        ("P", "now ranks above the expected source", ["1", "2", "5"], "https://docs.example/link"),
         ("s3", "is returned lower", ["3"], None),  # the link of its cause is that of Q
         ("s9", "is no longer returned", ["4"], "https://docs.example/link"),
     ]
@@ -803,7 +803,7 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     assert "−0.250 to +0.050" in words
     assert "broken: Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
-    assert "fares#refunds took the place of expected sources 2 7 10" in words
+    assert "fares#refunds now ranks above the expected source 2 7 10" in words
     assert "domain travel 20 questions" in words
     assert "bm25 floor 3 c1" in words
     assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links
