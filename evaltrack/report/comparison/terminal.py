@@ -192,6 +192,6 @@ def _diff(before: str, after: str) -> Text:
     styles = {"same": "", "removed": "red", "added": "green"}
     for kind, text in condensed(word_diff(before, after)):
         opening, closing = EDITS[kind]
-        words, space = piece_words(text)
-        line.append(f"{opening}{words}{closing}{space}", style=styles[kind])
+        space, words, more = piece_words(text)
+        line.append(f"{space}{opening}{words}{closing}{more}", style=styles[kind])
     return line
