@@ -171,7 +171,7 @@ def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
 
 RULES = (
     GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
-    GateLine("unknown", "2 questions measured in the baseline, and not in the candidate"),
+    GateLine("unknown", "2 questions were lost: measured in the baseline, not in the candidate"),
     GateLine("held", "MRR did not change, 10 % allowed"),
 )
 
@@ -182,7 +182,7 @@ def test_each_rule_of_the_gate_stands_on_a_line_with_its_mark() -> None:
     lines = shown(made).splitlines()[3:7]
     assert lines == [
         "✕ Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
-        "? 2 questions measured in the baseline, and not in the candidate",
+        "? 2 questions were lost: measured in the baseline, not in the candidate",
         "✓ MRR did not change, 10 % allowed",
         "✕ ids moved",
     ]
@@ -249,7 +249,7 @@ def test_long_lists_are_cut_and_counted() -> None:
     text = shown(made)
     assert "broke (passed before, fails now): 10,000\n" in text
     assert "  … and 9,990 more questions; the JSON holds them all\n" in text
-    assert "lower score (without a flip): 2,500\n" in text
+    assert "lower score (passes or fails as before): 2,500\n" in text
     assert "  … and 2,490 more questions; the JSON holds the first 100\n" in text
     assert "… and 10 more groups\n" in comparison_markdown(made)
     assert "✕ … and 10 more rules\n" in text
@@ -356,6 +356,10 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         "How small a drop of Recall@3 1 question would show cannot be told, as all changed alike",
     ]
     assert "with so few questions likely a larger one too" in shown(comparison())
+    fell = replace(large, interval=(-0.15, -0.05), candidate=large.baseline - 0.1)
+    assert list(comparison_notes.detectable_words(comparison(metrics=(fell,)))) == []  # that drop is shown
+    rose = replace(large, interval=(0.05, 0.15), candidate=large.baseline + 0.1)
+    assert len(list(comparison_notes.detectable_words(comparison(metrics=(rose,))))) == 1
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,6 @@ def answers(change: Change) -> tuple[str, str] | None:
 
 
 def piece_words(text: str) -> tuple[str, str, str]:
-    """A piece of a word diff as a line between the spaces around it; what cannot be shown is a replacement character."""
+    """A piece of a word diff as a line, between its spaces; what cannot be shown is a replacement character."""
     before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
     return before, clip(text, 500) or "\N{REPLACEMENT CHARACTER}", after

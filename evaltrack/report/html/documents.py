@@ -67,7 +67,7 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(each.cause.detail, 200),
+                shown(each.cause.detail.replace("`", ""), 200),
             )
             for each in document.questions[:QUESTIONS]
         ),

@@ -12,6 +12,7 @@ from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
 from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.text import shown
+from evaltrack.report.html.worst import WorstView, worst_views
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
@@ -35,6 +36,8 @@ class FirstScreen:
     behind: str
     steps: tuple[str, ...]
     differs: str
+    worst: tuple[WorstView, ...]
+    num_broke: int
 
 
 def first_screen(comparison: Comparison) -> FirstScreen:
@@ -45,6 +48,8 @@ def first_screen(comparison: Comparison) -> FirstScreen:
         behind=shown(behind_words(comparison), 400),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
+        worst=tuple(worst_views(comparison)),
+        num_broke=comparison.count("broke"),
     )
 
 
