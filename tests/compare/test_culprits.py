@@ -12,7 +12,7 @@ from evaltrack.compare.culprits import Culprit, culprits
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Response
-from evaltrack.report.comparison.culprit_words import behind_words, cause_summary, culprit_words
+from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
 from evaltrack.report.comparison.next_steps import next_steps
 from tests.compared import K, found, question, rows_of, side
 from tests.metrics.test_collections import pytestmark as with_real_data
@@ -107,11 +107,12 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     if new:
         assert behind_words(made) == (
-            "promo is new in the results and now among the first 5 in 3 of 3 questions that got worse"
+            "promo is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
         )
         assert cause_summary(made).endswith("another answer, most often with `promo` (3)")
     else:
         assert [(each.kind, each.page) for each in culprits(made)] == [("context_changed", None)]
+        assert behind_line(made) == ""  # the summary of causes says it
 
 
 @pytest.mark.parametrize("seed", [0, 1])

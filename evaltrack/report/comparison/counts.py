@@ -55,12 +55,12 @@ def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def fates_legend(comparison: Comparison) -> str:
-    """``Lower score, higher score: passes or fails as before. …``: what those that there are mean."""
+    """``Lower score and higher score: passes or fails as before. …``: what those that there are mean."""
     meanings: dict[str, list[str]] = {}
     for fate in LEGEND:
         if comparison.count(fate):
             meanings.setdefault(FATES[fate], []).append(fate)
-    lines = (f"{', '.join(names)}: {meaning}." for meaning, names in meanings.items())
+    lines = (f"{' and '.join(names)}: {meaning}." for meaning, names in meanings.items())
     return " ".join(f"{line[0].upper()}{line[1:]}" for line in lines)
 
 

@@ -23,7 +23,8 @@ def culprit_words(culprit: Culprit, k: int) -> str:
         return f"error: {clip(culprit.message, 200)}"
     if culprit.kind == "rose":
         above = culprit.num_above == len(culprit.ids)
-        return f"{NOVELTIES[culprit.novelty]} {'ranks above the expected source' if above else f'among the first {k}'}"
+        where = "ranks above the expected source" if above else f"among the first {k} sources"
+        return f"{NOVELTIES[culprit.novelty]} {where}"
     return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
 
 
@@ -41,6 +42,14 @@ def behind_words(comparison: Comparison) -> str:
         return f"{words} ({of})"
     some = 0 < first.num_above < len(first.ids)
     return f"{words} in {of}{f', above the expected source in {first.num_above:,}' if some else ''}"
+
+
+def behind_line(comparison: Comparison) -> str:
+    """``Behind it: `` and what is; empty where it is no page and no error, as the summary of causes says it then."""
+    first = next(iter(culprits(comparison)), None)
+    if first is None or not (first.page or first.message):
+        return ""
+    return f"Behind it: {behind_words(comparison)}"
 
 
 def cause_summary(comparison: Comparison) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
-from evaltrack.report.comparison.culprit_words import behind_words, cause_summary
+from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
@@ -70,8 +70,7 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
         _line(console, f"What differs: {differences}")
     for line in gate_lines(comparison):
         _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
-    behind = behind_words(comparison)
-    for words in (chance_words(comparison), behind and f"Behind it: {behind}", cause_summary(comparison)):
+    for words in (chance_words(comparison), behind_line(comparison), cause_summary(comparison)):
         if words:
             _line(console, words)
     if comparison.metrics:
