@@ -37,6 +37,7 @@ def behind_words(comparison: Comparison) -> str:
     if first is None:
         return ""
     words = f"{clip(first.part or first.page, 120)} {culprit_words(first, comparison.candidate.signature.k)}".strip()
+    words = words.removeprefix("error: ")
     of = f"{len(first.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
     if first.kind != "rose":
         return f"{words} ({of})"
