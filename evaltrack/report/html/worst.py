@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Change, Comparison
-from evaltrack.report.html.places import numbers
+from evaltrack.report.html.places import JUDGED, REASONING, numbers
 from evaltrack.report.html.text import shown
-from evaltrack.report.words import number
+from evaltrack.report.words import metric_number
 from evaltrack.rows.stored_row import StoredRow
 
 MOST = 3
@@ -59,6 +59,7 @@ def _came(row: StoredRow | None, k: int) -> Iterator[str]:
     elif rank is not None:
         yield f"rank {rank}" if 0 < rank <= k else f"not among the first {k}"
     if score is not None:
-        yield f"judge {number(score)}"
+        reasoned = REASONING in row.scores
+        yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
     if row.error or row.answer:
         yield shown(row.error or row.answer, ANSWER)
