@@ -678,6 +678,23 @@ def test_a_line_of_the_judge_is_of_one_judge() -> None:
     assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
 
 
+def test_a_line_is_of_one_target() -> None:
+    """Runs of others are counted and left out, or stand beside the line as marks of their own that name the target."""
+    other = replace(
+        past(0.7, run_id="other"), signature=SIGNATURE.model_copy(update={"golden_digest": "0123", "target": "b"})
+    )
+    other = replace(other, signature=other.signature.model_copy(update={"k": 3, "judge": "none"}))  # type: ignore[union-attr]
+    runs = [past(0.9, run_id="this"), other, past(0.5)]
+    (line,) = past_lines(runs, "this")
+    assert (line.runs, line.others, "other" in line.plot) == (2, 1, False)
+    (line,) = past_lines(runs, "this", any_target=True)
+    assert (line.runs, line.others, line.first) == (3, 1, "0.500")
+    assert line.plot.count('class="other"') == 1
+    assert "another target: b</title>" in line.plot
+    assert line.plot.count("L") == 1  # the line passes it by
+    assert past_lines(runs[:2], "this") == []
+
+
 def test_points_of_a_line_lead_to_their_runs() -> None:
     """Among the server's pages, or in MLflow where the page's own run has a link; a name is text."""
     runs = [replace(past(0.9, run_id="new"), name="<b>", commit="a" * 40), past(0.5, run_id="old")]

@@ -58,4 +58,11 @@ def legend_words(comparison: Comparison) -> str:
         return ""
     letters = {letter for strip in made.outcomes.values() for letter in strip}
     meanings = (f"{SIGNS[each]} {words}" for each, words in LETTERS.items() if each in letters - {ABSENT})
-    return f"History: {', '.join(meanings)}"
+    return f"History: {', '.join(meanings)}{others_words(made.others, '; ')}"
+
+
+def others_words(others: int, before: str = "") -> str:
+    """``3 runs of other targets are left out``; empty where there are none."""
+    if not others:
+        return ""
+    return f"{before}{count(others, 'run')} of other targets {'is' if others == 1 else 'are'} left out"

@@ -32,7 +32,7 @@ from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.plots import axis_head
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
 from evaltrack.report.html.strips import strip_head
-from evaltrack.report.html.text import safe_link
+from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, place_views
 from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
 
@@ -47,12 +47,11 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
     """The page: it works from a file, makes no request, and shows foreign text as text."""
     from markupsafe import Markup
 
-    golden = clip(comparison.candidate.signature.golden, 80)
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
     now = comparison.candidate
     fields["past"] = past_lines(
-        comparison.history, now.run_id, served_address if back else beside(now.link, now.run_id)
+        comparison.history, now.run_id, served_address if back and back.served else beside(now.link, now.run_id)
     )
     body = (
         templates()
@@ -69,9 +68,11 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             **fields,
         )
     )
-    return document(
-        f"{verdict_words(comparison)}: {golden}", body, script=questions_script(), data=_data(comparison, questions)
-    )
+    return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
+
+
+def _title(comparison: Comparison) -> str:
+    return f"{verdict_words(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
 def _first_fields(comparison: Comparison) -> dict[str, Any]:
@@ -121,6 +122,7 @@ def _later_fields(comparison: Comparison) -> dict[str, Any]:
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
     meanings = {str(fate): meaning for fate, meaning in FATES.items()}
     head = {
+        "title": shown(_title(comparison), 200),
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Now"],
