@@ -320,7 +320,7 @@ def test_questions_stand_over_runs(browser: Browser, runs: Runs) -> None:
     assert question.status == 200, question.text[-2000:]
     assert question.text.count('<span class="sign f"') == 2  # of the newest run, in the strip and in the table
     assert question.text.count('<span class="sign p"') == 2
-    assert "first broke in" in question.text
+    assert "fails since" in question.text
     assert "Recall@5" in question.text
     assert "<form" in question.text
     assert browser.get("matrix", experiment_id=runs.experiment, golden="gone").status == 404

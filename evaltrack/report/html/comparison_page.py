@@ -8,7 +8,7 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison.counts import counts_words
+from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
@@ -88,7 +88,9 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "compare_link": safe_link(comparison.compare_link),
         "rows": metric_rows(comparison, first, reach),
         "axis": axis_head(reach),
-        "counts": counts_words(comparison),
+        "common": count(comparison.num_common, "common question"),
+        "counts": count_parts(comparison),
+        "legend": fates_legend(comparison),
         "outcomes": outcome_table(comparison),
         "lost": comparison.count("lost"),
         "causes": cause_views(comparison),
@@ -118,13 +120,17 @@ def _later_fields(comparison: Comparison) -> dict[str, Any]:
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
+    meanings = {str(fate): meaning for fate, meaning in FATES.items()}
     head = {
         "title": shown(_title(comparison), 200),
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Now"],
         "alike": "Now" if comparison.left_out else "Both runs",
-        "groups": group_badges(question["group"] for question in questions),
+        "groups": {
+            group: (name, tone, meanings.get(name, ""))
+            for group, (name, tone) in group_badges(question["group"] for question in questions).items()
+        },
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),
