@@ -190,7 +190,7 @@ def judge_words(result: RunResult) -> str:
         return "no judge: answers were not judged; set OPENAI_API_KEY or OPENAI_BASE_URL, or name one with --judge"
     totals = result.totals
     was_paid = totals["num_judged"] > totals["cached_verdicts"]
-    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not was_paid else "tokens not told"
+    tokens = f"{totals['judge_tokens']:,} tokens" if totals["judge_tokens"] or not was_paid else "no count of tokens"
     parts = [f"judge {result.signature.judge}: {totals['num_judged']} judged, {tokens}"]
     if totals["cached_verdicts"]:
         parts.append(f"{totals['cached_verdicts']} verdicts from the cache")
