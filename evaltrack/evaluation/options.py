@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from evaltrack.evaluation.config import JudgeMode, RubricName
+from evaltrack.evaluation.engine.settings import EngineName
 from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
 
@@ -40,6 +41,10 @@ class EvaluationOptions(TypedDict, total=False):
     workers: int
     target_memory: str
     in_process: bool
+    engine: EngineName
+    engine_address: str
+    engine_folder: str | os.PathLike[str] | None
+    engine_workers: int
     trials: int
     judge_timeout: float
     call_timeout: float
