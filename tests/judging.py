@@ -127,14 +127,24 @@ def store_in(folder: Path, empty_database: Path) -> Iterator[str]:
         yield f"sqlite:///{folder}/mlflow.db"
 
 
-def golden_set(folder: Path, answers: Mapping[str, str | None], name: str = "small", **fields: Any) -> tuple[Path, str]:
-    """A golden set with a question for each answer, and the name of a recorded target that gives them."""
+def golden_set(
+    folder: Path,
+    answers: Mapping[str, str | None],
+    name: str = "small",
+    sources: Sequence[Mapping[str, str]] | None = None,
+    **fields: Any,
+) -> tuple[Path, str]:
+    """A golden set with a question for each answer, and the name of a recorded target that gives them.
+
+    Each answer comes with the same `sources`, where some are given.
+    """
     folder.mkdir(exist_ok=True, parents=True)
     golden, given = folder / f"{name}.jsonl", folder / f"{name}.answers.jsonl"
     asked = [{"id": key, "question": f"What of {key}?", **fields} for key in answers]
     golden.write_text("".join(json.dumps(each) + "\n" for each in asked))
     used = {"prompt_tokens": 10, "completion_tokens": 5}  # told, so that nothing need be counted
-    rows = [{"id": key, "answer": answer, "usage": used} for key, answer in answers.items()]
+    brought = {} if sources is None else {"sources": list(sources)}
+    rows = [{"id": key, "answer": answer, "usage": used, **brought} for key, answer in answers.items()]
     given.write_text("".join(json.dumps(each) + "\n" for each in rows))
     return golden, f"recorded:{given}"
 

@@ -15,13 +15,11 @@ PACKAGES = ("mlflow", "openai", "tiktoken", "pandas", "pyarrow", "pydantic", "bm
 @click.command()
 def doctor() -> int:
     """Show versions and settings, and whether MLflow can be written to."""
-    from importlib.metadata import version
-
     shadow = _shadow()
     if shadow:
         click.secho(shadow, fg="red")
     click.echo(f"evaltrack {__version__}, Python {platform.python_version()}")
-    click.echo(", ".join(f"{name} {version(name)}" for name in PACKAGES))
+    click.echo(", ".join(map(_version, PACKAGES)))
     click.echo(f"judge auto: {_auto_judge()}")
     click.echo(f"tokens: {_tokenizer()}")
     try:
@@ -31,6 +29,16 @@ def doctor() -> int:
         return EXIT_INCONCLUSIVE
     click.echo(f"MLflow store: {where}, can be written to")
     return EXIT_INCONCLUSIVE if shadow else 0
+
+
+def _version(name: str) -> str:
+    """A package and its version; MLflow may be installed as `mlflow-skinny` alone."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"mlflow-skinny {version('mlflow-skinny')}" if name == "mlflow" else f"{name} is not installed"
 
 
 def _shadow() -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,6 +160,9 @@ def _no_answer(uri: str, error: Exception) -> str:
     """What is wrong with a store that was asked the first time."""
     if is_web_page(error):
         return f"MLflow store {shown_url(uri)}: {reason(error)}"
+    if not is_http(uri) and find_spec("sqlalchemy") is None:
+        cure = "pip install mlflow, or set MLFLOW_TRACKING_URI to a server"
+        return f"MLflow store {shown_url(uri)}: mlflow-skinny alone opens no database; {cure}"
     path = database_file(uri)
     if path is not None and any(
         words in str(error) for words in ("already exists", "duplicate column name")

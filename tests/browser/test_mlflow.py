@@ -53,8 +53,7 @@ def test_any_two_runs_are_paired_question_by_question(site: Handbook, visit: Ope
     page.goto(connect(site.uri).compare_link(first.experiment_id, second.run_id, first.run_id))
     page.get_by_text("What does it cost to check in a surfboard?").first.wait_for()
     compared = page.content()
-    assert "travel bm25:golden/corpus/travel k=3" in compared
-    assert "travel bm25:golden/corpus/travel k=5" in compared
+    assert all(re.search(rf"travel bm25:[^ ]*corpus/travel k={k}", compared) for k in (3, 5))
     assert "26 of 26" in compared
     assert "recall_at_k" in compared
 

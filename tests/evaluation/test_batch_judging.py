@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ from evaltrack.metrics.tokens import Prices
 from evaltrack.records import Row
 from tests.judging import JUDGE, golden_set
 from tests.openai_batches import BatchEndpoint, Trouble
-from tests.openai_behaviours import Behaviour, answer_judge, script
+from tests.openai_behaviours import Behaviour, Reply, answer_judge, script
+from tests.openai_requests import text_of
 from tests.openai_server import OpenAIServer
 
 NUM_QUESTIONS = 12
@@ -317,6 +319,34 @@ def test_a_kill_at_any_step_pays_for_nothing_twice(
     assert by_id(outcome.rows).keys() == ANSWERS.keys()
     assert (len(batches.batches), len(batches.uploads), batches.files) == (1, 1, {})
     assert (paid.total(), set(paid.values())) == (NUM_QUESTIONS, {1})
+
+
+def held(request: Any, call: int) -> Reply:
+    """Every claim of every answer stands in the first source; other requests are for a verdict."""
+    if "claims" not in json.dumps(request.get("response_format")):
+        return answer_judge()(request, call)
+    (answer,) = re.findall(r"The answer \d+\.", "".join(text_of(request, "user")))
+    claim = {"claim": answer, "answer_quote": answer, "source_quote": "All answers stand here", "held": True}
+    return Reply(json.dumps({"claims": [claim], "reasoning": "The first source says so."}))
+
+
+@pytest.mark.parametrize("kill", [None, "the batch has begun", "rows are made"])
+def test_faithfulness_is_asked_once_beside_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: str | None
+) -> None:
+    """A score that asks a judge does so when the answer comes, and is kept with it: a kill pays for none twice."""
+    fields = {"sources": [{"chunk_id": "a", "text": "All answers stand here."}]}
+    with endpoint(monkeypatch, behaviour=held) as (server, batches):
+        if kill:
+            with pytest.MonkeyPatch.context() as patch:
+                owner, name, when, after = KILLS[kill]
+                _kill(patch, owner, name, when, after=after)
+                with pytest.raises(_Killed):
+                    judge(tmp_path, scores=("faithfulness",), fields=fields)
+        outcome = judge(tmp_path, scores=("faithfulness",), fields=fields)
+        paid = batches.asked + server.asked
+    assert [row.scores["faithfulness"] for row in outcome.rows] == [1.0] * NUM_QUESTIONS
+    assert (len(paid), set(paid.values())) == (NUM_QUESTIONS, {2})  # of each answer its verdict and its faithfulness
 
 
 def test_a_stop_leaves_the_batch_at_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
