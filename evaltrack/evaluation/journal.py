@@ -137,6 +137,11 @@ class Journal:
         self._say({"run_id": run_id, "finished": False})
 
     @property
+    def is_of_a_run(self) -> bool:
+        """Whether it was said of which MLflow run this is."""
+        return bool(self._command.get("run_id"))
+
+    @property
     def retries_errors(self) -> bool:
         """Whether failed questions are asked again."""
         return self._retry_errors

@@ -15,6 +15,10 @@ from evaltrack.tracking.writer import TraceChoice
 class EvaluationOptions(TypedDict, total=False):
     """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
 
+    engine: EngineName
+    engine_address: str
+    engine_folder: str | os.PathLike[str] | None
+    engine_workers: int
     target_options: Mapping[str, str] | None
     model: str
     filter: str | Sequence[str]
@@ -41,10 +45,6 @@ class EvaluationOptions(TypedDict, total=False):
     workers: int
     target_memory: str
     in_process: bool
-    engine: EngineName
-    engine_address: str
-    engine_folder: str | os.PathLike[str] | None
-    engine_workers: int
     trials: int
     judge_timeout: float
     call_timeout: float

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -67,8 +67,14 @@ def asking_of(plan: Plan, journal: Journal) -> Iterator[Ask]:
         yield partial(_ask_here, plan, journal)
         return
     _ = plan.target.packages  # looked up now: Ray adds folders of its own to where modules are searched
-    settings, handlers = plan.settings, _handlers()
-    with _connected(settings.engine, settings.engine_address) as engine:
+    settings, handlers, stack = plan.settings, _handlers(), ExitStack()
+    try:
+        engine = stack.enter_context(_connected(settings.engine, settings.engine_address))
+    except BaseException:
+        if not journal.is_of_a_run:  # there is nothing to go on with
+            journal.remove()
+        raise
+    with stack:
         for number, handler in handlers.items():  # Ray and Spark set their own, which end the process
             signal.signal(number, handler)
         yield partial(ask_on, engine, plan, journal)

@@ -128,4 +128,5 @@ def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(
     assert f"--engine-address {address}: " in said
     assert "cannot be reached" in said
     assert cluster.asked() == []
+    assert not list((cluster.folder / "state").glob("*.sqlite"))
     assert connect(store_uri).client.search_runs(["0"]) == []
