@@ -215,11 +215,11 @@ def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
 
 
 BRIEF_COLUMNS = [
-    *("id", "question", "answer", "expected_answer", "expected", "by_title"),
+    *("id", "question", "answer", "expected_answer", "expected", "by_title", "by_passage"),
     *("domain", "difficulty", "category", "passed", "error"),
     *MAIN_SCORES,
     *("wording", "wordings", "history"),
-    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score")),
+    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "url", "score", "finds")),
 ]
 
 

@@ -6,11 +6,11 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from evaltrack.compare.comparable import passes_alike
+from evaltrack.compare.comparable import passes_alike, same_target
 from evaltrack.compare.histories import (
     ERROR,
     FAILED,
@@ -51,40 +51,53 @@ def question_histories(store: Store, run: EvaluationRun, most: int = RUNS) -> Hi
         TrackingError: the store does not answer.
     """
     columns: list[tuple[HistoryRun, list[AskedQuestion]]] = []
+    past = history_evaluations(store, run, most)
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as folder:
-        for each in history_evaluations(store, run, most):
+        for each in past.runs:
             own = Path(folder) / each.past.run_id
             own.mkdir()
             with suppress(TrackingError):
                 path = fetch_rows(store, each.evaluation, own)
                 columns.append((history_run(each), asked_questions(path, each.evaluation)))
-    return histories(columns)
+    return histories(columns, past.others)
 
 
-def history_evaluations(store: Store, run: EvaluationRun, most: int = RUNS) -> list[PastEvaluation]:
-    """The finished runs, oldest first, that end in this one and passed their questions by the same rules.
+@dataclass(frozen=True)
+class PastEvaluations:
+    """The runs of a history, oldest first, and how many of other targets are left out of those looked through."""
+
+    runs: tuple[PastEvaluation, ...]
+    others: int = 0
+
+
+def history_evaluations(
+    store: Store, run: EvaluationRun, most: int = RUNS, *, any_target: bool = False
+) -> PastEvaluations:
+    """The finished runs that end in this one and passed their questions by the same rules, of its target or of any.
 
     Raises:
         TrackingError: the store does not answer.
     """
-    found: list[PastEvaluation] = []
+    chosen: list[PastEvaluation] = []
     room = MAX_ROWS
-    for each in _alike(store, run, most):
+    runs, others = _alike(store, run, most, any_target=any_target)
+    for each in runs:
         room -= each.evaluation.num_questions
-        if len(found) == most or (room < 0 and found):
+        if len(chosen) == most or (room < 0 and chosen):
             break
-        found.append(each)
-    return found[::-1]
+        chosen.append(each)
+    return PastEvaluations(tuple(chosen[::-1]), others)
 
 
-def _alike(store: Store, run: EvaluationRun, most: int) -> list[PastEvaluation]:
+def _alike(store: Store, run: EvaluationRun, most: int, *, any_target: bool) -> tuple[list[PastEvaluation], int]:
     """Those of the last runs that passed questions by the same rules; more are looked through where few of them did."""
     for limit in (most, LOOKED_THROUGH):
         runs = past_evaluations(store, run, limit)
         alike = [each for each in runs if passes_alike(each.evaluation.signature, run.signature)]
-        if len(runs) < limit or len(alike) == most:
+        own = [each for each in alike if any_target or same_target(each.evaluation.signature, run.signature)]
+        if len(runs) < limit or len(own) == most:
             break
-    return alike
+    return own, len(alike) - len(own)
 
 
 LOOKED_THROUGH = 60
@@ -93,7 +106,8 @@ LOOKED_THROUGH = 60
 
 def history_run(each: PastEvaluation) -> HistoryRun:
     """A run as a column."""
-    return HistoryRun(each.past.run_id, each.past.name, each.past.started_at, each.past.commit)
+    target = each.evaluation.signature.target
+    return HistoryRun(each.past.run_id, each.past.name, each.past.started_at, each.past.commit, target)
 
 
 def asked_questions(path: Path, run: EvaluationRun) -> list[AskedQuestion]:
@@ -132,7 +146,7 @@ DIGEST = 16
 _PASSED = {PASSED: True, FAILED: False}
 
 
-def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
+def histories_of_lines(runs: Sequence[HistoryRun], path: Path, others: int = 0) -> Histories:
     """The histories from a file with a line of `outcomes_json` for each run; what is null is left out."""
     columns = []
     with path.open(encoding="utf-8") as lines:
@@ -143,7 +157,7 @@ def histories_of_lines(runs: Sequence[HistoryRun], path: Path) -> Histories:
                     for key, digest, letter in questions
                 ]
                 columns.append((run, column))
-    return histories(columns)
+    return histories(columns, others)
 
 
 MATRIX_ROWS = 200
@@ -184,22 +198,23 @@ def matrix_json(runs: Sequence[HistoryRun], outcomes: Path, last_rows: Path) -> 
 NO_TEXT = {"question": "", "domain": ""}
 
 
-def question_json(
-    runs: Sequence[HistoryRun], outcomes: Path, files: Sequence[Path], question_id: str, k: int
-) -> dict[str, Any] | None:
+def question_json(runs: Sequence[HistoryRun], files: Sequence[Path], question_id: str, k: int) -> dict[str, Any] | None:
     """One question in each run, oldest first, as an object for JSON; None where the last run did not ask it.
 
-    `outcomes` is a file as `histories_of_lines` reads it, `files` those of the rows of the runs. `first_broke` is the
+    `files` are those of the rows of the runs, of which one that is damaged or gone is left out. `first_broke` is the
     place of the run since which the question fails.
     """
-    made = histories_of_lines(runs, outcomes)
     rows: dict[str, StoredRow] = {}
+    columns: list[tuple[HistoryRun, list[AskedQuestion]]] = []
     for run, path in zip(runs, files, strict=True):
-        with suppress(TrackingError, StopIteration):
-            rows[run.run_id] = next(stored_rows(path, ids={question_id}))
+        with suppress(TrackingError):
+            row = next(stored_rows(path, QUESTION_COLUMNS, {question_id}), None)
+            rows |= {run.run_id: row} if row else {}
+            columns.append((run, [AskedQuestion(row.id, row.digest, row.passed, row.error)] if row else []))
     last = rows.get(runs[-1].run_id) if runs else None
-    if last is None or made.runs[-1] != runs[-1] or not made.strip(question_id):
+    if last is None:
         return None
+    made = histories(columns)
     names = [score.name for score in SHOWN_SCORES if any(score.name in row.scores for row in rows.values())]
     since = made.first_broke(question_id)
     return {
@@ -220,6 +235,13 @@ def question_json(
 
 
 SHOWN_SCORES = tuple(BY_NAME[name] for name in MAIN_SCORES)
+QUESTION_COLUMNS = [
+    *("id", "digest", "question", "answer", "domain", "passed", "error", "expected", "by_title", "by_passage"),
+    *MAIN_SCORES,
+    *("tier", "hard_fails", "verdicts.list.element.judge", "verdicts.list.element.reasoning"),
+    *(f"sources.list.element.{name}" for name in ("chunk_id", "title")),
+]
+"""What the page of a question shows of it; the texts of its sources are most of a file."""
 
 
 def _row_json(row: StoredRow | None, names: Sequence[str]) -> dict[str, Any]:

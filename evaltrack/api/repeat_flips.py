@@ -130,7 +130,7 @@ class CandidateAsker:
             InconclusiveError: the target has a newer run.
         """
         if self._opened is None and (newer := self.find_newer()):
-            why = f"run {newer.run_id} of the same target is newer, and its code may differ"
+            why = f"run {newer.run_id[:8]} of the same target is newer, and its code may differ"
             raise InconclusiveError(f"{why}; --repeat-flips N asks it")
         self._read(set(ids) - self._digests.keys())
         if len(ids) * times >= LOUD or not self._times:

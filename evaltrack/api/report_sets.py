@@ -137,7 +137,7 @@ def _file_names(evaluations: Sequence[EvaluationRun]) -> list[str]:
 def _write_set(store: Store, run: EvaluationRun, overview: Path, name: str) -> SetPage:
     """Write the page of one run, which leads back to that of all."""
     folder = overview.with_suffix("")
-    back: Back = (f"../{quote(overview.name)}", "All runs")
+    back = Back((("All runs", f"../{quote(overview.name)}"),))
     with tempfile.TemporaryDirectory(prefix="evaltrack-") as temporary, rows_of_run(run.run_id):
         stored = read_summary(fetch_summary(store, run.run_id, Path(temporary)), run.run_id)
         rows, info = fetch_rows(store, run, Path(temporary)), info_of_run(store, run)

@@ -119,9 +119,11 @@ def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
     for key in (*explaining[:1], *others[:1]):
         (rank, _), (now, source) = rows.old[key], rows.new[key]
         name = rows.name(source)
+        rose = key in pushed and key not in rows.expected
         over = f", and it newly stands above `{rows.name(rows.old[pushed[key]][1])}`" if key in pushed else ""
         detail = f"the text of `{name}` changed{over}"
-        yield Cause("source_text_changed", detail, name, rank, now, link=source.url), key in able
+        risers = (name,) if rose else ()
+        yield Cause("source_text_changed", detail, name, rank, now, link=source.url, risers=risers), key in able
 
 
 def _retrieval(rows: Differences) -> Iterator[Finding]:
@@ -129,7 +131,8 @@ def _retrieval(rows: Differences) -> Iterator[Finding]:
     unsearched = rows.after.declined and not rows.before.declined and not rows.after.sources
     for key in rows.fallen:
         rank, source = rows.old[key]
-        pusher, name = rows.displacer(key), rows.name(source)
+        risers, name = rows.risers(key), rows.name(source)
+        pusher = risers[0] if risers else None
         by = f"; `{rows.name(pusher)}` took its place" if pusher else ""
         now = rows.new[key][0] if key in rows.new else None
         beyond = f", beyond the first {rows.k}" if now and now > rows.k else ""
@@ -137,8 +140,9 @@ def _retrieval(rows: Differences) -> Iterator[Finding]:
         if now is None:
             detail = f"`{name}` (rank {rank}) is no longer returned{by}"
         kind: CauseKind = "source_lost" if now is None else "source_demoted"
-        displaced_by = rows.name(pusher) if pusher else None
-        yield Cause(kind, detail, name, rank, now, displaced_by, (pusher or source).url), not unsearched
+        names = tuple(map(rows.name, risers))
+        link = (pusher or source).url
+        yield Cause(kind, detail, name, rank, now, next(iter(names), None), link, names), not unsearched
 
 
 # What comes after retrieval
@@ -181,14 +185,15 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
     arrived = rows.arrived()
-    return Cause("context_changed", f"{what}, on {_context(rows)}", link=arrived.url if arrived else None)
+    link, risers = arrived[0].url if arrived else None, tuple(map(rows.name, arrived))
+    return Cause("context_changed", f"{what}, on {_context(rows)}", link=link, risers=risers)
 
 
 def _context(rows: Differences) -> str:
     """What is other about the first k sources."""
     arrived = rows.arrived()
     if arrived:
-        return f"other sources: `{rows.name(arrived)}` is new among the first {rows.k}"
+        return f"other sources: `{rows.name(arrived[0])}` is new among the first {rows.k}"
     if rows.same_order:
         return "other texts of its sources"
     return f"other sources, or the same in another order, among the first {rows.k}"

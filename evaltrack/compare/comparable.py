@@ -16,6 +16,11 @@ def passes_alike(one: Signature, other: Signature) -> bool:
     return "pass_rate" not in metrics_left_out(one, other, AFFECTED)
 
 
+def same_target(one: Signature | None, other: Signature | None) -> bool:
+    """Whether both runs asked the same target: what one of another does is no history of it."""
+    return one is not None and other is not None and one.target == other.target
+
+
 def alike(metric: str, one: PastRun, other: PastRun) -> bool:
     """Whether both runs measured this metric in the same way (judge, k, weights, …) and over the same questions.
 

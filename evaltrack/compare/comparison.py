@@ -136,7 +136,8 @@ class Cause:
     """Why a question changed, in a sentence, with what is needed to look at it.
 
     `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `displaced_by`
-    the unexpected source that newly stands above it, `link` where that leads.
+    the unexpected source that newly stands above it, `link` where that leads. `risers` are all unexpected sources that
+    newly stand above it, of another answer those that are newly among the first k; the best first.
     """
 
     kind: CauseKind
@@ -146,6 +147,7 @@ class Cause:
     rank_after: int | None = None
     displaced_by: str | None = None
     link: str | None = None
+    risers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

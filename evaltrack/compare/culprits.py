@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltrack.compare.comparison import CauseKind, Change, Comparison
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.compare.risers import Novelty, Riser, page_of, risers
 
-CulpritKind = Literal["displaced", CauseKind]
-"""`displaced`: it took the place of expected sources; else what happened to it, or to the questions."""
+CulpritKind = Literal["rose", CauseKind]
+"""`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it."""
 
 
 @dataclass
 class Culprit:
     """A page (its `parts` are the chunks of it) and what happened to it, with the questions that it made worse.
 
-    Where no source is concerned `page` is None; of errors there is one for each kind of `message`.
+    Where no source is concerned `page` is None; of errors there is one for each kind of `message`. Of one that rose
+    `novelty` says whether its parts are all new, or one of them has another text, and `num_above` in how many questions
+    it newly stands above the expected source.
     """
 
     page: str | None
@@ -28,6 +28,8 @@ class Culprit:
     link: str | None = None
     parts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    novelty: Novelty | None = None
+    num_above: int = 0
 
     @property
     def part(self) -> str | None:
@@ -38,44 +40,44 @@ class Culprit:
 def culprits(comparison: Comparison) -> list[Culprit]:
     """Those with the most questions first.
 
-    What took the place of expected sources in several questions stands for the ones that it pushed out.
+    What rose in several questions stands for the ones that it pushed out.
     """
     worse = [*comparison.flips, *comparison.lost, *comparison.drops]
-    pages = [_pages(change) for change in worse]
-    pushing = Counter(pusher for _, pusher in pages if pusher)
-    pushed = Counter(source for source, _ in pages if source)
+    risen = risers(comparison, worse)
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
-    for change, (expected, pusher) in zip(worse, pages, strict=True):
-        by_other = pusher is not None and pushing[pusher] > 1 and pushing[pusher] >= pushed[expected or ""]
-        culprit = _culprit(change, pusher if by_other else expected, displaced=by_other)
+    for change in worse:
+        riser = risen.get(change.id)
+        culprit = _risen(riser) if riser else _culprit(change)
         if change.cause.kind in ("target_failed", "judge_failed"):
             detail = change.cause.detail
             culprit.message = messages.setdefault(message_kind(detail), detail)
         each = by_name.setdefault((culprit.page, culprit.kind, culprit.message), culprit)
         each.ids.append(change.id)
         each.parts += [part for part in culprit.parts if part not in each.parts]
+        if each is not culprit:
+            each.num_above += culprit.num_above
+            each.novelty = _both(each.novelty, culprit.novelty)
     return sorted(by_name.values(), key=lambda each: -len(each.ids))
 
 
-def _culprit(change: Change, page: str | None, *, displaced: bool) -> Culprit:
+def _risen(riser: Riser) -> Culprit:
+    """What rose in this one question, as yet without its id."""
+    return Culprit(
+        riser.page, "rose", "", riser.link, [riser.part], novelty=riser.novelty, num_above=1 if riser.above else 0
+    )
+
+
+def _both(one: Novelty | None, other: Novelty | None) -> Novelty | None:
+    """Of parts of a page: new where all are, edited where one is."""
+    return one if one == other else "edited" if "edited" in (one, other) else None
+
+
+def _culprit(change: Change) -> Culprit:
     """What is behind this one question, as yet without its id."""
     cause = change.cause
+    page = page_of(cause.source, change)
     if page is None:
         return Culprit(None, cause.kind)
-    part = cause.displaced_by if displaced else cause.source
-    link = cause.link if displaced or cause.displaced_by is None else None
-    return Culprit(page, "displaced" if displaced else cause.kind, "", link, [part or page])
-
-
-def _pages(change: Change) -> tuple[str | None, str | None]:
-    """The source that changed its place, text or id, and what took its place: the title where it is known."""
-    rows = [row for row in (change.after, change.before) if row is not None]
-    return _page(change.cause.source, rows), _page(change.cause.displaced_by, rows)
-
-
-def _page(name: str | None, rows: Iterable[StoredRow]) -> str | None:
-    if name is None:
-        return None
-    titles = (each.title for row in rows for each in row.sources or () if row.name_of(each) == name)
-    return next((title for title in titles if title), name)
+    link = cause.link if cause.displaced_by is None else None
+    return Culprit(page, cause.kind, "", link, [cause.source or page])

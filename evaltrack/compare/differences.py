@@ -75,10 +75,10 @@ class Differences:
         texts = {key: _digest(self.old, key) for key in self.placed}
         return {key: arrived[text] for key, text in texts.items() if text in arrived and _digest(self.new, key) != text}
 
-    def displacer(self, key: str) -> StoredSource | None:
-        """The best unexpected source that newly stands above the expected one that fell, if there is one."""
+    def risers(self, key: str) -> list[StoredSource]:
+        """The unexpected sources that newly stand above the expected one that fell, the best first."""
         own = {*self.expected, *self.renamed.values()}
-        return next((self.new[other][1] for other in self.newly_above(key) if other not in own), None)
+        return [self.new[other][1] for other in self.newly_above(key) if other not in own]
 
     def newly_above(self, key: str) -> Iterator[str]:
         """The keys among the first k that stand above `key` now and did not before, the best first.
@@ -156,11 +156,11 @@ class Differences:
         """Whether the same tools were called, in whatever order."""
         return sorted(self.before.tool_calls or []) == sorted(self.after.tool_calls or [])
 
-    def arrived(self) -> StoredSource | None:
-        """The best unexpected source that is among the first k and was not."""
+    def arrived(self) -> list[StoredSource]:
+        """The unexpected sources that are among the first k and were not, the best first."""
         first = ((key, source) for key, (rank, source) in self.new.items() if rank <= self.k)
         was = {key for key, (rank, _) in self.old.items() if rank <= self.k}
-        return next((source for key, source in first if key not in was and key not in self.expected), None)
+        return [source for key, source in first if key not in was and key not in self.expected]
 
     def name(self, source: StoredSource) -> str:
         """The source's name for people."""

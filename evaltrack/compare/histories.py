@@ -20,12 +20,16 @@ BAD_SHARE, BAD_LEAST = 0.05, 3
 
 @dataclass(frozen=True)
 class HistoryRun:
-    """A run as one column: `started_at` in milliseconds since 1970 (UTC), `commit` as git names it, or empty."""
+    """A run as one column.
+
+    `started_at` is in milliseconds since 1970 (UTC), `commit` as git names it, or empty, `target` what was asked.
+    """
 
     run_id: str
     name: str
     started_at: int = 0
     commit: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,25 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class Histories:
-    """The outcomes of questions over `runs`, oldest first: for each question as many letters as there are runs."""
+    """The outcomes of questions over `runs`, oldest first: for each question as many letters as there are runs.
+
+    Where runs of several targets stand here, what is concluded (since when a question fails, how often it switched,
+    which runs are bad) is of those of the last run's target alone. `others` counts runs of other targets that could
+    stand here and do not.
+    """
 
     runs: tuple[HistoryRun, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
+    others: int = 0
+
+    @cached_property
+    def own(self) -> tuple[int, ...]:
+        """The places of the runs of the last run's target."""
+        return tuple(place for place, run in enumerate(self.runs) if run.target == self.runs[-1].target)
+
+    def own_letters(self, letters: str) -> str:
+        """Those of the letters of a question that are of these runs."""
+        return "".join(letters[place] for place in self.own)
 
     def strip(self, question_id: str) -> str:
         """The letters of a question, oldest first; empty where it is in none of the runs."""
@@ -62,8 +81,9 @@ class Histories:
         What was not measured in between neither ends nor begins a streak.
         """
         since: int | None = None
-        for place in range(len(self.strip(question_id)) - 1, -1, -1):
-            letter = self.strip(question_id)[place]
+        letters = self.strip(question_id)
+        for place in reversed(self.own if letters else ()):
+            letter = letters[place]
             if letter == PASSED:
                 return None if since is None else self.runs[since]
             since = place if letter == FAILED else since
@@ -71,19 +91,20 @@ class Histories:
 
     def switches(self, question_id: str) -> int:
         """How often it went from pass to fail or back."""
-        return switches(self.strip(question_id))
+        letters = self.strip(question_id)
+        return switches(self.own_letters(letters)) if letters else 0
 
     @cached_property
     def bad_runs(self) -> frozenset[str]:
         """Runs in which many questions fail that pass in the runs before and after, or in which many end in errors."""
-        alone = [0] * len(self.runs)
-        measured = [0] * len(self.runs)
-        for letters in self.outcomes.values():
+        own = [self.runs[place] for place in self.own]
+        alone, measured = [0] * len(own), [0] * len(own)
+        for letters in map(self.own_letters, self.outcomes.values()):
             for place, letter in enumerate(letters):
                 measured[place] += letter not in (ABSENT, EDITED)
                 alone[place] += letter in (FAILED, ERROR) and _passed_around(letters, place)
         bad = (count >= max(BAD_LEAST, BAD_SHARE * of) for count, of in zip(alone, measured, strict=True))
-        return frozenset(run.run_id for run, is_bad in zip(self.runs, bad, strict=True) if is_bad)
+        return frozenset(run.run_id for run, is_bad in zip(own, bad, strict=True) if is_bad)
 
 
 def switches(letters: str) -> int:
@@ -97,10 +118,10 @@ def _passed_around(letters: str, place: int) -> bool:
     return len(beside) > 1 and set(beside) == {PASSED}
 
 
-def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]]) -> Histories:
-    """The histories of the questions of the last run, from all `runs`, oldest first."""
+def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]], others: int = 0) -> Histories:
+    """The histories of the questions of the last run, from all `runs`, oldest first; `others` are left out of them."""
     if not runs:
-        return Histories()
+        return Histories(others=others)
     last = {each.id: each for each in runs[-1][1]}
     columns = []
     for _, questions in runs[:-1]:
@@ -112,7 +133,7 @@ def histories(runs: Sequence[tuple[HistoryRun, Iterable[AskedQuestion]]]) -> His
         columns.append(column)
     columns.append({key: each.outcome for key, each in last.items()})
     outcomes = {key: "".join(column.get(key, ABSENT) for column in columns) for key in last}
-    return Histories(tuple(run for run, _ in runs), outcomes)
+    return Histories(tuple(run for run, _ in runs), outcomes, others)
 
 
 @dataclass(frozen=True)
@@ -146,7 +167,7 @@ def matrix(made: Histories, most: int) -> Matrix:
 
     Questions that passed in every run that measured them are counted as `steady`.
     """
-    sound = [place for place, run in enumerate(made.runs) if run.run_id not in made.bad_runs]
+    sound = [place for place in made.own if made.runs[place].run_id not in made.bad_runs]
     rows = [
         MatrixRow(key, letters, switches("".join(letters[place] for place in sound)))
         for key, letters in made.outcomes.items()

@@ -171,8 +171,8 @@ def _uncovered(gate: Gate, lost: int, paired: Paired) -> Iterator[str]:
     """Too many questions of the baseline that cannot be compared: lost, edited and removed ones."""
     measured = int((paired.frame["passed_b"].notna() | paired.frame["recall_at_k_b"].notna()).sum())
     if lost and (gate.min_coverage is None or 1 - lost / max(measured, 1) < gate.min_coverage):
-        were = "questions" if lost > 1 else "question"
-        yield f"{lost} {were} measured in the baseline, and not in the candidate"
+        were = "questions were" if lost > 1 else "question was"
+        yield f"{lost:,} {were} lost: measured in the baseline, not in the candidate"
     edited, removed, common = len(paired.edited), len(paired.removed), len(paired.frame)
     if not common:
         yield "no question is left of which everything can be compared"

@@ -77,7 +77,8 @@ def diff_markdown(pieces: Iterable[Piece]) -> str:
     for kind, text in pieces:
         opening, closing = _TAGS[kind]
         words = inert(text, 500) or "\N{REPLACEMENT CHARACTER}"
-        parts.append(f"{opening}{words}{closing}{' ' if text[-1:].isspace() else ''}")
+        before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+        parts.append(f"{before}{opening}{words}{closing}{after}")
     return "".join(parts).strip()
 
 

@@ -42,8 +42,9 @@ def word_diff(before: str, after: str) -> list[Piece]:
         if kind == "equal":
             pieces.append(("same", "".join(new[start + m : start + n])))
         else:
-            pieces.append(("removed", "".join(old[start + i : start + j])))
-            pieces.append(("added", "".join(new[start + m : start + n])))
+            added = "".join(new[start + m : start + n])
+            pieces.append(("removed", _apart(old, start + i, start + j, pieces[-1][1], added)))
+            pieces.append(("added", added))
     pieces.append(("removed", "".join(old[old_cut:old_end])))
     pieces.append(("added", "".join(new[new_cut:new_end])))
     pieces.append(("same", "".join(new[new_end:])))
@@ -92,6 +93,16 @@ def _words(text: str) -> Iterator[str]:
         parts += [chunk[len(core) :]] if len(core) < len(chunk) else []
         yield from parts[:-1]
         yield parts[-1] + " "
+
+
+def _apart(old: list[str], first: int, last: int, before: str, added: str) -> str:
+    """The removed words, with a space where one stood before them or where they would run into what was added."""
+    text = "".join(old[first:last])
+    if not text:
+        return text
+    stood_apart = first > 0 and old[first - 1].endswith(" ")
+    runs_on = stood_apart and text[-1].isalnum() and added[:1] not in _PUNCTUATION
+    return f"{' ' * (stood_apart and before[-1:].isalnum())}{text}{' ' * runs_on}"
 
 
 def _common(old: list[str], new: list[str]) -> int:

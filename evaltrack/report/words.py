@@ -142,7 +142,9 @@ def metric_change(name: str, value: float) -> str:
 
 
 def score_title(name: str, k: int | None) -> str:
-    """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given."""
+    """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given; MRR is a mean of several."""
+    if name == "reciprocal_rank":
+        return "Reciprocal rank"
     score = named_score(name)
     return score.title.format(k="k" if k is None else k) if score else name
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 from flask import Flask
 
+from evaltrack.errors import EvaltrackError
 from evaltrack.server.bounds import AsgiGuard, WsgiGuard
 from evaltrack.server.pages import pages, routes
+from evaltrack.server.shell import page_templates
 from evaltrack.tracking.server_internals import (
     BasicAuthAccess,
     OpenAccess,
     bootstrap_basic_auth,
+    inside_store,
     open_app,
     prefixed,
     served,
@@ -22,6 +27,7 @@ from evaltrack.tracking.server_internals import (
 def create_app() -> Any:
     """MLflow's server with our pages, open to whoever reaches it: entry point `evaltrack`."""
     app = open_app()
+    _make_ready()
     app.register_blueprint(pages(OpenAccess()), url_prefix=prefixed("/evaltrack"))
     return _guarded(served(app))
 
@@ -45,8 +51,22 @@ def _create_app_with_auth() -> Any:
         mlflow.exceptions.MlflowException: MLflow's settings of basic authentication are incomplete.
     """
     app = open_app()
+    _make_ready()
     app.register_blueprint(pages(BasicAuthAccess()), url_prefix=prefixed("/evaltrack"))
     return _guarded(served_with_basic_auth(app, [(prefixed(path), method) for path, method in routes()]))
+
+
+def _make_ready() -> None:
+    """Have what the first page needs, the store and the templates, opened in the background."""
+
+    def load() -> None:
+        with suppress(EvaltrackError):  # the page that needs it says what is wrong
+            inside_store("")
+        templates = page_templates()
+        for name in templates.list_templates():
+            templates.get_template(name)
+
+    Thread(target=load, daemon=True, name="evaltrack-start").start()
 
 
 def _guarded(app: Any) -> Any:

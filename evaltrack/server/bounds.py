@@ -134,16 +134,19 @@ class AsgiGuard:
                 async with asyncio.timeout(SENDING):
                     await _answer(send, problem or (busy() if body is not None else too_slow()))
             return
-        answer: list[Any] = []
+        answer: asyncio.Queue[Any] = asyncio.Queue()
         start = time.monotonic()
+        reader = asyncio.ensure_future(_sent(answer, send))
         try:
-            await self._app(scope, _received(body or b""), _with_headers(_kept_in(answer)))
+            await self._app(scope, _received(body or b""), _with_headers(answer.put))
+        except BaseException:
+            reader.cancel()
+            raise
         finally:
             await self._rest(leave, time.monotonic() - start)
+        answer.put_nowait(None)
         with suppress(TimeoutError):  # a reader that is slow to read holds no place, and no connection for ever
-            async with asyncio.timeout(SENDING):
-                for message in answer:
-                    await send(message)
+            await asyncio.wait_for(reader, SENDING)
 
     async def _rest(self, leave: Callable[[], None], seconds: float) -> None:
         """Free a place: at once, or where many ask after thrice the time it was held, which is MLflow's own then."""
@@ -213,13 +216,10 @@ def _received(body: bytes) -> Callable[[], Awaitable[Any]]:
     return receive
 
 
-def _kept_in(answer: list[Any]) -> Callable[[Any], Awaitable[None]]:
-    """Keeps an answer until it is whole: its place is free before it is sent."""
-
-    async def send(message: Any) -> None:
-        answer.append(message)
-
-    return send
+async def _sent(answer: asyncio.Queue[Any], send: Callable[[Any], Awaitable[None]]) -> None:
+    """Send what has come of an answer until None does: who makes it waits for no reader."""
+    while (message := await answer.get()) is not None:
+        await send(message)
 
 
 async def _answer(send: Callable[[Any], Awaitable[None]], problem: Refusal) -> None:

@@ -10,15 +10,14 @@ from itertools import islice
 from evaltrack.errors import EvaltrackError
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.past import PastLine, past_lines, served_address
+from evaltrack.server.chosen_runs import ANY_TARGET, RUNS, Choice, target_of
 from evaltrack.server.figures import COLUMNS, FIRST, Figure, figure, measured, title, trend_plot
 from evaltrack.server.recent_runs import RecentRuns
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines, read_baselines
-from evaltrack.tracking.history import golden_sets_of, past_run, past_runs, recent_golden_sets
+from evaltrack.tracking.history import golden_sets_of, past_run, recent_golden_sets
 from evaltrack.tracking.server_internals import Access, Experiment, active_experiments
 from evaltrack.tracking.server_runs import runs_with_ids
 from evaltrack.tracking.store import Store
-
-RUNS = 20
 
 GROUPS, LINES, MORE = 50, 20, 500
 """Experiments on a page, golden sets of each with their runs, and those that are only named."""
@@ -86,6 +85,20 @@ class History:
     older: int | None
     trends: tuple[PastLine, ...]
     past_baselines: tuple[Baseline, ...] = field(default=())
+    choice: Choice = field(default_factory=Choice)
+    targets: tuple[str, ...] = ()
+    newest: PastRun | None = None
+    """The run at the end of the trends."""
+
+    @property
+    def target(self) -> str:
+        """The target of the trends."""
+        return target_of(self.newest) if self.newest else ""
+
+    @property
+    def others(self) -> int:
+        """Runs of other targets that the trends leave out, or hold as marks of their own."""
+        return max((line.others for line in self.trends), default=0)
 
     @property
     def candidates(self) -> list[PastRun]:
@@ -213,20 +226,24 @@ def _run_of(
     return own_run if own_run and own_run.experiment_id == experiment_id else None
 
 
-def history(store: Store, experiment_id: str, golden: str, before: int | None) -> History:
-    """The history of one golden set, `RUNS` at a time.
+def history(store: Store, experiment_id: str, golden: str, choice: Choice) -> History:
+    """The history of one golden set, `RUNS` at a time, or the runs that are chosen.
 
     Raises:
         UsageError: its name cannot be searched for.
         TrackingError: the store does not answer.
     """
     baseline = next((each for each in list_baselines(store, experiment_id) if each.golden == golden), None)
-    runs = past_runs(store, experiment_id, golden, RUNS, before)
+    read = choice.read(store, experiment_id, golden)
+    runs = choice.chosen(read)
     was = _run_of(store, experiment_id, baseline, runs)
     metrics = measured(runs, COLUMNS)
     newest = next((run for run in runs if run.metrics), None)
-    trends = tuple(past_lines(runs, newest.run_id if newest else None, served_address))
+    run_id, any_target = newest.run_id if newest else None, choice.target == ANY_TARGET
+    trends = tuple(past_lines(runs, run_id, served_address, any_target=any_target))
     rows = tuple((run, tuple(figure(metric, run, was) for metric in metrics)) for run in runs)
     past = tuple(baseline_history(store, experiment_id, golden)) if runs else ()
-    older = runs[-1].started_at if len(runs) == RUNS else None
-    return History(golden, baseline, was, tuple(map(title, metrics)), rows, older, trends, past)
+    older = read[-1].started_at if not choice.narrow and len(read) == RUNS else None
+    targets = tuple(sorted({target_of(run) for run in read} - {""}))
+    made = History(golden, baseline, was, tuple(map(title, metrics)), rows, older, trends, past)
+    return replace(made, choice=choice, targets=targets, newest=newest)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from evaltrack.compare.comparable import alike
+from evaltrack.compare.comparable import alike, same_target
 from evaltrack.compare.trends import trend
 from evaltrack.metrics.catalogue import BY_METRIC, HEADLINES, RETRIEVAL_SCORES
 from evaltrack.records.past_run import PastRun
@@ -58,13 +58,14 @@ def figure(metric: str, run: PastRun | None, was: PastRun | None) -> Figure:
 def trend_plot(runs: Sequence[PastRun]) -> tuple[str, str]:
     """A sparkline of the first headline of the newest run that measured something, and its name; empty below two runs.
 
-    Of the other runs those that measured it in the same way over the same questions: other means cannot stand beside.
+    Of the other runs those of the same target that measured it in the same way over the same questions: other means
+    cannot stand beside.
     """
     newest = next((run for run in runs if run.metrics), None)
     metric = next((name for name in FIRST if newest and name in newest.metrics), None)
     if newest is None or metric is None:
         return "", ""
-    values = trend(metric, newest, runs)
+    values = trend(metric, newest, [run for run in runs if same_target(run.signature, newest.signature)])
     if not values:
         return "", ""
     first, last = map(BY_METRIC[metric].shown, (values[0], values[-1]))

@@ -6,6 +6,7 @@ A job crosses into a process of its own (`evaltrack.server.page_process`): it as
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from evaltrack.records.past_run import PastRun
 
 
+WAITING = 0.005
+"""Seconds after which a file is looked for again."""
+
+
 @dataclass(frozen=True)
 class DriftJob:
     """The comparison of two runs by the default rules; its files are the rows of both and the outcomes of `runs`."""
@@ -30,6 +35,7 @@ class DriftJob:
     compare_link: str | None
     history: tuple[PastRun, ...]
     runs: tuple[HistoryRun, ...]
+    others: int
     back: Back
 
     def page(self, files: tuple[Path, ...]) -> str:
@@ -47,7 +53,9 @@ class DriftJob:
         *sides, outcomes = files
         was, now = map(side_of_table, (self.baseline, self.candidate), sides)
         comparison = compare(was, now, judge=self.judge_context)
-        before = histories_of_lines(self.runs, outcomes)
+        while not outcomes.exists():  # they are read beside the comparison; the process has its deadline
+            time.sleep(WAITING)
+        before = histories_of_lines(self.runs, outcomes, self.others)
         whole = replace(comparison, compare_link=self.compare_link, history=self.history, question_history=before)
         return comparison_html(whole, self.back)
 
@@ -103,7 +111,7 @@ class MatrixJob:
 
 @dataclass(frozen=True)
 class QuestionJob:
-    """One question over the same; its files are their outcomes and the rows of each."""
+    """One question over the same; its files are the rows of each."""
 
     runs: tuple[HistoryRun, ...]
     question_id: str
@@ -113,8 +121,7 @@ class QuestionJob:
         """What the page shows, as JSON; null where the last run did not ask it."""
         from evaltrack.api.question_history import question_json
 
-        outcomes, *rows = files
-        return json.dumps(question_json(self.runs, outcomes, rows, self.question_id, self.k))
+        return json.dumps(question_json(self.runs, files, self.question_id, self.k))
 
 
 Job = DriftJob | RunJob | OutcomesJob | MatrixJob | QuestionJob

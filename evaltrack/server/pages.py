@@ -13,38 +13,41 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Blueprint, Response, abort, g, make_response, redirect, request
+from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
 from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import check_two_runs, info_of_run
 from evaltrack.api.question_history import history_evaluations
 from evaltrack.api.report_html import around_run
-from evaltrack.errors import EvaltrackError, InconclusiveError, TrackingError, UsageError
-from evaltrack.report.html.page import Back
+from evaltrack.compare.engine import metrics_left_out
+from evaltrack.errors import EvaltrackError, TrackingError, UsageError
+from evaltrack.report.html.page import Back, document_head, questions_script
 from evaltrack.server import contents, csrf
-from evaltrack.server.history_files import columns_of, end_times, outcomes_file
+from evaltrack.server.chosen_runs import ANY_TARGET, Choice
+from evaltrack.server.history_files import columns_of, end_times, outcomes_later
 from evaltrack.server.page_jobs import DriftJob, RunJob
 from evaltrack.server.page_process import made_page, prepare_pages
+from evaltrack.server.problems import explained, late_problem
 from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
 from evaltrack.server.request_runs import (
     check_end,
+    crumbs,
     evaluation_in,
     experiment_of,
-    golden_address,
+    other_sets,
     run_links,
     store_here,
     subfolder,
 )
 from evaltrack.server.shell import REASON_LIMIT, page
 from evaltrack.server.side_by_side import MOST, side_by_side
+from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.baselines import set_baseline
 from evaltrack.tracking.history import past_run, run_history
-from evaltrack.tracking.reader import EvaluationRun
 from evaltrack.tracking.reader import side_by_side as mlflow_link
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.server_internals import Access
-from evaltrack.tracking.store import is_missing
 
 FORM_LIMIT = 64 * 1024
 
@@ -78,7 +81,7 @@ def pages(access: Access) -> Blueprint:
     blueprint.add_url_rule("/<path:rest>", "nowhere", _nowhere, methods=["GET"], provide_automatic_options=False)
     blueprint.before_request(_bound_requests)
     for kind in (EvaltrackError, HTTPException, Exception):
-        blueprint.register_error_handler(kind, _explained)
+        blueprint.register_error_handler(kind, explained)
     return blueprint
 
 
@@ -124,12 +127,13 @@ class _Views(QuestionViews):
         """One golden set: its runs, its baselines, the forms."""
         store = store_here()
         experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
-        name, before = request.args.get("golden", ""), request.args.get("before", "")
-        if not name or not re.fullmatch(r"[0-9]{0,15}", before):
+        name, choice = request.args.get("golden", ""), Choice.of(request.args)
+        if not name or choice is None:
             abort(400, "this address names no golden set, or no moment")
         prepare_pages()
-        history = contents.history(store, experiment.experiment_id, name, int(before) if before else None)
-        if not history.rows and not history.baseline and not before:
+        history = contents.history(store, experiment.experiment_id, name, choice)
+        if not history.rows and not history.baseline and not (choice.before or choice.narrow):
+            g.evaltrack_links = other_sets(experiment)
             abort(404, f"golden set {name} has no run in this experiment")
         token = csrf.token_of(request)
         may_promote = self._access.may("update", experiment.experiment_id)
@@ -141,7 +145,8 @@ class _Views(QuestionViews):
             token=token,
             may_promote=may_promote,
             user=self._access.user,
-            first=not before,
+            first=choice.before is None,
+            any_target=ANY_TARGET,
         )
         csrf.keep_token(request, answer, token)
         return answer
@@ -151,24 +156,33 @@ class _Views(QuestionViews):
         store = store_here()
         experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
         now, was = (check_end(evaluation_in(store, experiment, request.args.get(x))) for x in ("candidate", "baseline"))
-        check_two_runs(now, was)
         g.evaltrack_links = (*run_links(store, now), *run_links(store, was)[1:])
-        before = history_evaluations(store, now)
-        job = DriftJob(
-            baseline=info_of_run(store, was),
-            candidate=info_of_run(store, now),
-            judge_context=judge_context(store, now, was, None),
-            compare_link=mlflow_link(store, now, was),
-            history=run_history(store, now.experiment_id, now.signature.golden, past_run(store, now.run_id).started_at),
-            runs=columns_of(before),
-            back=_back(now),
-        )
+        check_two_runs(now, was)
+        metrics_left_out(was.signature, now.signature, ())  # it is known before the rows are read
+        back = Back((*crumbs(experiment, now), (f"{now.name} against {was.name}", "")), served=True)
 
-        def fetch(folder: Path) -> tuple[Path, ...]:
-            sides = tuple(fetch_rows(store, run, subfolder(folder, run)) for run in (was, now))
-            return (*sides, outcomes_file(store, before, folder))
+        def make() -> bytes:
+            before = history_evaluations(store, now)
+            started = past_run(store, now.run_id).started_at
+            job = DriftJob(
+                baseline=info_of_run(store, was),
+                candidate=info_of_run(store, now),
+                judge_context=judge_context(store, now, was, None),
+                compare_link=mlflow_link(store, now, was),
+                history=run_history(store, now.experiment_id, now.signature.golden, started),
+                runs=columns_of(before.runs),
+                others=before.others,
+                back=back,
+            )
 
-        return make_response(made_page(job, (was.ended_at, now.ended_at, *end_times(before)), fetch))
+            def fetch(folder: Path) -> tuple[Path, ...]:
+                outcomes = outcomes_later(store, before.runs, subfolder(folder, "history"))
+                sides = tuple(fetch_rows(store, run, subfolder(folder, run.run_id)) for run in (was, now))
+                return (*sides, outcomes)
+
+            return made_page(job, (was.ended_at, now.ended_at, *end_times(before.runs)), fetch)
+
+        return streamed(_pending(back), make, late_problem)
 
     def run(self) -> Response:
         """The report of one run."""
@@ -176,17 +190,21 @@ class _Views(QuestionViews):
         experiment = experiment_of(self._access, store, request.args.get("experiment_id"))
         evaluation = check_end(evaluation_in(store, experiment, request.args.get("run_id")))
         g.evaltrack_links = run_links(store, evaluation)
-        job = RunJob(info_of_run(store, evaluation), around_run(store, evaluation), _back(evaluation))
+        back = Back((*crumbs(experiment, evaluation), (evaluation.name, "")), served=True)
 
         def fetch(folder: Path) -> tuple[Path, ...]:
             return fetch_summary(store, evaluation.run_id, folder), fetch_rows(store, evaluation, folder)
 
-        try:
-            return make_response(made_page(job, (evaluation.ended_at,), fetch))
-        except TrackingError as error:
-            _log.info("no page of run %s", evaluation.run_id, exc_info=True)
-            lacking = f"run {evaluation.name} lacks its rows or its summary; evaluate again, or see its page in MLflow"
-            abort(404, error.message if error.__cause__ is None else lacking)
+        def make() -> bytes:
+            job = RunJob(info_of_run(store, evaluation), around_run(store, evaluation), back)
+            try:
+                return made_page(job, (evaluation.ended_at,), fetch)
+            except TrackingError as error:
+                _log.info("no page of run %s", evaluation.run_id, exc_info=True)
+                lacking = f"run {evaluation.name} lacks its rows or its summary; evaluate again, or see it in MLflow"
+                abort(404, error.message if error.__cause__ is None else lacking)
+
+        return streamed(_pending(back), make, late_problem)
 
     def baseline(self) -> Any:
         """Make a run the baseline, then show its golden set."""
@@ -208,47 +226,11 @@ class _Views(QuestionViews):
         return redirect(f"golden?{urlencode(where)}", 303)
 
 
-def _back(run: EvaluationRun) -> Back:
-    """The page of the run's golden set."""
-    return golden_address(run), run.signature.golden
+def _pending(back: Back) -> Pending:
+    """What is shown of a report until it is made."""
+    words = back.crumbs[-1][0]
+    return Pending(document_head(f"{words} · evaltrack", script=questions_script()), back.crumbs, words)
 
 
 def _bound_requests() -> None:
     request.max_content_length = FORM_LIMIT
-
-
-def _explained(error: Exception) -> Response:
-    """The page that says what went wrong, never a traceback."""
-    if isinstance(error, HTTPException):
-        status, message = error.code or 500, error.description or error.name
-    elif isinstance(error, EvaltrackError):
-        status, message = _status(error), error.message
-    else:
-        _log.error("the page %s failed", request.path, exc_info=error)
-        status, message = 500, "this is a fault of evaltrack; the server's log holds it"
-    heading = _HEADINGS.get(status, "That did not work")
-    return page(
-        f"{heading} · evaltrack",
-        "error.html",
-        status,
-        heading=heading,
-        told=message,
-        links=g.get("evaltrack_links", ()),
-    )
-
-
-_HEADINGS = {
-    400: "This address is not complete",
-    403: "Not permitted",
-    404: "Not found",
-    409: "That cannot be done",
-    503: "MLflow's store does not answer",
-}
-
-
-def _status(error: EvaltrackError) -> int:
-    if isinstance(error, TrackingError):
-        return 404 if is_missing(error) else 503
-    if isinstance(error, InconclusiveError):
-        return 409
-    return 400

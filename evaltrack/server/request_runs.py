@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlencode
 
-from flask import abort, request
+from flask import abort, g, request
 
 from evaltrack.errors import TrackingError
+from evaltrack.tracking.history import golden_sets_of
 from evaltrack.tracking.reader import EvaluationRun, evaluation_of
 from evaltrack.tracking.server_internals import Access, Action, Experiment, find_experiment, inside_store, prefixed
 from evaltrack.tracking.store import Store, find_run, is_missing
+
+LINKS = 10
+"""Golden sets that are named where one is not there."""
 
 Links = tuple[tuple[str, str], ...]
 """Words and addresses."""
@@ -36,7 +40,19 @@ def experiment_of(access: Access, store: Store, experiment_id: str | None, actio
     experiment = find_experiment(store, experiment_id)
     if experiment is None:
         abort(404, f"there is no experiment {experiment_id}, or it is deleted")
+    g.evaltrack_links = (_in_mlflow(experiment),)
     return experiment
+
+
+def _in_mlflow(experiment: Experiment) -> tuple[str, str]:
+    return f"Experiment {experiment.name} in MLflow", f"../#/experiments/{experiment.experiment_id}"
+
+
+def other_sets(experiment: Experiment) -> Links:
+    """Where to go on from a golden set that is not there: those that are."""
+    names = sorted(golden_sets_of(experiment.tags))[:LINKS]
+    sets = ((f"Golden set {name}", _address(experiment.experiment_id, name)) for name in names)
+    return (*sets, _in_mlflow(experiment))
 
 
 def evaluation_in(store: Store, experiment: Experiment, run_id: str | None) -> EvaluationRun:
@@ -61,16 +77,30 @@ def check_end(run: EvaluationRun) -> EvaluationRun:
     return run
 
 
-def subfolder(folder: Path, run: EvaluationRun) -> Path:
+def subfolder(folder: Path, name: str) -> Path:
     """A folder for the files of one run."""
-    own = folder / run.run_id
+    own = folder / name
     own.mkdir(exist_ok=True)
     return own
 
 
 def golden_address(run: EvaluationRun) -> str:
     """The page of the run's golden set."""
-    return f"golden?{urlencode({'experiment_id': run.experiment_id, 'golden': run.signature.golden})}"
+    return _address(run.experiment_id, run.signature.golden)
+
+
+def _address(experiment_id: str, golden: str) -> str:
+    return f"golden?{urlencode({'experiment_id': experiment_id, 'golden': golden})}"
+
+
+def crumbs(experiment: Experiment, run: EvaluationRun) -> Links:
+    """The way to the pages of a run."""
+    return (
+        ("MLflow", "../"),
+        ("evaltrack", "./"),
+        (experiment.name, f"../#/experiments/{experiment.experiment_id}"),
+        (run.signature.golden, golden_address(run)),
+    )
 
 
 def run_links(store: Store, run: EvaluationRun) -> Links:

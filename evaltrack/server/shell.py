@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from flask import Response, make_response
 
 from evaltrack.report.comparison.history_words import LETTERS, SIGNS
-from evaltrack.report.html.page import templates
+from evaltrack.report.html.page import BODY, templates
+from evaltrack.report.html.page import static as report_static
 from evaltrack.report.html.text import shown
 from evaltrack.server.figures import day, judge_of, moment
 
@@ -44,17 +45,31 @@ def page_templates() -> Environment:
 
 def page(title: str, template: str, status: int = 200, **values: Any) -> Response:
     """A page out of a template."""
-    body = page_templates().get_template(template).render(**values)
-    return make_response(shell(title, body), status)
+    return make_response(page_text(title, template, **values), status)
+
+
+def page_text(title: str, template: str, **values: Any) -> str:
+    """The same as text."""
+    return shell(title, part(template, **values))
+
+
+def part(template: str, **values: Any) -> str:
+    """What a template shows."""
+    return page_templates().get_template(template).render(**values)
 
 
 def shell(title: str, body: str) -> str:
     """A whole HTML document around `body`, in which foreign text is escaped already."""
-    style, script = static("pages.css"), static("pages.js")
+    return f"{shell_head(title)}\n{body}\n<script>{static('pages.js')}</script>\n</body>\n</html>\n"
+
+
+def shell_head(title: str) -> str:
+    """Its beginning, up to its body."""
+    style, theme, script = static("pages.css"), report_static("theme.js"), static("pages.js")
     policy = {
         "default-src": "'none'",
         "style-src": _hashed(style),
-        "script-src": _hashed(script),
+        "script-src": f"{_hashed(theme)} {_hashed(script)}",
         "img-src": "data:",
         "connect-src": "'self'",  # what is under way is asked for again
         "base-uri": "'none'",
@@ -67,9 +82,8 @@ def shell(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="referrer" content="same-origin">',  # forms need their Origin
         f"<title>{escape(shown(title, 200))}</title>",
-        f"<style>{style}</style>\n</head>\n<body>",
-        body,
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        f"<style>{style}</style>\n<script>{theme}</script>",
+        BODY,
     ]
     return "\n".join(parts)
 

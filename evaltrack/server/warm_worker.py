@@ -6,6 +6,7 @@ output of the page's process, and where its exit code goes. It ends with the ser
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -30,6 +31,7 @@ IMPORTS = (
     "evaltrack.report.html.comparison_page",
     "evaltrack.report.run.stored_summary",
     "evaltrack.server.page_jobs",
+    "evaltrack.server.rehearsal",
 )
 
 
@@ -42,6 +44,9 @@ def main() -> int:
     templates = import_module("evaltrack.report.html.page").templates()
     for name in templates.list_templates():
         templates.get_template(name)
+    import_module("evaltrack.server.rehearsal").rehearse()
+    gc.collect()
+    gc.freeze()  # a page's process copies no memory just because garbage is looked for in it
     door = socket.socket(fileno=os.dup(0))
     door.settimeout(IDLE)
     with suppress(TimeoutError, ConnectionError):

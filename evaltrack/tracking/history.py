@@ -19,7 +19,7 @@ from evaltrack.tracking.progress_tag import PROGRESS, read_progress
 from evaltrack.tracking.provenance import GIT_COMMIT
 from evaltrack.tracking.reader import EvaluationRun, evaluation_of, quoted
 from evaltrack.tracking.runs import GOLDEN_SET
-from evaltrack.tracking.store import Store, find_run, tracking_errors
+from evaltrack.tracking.store import NewestRuns, Store, find_run, tracking_errors
 from evaltrack.tracking.tags import read_tag, sound_count, sound_metric, sound_moment
 
 if TYPE_CHECKING:
@@ -65,20 +65,25 @@ class InfoOfRun(Protocol):
 
 
 def past_runs(
-    store: Store, experiment_id: str, golden: str, limit: int = 20, before: int | None = None
+    store: Store,
+    experiment_id: str,
+    golden: str,
+    limit: int = 20,
+    before: int | None = None,
+    since: int | None = None,
 ) -> list[PastRun]:
     """The runs of a golden set that started last, of any status, newest first: at most `limit`, in one question.
 
-    `before` takes those that started before that moment (milliseconds since 1970), for the next page.
+    `before` takes those that started before that moment (milliseconds since 1970), for the next page; `since` those
+    that started then or later.
 
     Raises:
         UsageError: the golden set's name cannot be searched for.
         TrackingError: the store does not answer.
     """
-    filter_string = f"tags.`{GOLDEN}` = '{quoted(golden)}'"
-    if before is not None:
-        filter_string += f" AND attributes.start_time < {int(before)}"
-    return [_past_run(run) for run in _newest(store, [experiment_id], filter_string, limit)]
+    until = None if before is None else before - 1
+    wanted = NewestRuns((experiment_id,), golden, limit, until=until, since=since)
+    return list(map(_past_run, _newest(store, wanted)))
 
 
 @dataclass(frozen=True)
@@ -102,9 +107,7 @@ def past_evaluations(store: Store, run: EvaluationRun, limit: int) -> list[PastE
         return []
     own = find_run(store, run.run_id)
     started = sound_moment(own.info.start_time)
-    filter_string = f"tags.`{GOLDEN}` = '{golden}' AND attributes.status = 'FINISHED'"
-    filter_string += f" AND attributes.start_time <= {started}"
-    others = _newest(store, [run.experiment_id], filter_string, limit)
+    others = _newest(store, NewestRuns((run.experiment_id,), golden, limit, finished=True, until=started))
     found = [PastEvaluation(_past_run(own), run)]
     for each in others:
         if each.info.run_id != run.run_id:
@@ -140,7 +143,7 @@ def newest_runs(store: Store, experiment_ids: Sequence[str], limit: int) -> list
     Raises:
         TrackingError: the store does not answer.
     """
-    return [_past_run(run) for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", limit)]
+    return list(map(_past_run, _newest(store, NewestRuns(tuple(experiment_ids), None, limit))))
 
 
 def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str, set[str]]:
@@ -153,7 +156,8 @@ def recent_golden_sets(store: Store, experiment_ids: Sequence[str]) -> dict[str,
         TrackingError: the store does not answer.
     """
     golden_sets: dict[str, set[str]] = {}
-    for run in _newest(store, experiment_ids, f"tags.`{GOLDEN}` LIKE '%'", NEWEST) if experiment_ids else ():
+    wanted = NewestRuns(tuple(experiment_ids), None, NEWEST, only_tags=True)
+    for run in _newest(store, wanted) if experiment_ids else ():
         golden_sets.setdefault(run.info.experiment_id, set()).add(run.data.tags[GOLDEN])
     return golden_sets
 
@@ -163,13 +167,23 @@ def golden_sets_of(tags: Mapping[str, str]) -> set[str]:
     return {name.removeprefix(GOLDEN_SET) for name in tags if name.startswith(GOLDEN_SET)}
 
 
-def _newest(store: Store, experiment_ids: Sequence[str], filter_string: str, limit: int) -> list[Run]:
+def _newest(store: Store, wanted: NewestRuns) -> list[Run]:
+    parts = [f"tags.`{GOLDEN}` " + ("LIKE '%'" if wanted.golden is None else f"= '{quoted(wanted.golden)}'")]
+    parts += ["attributes.status = 'FINISHED'"] if wanted.finished else []
+    parts += [] if wanted.until is None else [f"attributes.start_time <= {int(wanted.until)}"]
+    parts += [] if wanted.since is None else [f"attributes.start_time >= {int(wanted.since)}"]
     with tracking_errors("reading the history of runs"):
-        return list(
-            store.client.search_runs(
-                list(experiment_ids), filter_string, max_results=limit, order_by=["attributes.start_time DESC"]
+        runs = store.newest_runs(wanted)
+        if runs is None:
+            runs = list(
+                store.client.search_runs(
+                    list(wanted.experiment_ids),
+                    " AND ".join(parts),
+                    max_results=wanted.limit,
+                    order_by=["attributes.start_time DESC"],
+                )
             )
-        )
+        return runs
 
 
 def _past_run(run: Run) -> PastRun:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -27,9 +27,12 @@ from mlflow.server.constants import ARTIFACTS_ONLY_ENV_VAR, BACKEND_STORE_URI_EN
 from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.server_artifacts import downloaded
+from evaltrack.tracking.server_tables import newest_runs, run_with_id
+from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
 if TYPE_CHECKING:
+    from mlflow.entities import Run
     from sqlalchemy import Engine
 
 handlers: Any = mlflow_handlers
@@ -134,6 +137,11 @@ def inside_store(address: str) -> Store:
 class InsideStore(Store):
     """The server's own store; its UI is where this process answers."""
 
+    def newest_runs(self, wanted: NewestRuns) -> list[Run] | None:
+        """From the database itself."""
+        engine = database_of(self)
+        return None if engine is None else newest_runs(engine, wanted)
+
     @property
     def serve_command(self) -> str | None:
         """It is being served."""
@@ -148,6 +156,14 @@ class _InsideService(TrackingServiceClient):
         """The store that the server's own handlers use."""
         return handlers._get_tracking_store()
 
+    def get_run(self, run_id: str) -> Run:
+        """A run without its inputs and outputs, which none of our pages shows."""
+        engine = engine_of(self.store)
+        run = None if engine is None else run_with_id(engine, run_id)
+        if run is None:
+            run = super().get_run(run_id)  # type: ignore[no-untyped-call]
+        return run
+
     def download_artifacts(self, run_id: str, path: str, dst_path: str | None = None) -> str:
         """As the server's own download does it, into `dst_path`."""
         root = self._artifact_root(run_id)
@@ -158,16 +174,17 @@ class _InsideService(TrackingServiceClient):
                 path = handlers._get_workspace_scoped_repo_path_if_enabled(path)
             else:
                 repository = handlers._get_artifact_repository_for_uri(root)
-            return str(repository.download_artifacts(path, dst_path))
+            return downloaded(repository, path, dst_path)
         except MlflowException:
             raise
         except Exception as error:  # each kind of artifact store fails in its own way
             _log.warning("artifact %s of run %s cannot be read", path, run_id, exc_info=True)
             raise MlflowException(f"artifact {Path(path).name} cannot be read ({type(error).__name__})") from error
 
+    @lru_cache(maxsize=2000)  # noqa: B019 - one for each server, which lives as long
     def _artifact_root(self, run_id: str) -> str:
         """Where a run's artifacts are; of a database this one column is read, which takes a tenth of the time."""
-        engine = getattr(self.store, "engine", None)
+        engine = engine_of(self.store)
         if engine is not None:
             from sqlalchemy import column, select, table
             from sqlalchemy.exc import SQLAlchemyError
@@ -189,7 +206,15 @@ def _client(uri: str) -> MlflowClient:
 
 def database_of(store: Store) -> Engine | None:
     """The database of a store; None where it is none, or is reached otherwise."""
-    engine: Engine | None = getattr(store.client._tracking_client.store, "engine", None)
+    return engine_of(store.client._tracking_client.store)
+
+
+def engine_of(tracking_store: object) -> Engine | None:
+    """The database that may be read past MLflow's own store of it: no other store, as one of workspaces, hides rows."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    own = type(tracking_store) is SqlAlchemyStore
+    engine: Engine | None = getattr(tracking_store, "engine", None) if own else None
     return engine
 
 

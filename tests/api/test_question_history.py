@@ -71,7 +71,7 @@ def test_a_strip_for_each_question_and_the_run_that_broke_it(store_uri: str, ids
     }
     assert len(question_histories(store, run, most=2).runs) == 2
 
-    runs, lines, kept = history_evaluations(store, run), [], tmp_path / "outcomes.jsonl"
+    runs, lines, kept = history_evaluations(store, run).runs, [], tmp_path / "outcomes.jsonl"
     for each in runs:
         folder = tmp_path / each.past.run_id
         folder.mkdir()
@@ -93,9 +93,9 @@ def test_only_runs_that_pass_by_the_same_rules_stand_side_by_side(
     other = run_eval(golden, target=finds("a"), k=3, tracking_uri=store_uri, traces="off", run_name="k 3").run_id
     store = connect(store_uri)
     assert [each.run_id for each in question_histories(store, find_evaluation(store, other)).runs] == [other]
-    assert len(history_evaluations(store, find_evaluation(store, ids[4]))) == 5
+    assert len(history_evaluations(store, find_evaluation(store, ids[4])).runs) == 5
     monkeypatch.setattr(question_history, "MAX_ROWS", 7)
-    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4]))] == ids[3:]
+    assert [each.past.run_id for each in history_evaluations(store, find_evaluation(store, ids[4])).runs] == ids[3:]
 
 
 def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: list[str]) -> None:
@@ -113,3 +113,25 @@ def test_a_comparison_shows_the_history_of_what_changed(store_uri: str, ids: lis
     later = compare_runs(ids[4], ids[2], tracking_uri=store_uri, log=False, repeat_flips="0")
     commit = later.question_history.runs[3].commit  # type: ignore[union-attr]
     assert f"first broke in run 3 ({commit[:7] or ids[3][:8]})" in comparison_text(later)
+
+
+def test_runs_of_other_targets_are_left_out_and_counted(store_uri: str, ids: list[str], tmp_path: Path) -> None:
+    """They stand beside where any target is wanted, and the words of a comparison say how many are left out."""
+
+    def another(question: str) -> Response:
+        return finds("c")(question)
+
+    golden = tmp_path / "set.jsonl"
+    options: dict[str, Any] = {"tracking_uri": store_uri, "traces": "off"}
+    other = run_eval(golden, target=another, run_name="other", **options).run_id
+    last = run_eval(golden, target=finds("ab"), run_name="last", **options).run_id
+    store = connect(store_uri)
+    run = find_evaluation(store, last)
+    own = history_evaluations(store, run)
+    assert [each.past.run_id for each in own.runs] == [*ids, last]
+    assert own.others == 1
+    every = history_evaluations(store, run, any_target=True)
+    assert ([each.past.run_id for each in every.runs], every.others) == ([*ids, other, last], 0)
+    assert len({history_run(each).target for each in every.runs}) == 2
+    made = compare_runs(last, ids[4], tracking_uri=store_uri, log=False, repeat_flips="0")
+    assert "1 run of other targets is left out" in comparison_text(made)

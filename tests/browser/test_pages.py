@@ -136,6 +136,45 @@ def test_tables_sort_filter_and_compare_what_is_ticked(site: Handbook, tab: Open
     assert f"candidate={site.candidate}" in page.url
 
 
+def test_a_drag_over_a_trend_chooses_its_runs(site: Handbook, tab: Open) -> None:
+    """They stand in the address, the selects choose them with the keyboard, and a link leads back to all."""
+    for _ in range(3):
+        apart(site.again)
+    page = tab()
+    seen = watch(page)
+    page.goto(address(site, "golden"))
+    before = page.locator("#runs tbody tr").count()
+    plot = page.locator("#trends .trend").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.55, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**from=*")
+    assert 2 <= page.locator("#runs tbody tr").count() < before
+    page.get_by_role("link", name="Reset").click()
+    page.get_by_role("button", name="Show these runs").wait_for()
+    assert page.locator("#runs tbody tr").count() == before
+    page.locator('select[name="from"]').select_option(index=before - 1)
+    page.get_by_role("button", name="Show these runs").press("Enter")
+    page.get_by_text("1 run chosen").wait_for()
+    assert audit(page) == []
+    assert seen.problems == []
+
+
+def test_light_and_dark_hold_on_every_page(site: Handbook, tab: Open) -> None:
+    """What is chosen on one page is so on the others, those of reports among them."""
+    page = tab()
+    page.goto(address(site, "overview"))
+    page.get_by_role("button", name="Dark colours").click()
+    for name in PAGES:
+        page.goto(address(site, name))
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark", name
+        assert page.get_by_role("button", name="Dark colours").get_attribute("aria-pressed") == "true", name
+
+
 def test_from_the_matrix_a_question_is_accepted(site: Handbook, tab: Open) -> None:
     """Opened, given a reason, pressed: its page says who accepted it and why."""
     page = tab()

@@ -100,7 +100,7 @@ def test_a_lost_question_makes_the_verdict_unknown() -> None:
     made = compared({"q3": BROKEN})
 
     assert (made.verdict, made.exit_code) == ("unknown", 3)
-    assert made.reasons == ("1 question measured in the baseline, and not in the candidate",)
+    assert made.reasons == ("1 question was lost: measured in the baseline, not in the candidate",)
     (lost,) = made.lost
     assert (lost.id, lost.was, lost.now, lost.cause.kind) == ("q3", "pass", "error", "target_failed")
     assert lost.cause.detail == "target_error: RuntimeError: down"

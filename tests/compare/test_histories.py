@@ -94,3 +94,15 @@ def test_a_bad_run_makes_no_question_flaky() -> None:
     made = matrix(of(**{f"q{n}": "ppfp" for n in range(9)}, flaky="pfpp"), 10)
     assert made.bad_runs == {"r2"}
     assert [(row.id, row.switches) for row in made.rows if row.is_flaky] == [("flaky", 2)]
+
+
+def test_what_is_concluded_is_of_one_target() -> None:
+    """Runs of other targets stand beside; since when a question fails and how often it switched leaves them out."""
+    columns = tuple(HistoryRun(f"r{n}", f"run {n}", n, "", "ab"[n == 1]) for n in range(4))
+    made = Histories(columns, {"q": "pfpf", "w": "fpff"})
+    assert made.own == (0, 2, 3)
+    assert made.first_broke("q") == columns[3]
+    assert (made.switches("q"), made.switches("w"), made.switches("gone")) == (1, 0, 0)
+    assert made.first_broke("w") is None
+    assert [row.switches for row in matrix(made, 5).rows] == [0, 1]
+    assert histories([], 3).others == histories([(columns[0], [])], 3).others == 3

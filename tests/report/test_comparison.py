@@ -18,6 +18,7 @@ from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words
 from evaltrack.report.comparison.counts import chance_words, flips_words
+from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.files import FORMS, form_of, json_text, write_comparison
 from evaltrack.report.comparison.github_annotations import annotations
 from evaltrack.report.comparison.group_words import group_sentence, shown_groups
@@ -170,7 +171,7 @@ def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
 
 RULES = (
     GateLine("broken", "Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)"),
-    GateLine("unknown", "2 questions measured in the baseline, and not in the candidate"),
+    GateLine("unknown", "2 questions were lost: measured in the baseline, not in the candidate"),
     GateLine("held", "MRR did not change, 10 % allowed"),
 )
 
@@ -181,7 +182,7 @@ def test_each_rule_of_the_gate_stands_on_a_line_with_its_mark() -> None:
     lines = shown(made).splitlines()[3:7]
     assert lines == [
         "✕ Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)",
-        "? 2 questions measured in the baseline, and not in the candidate",
+        "? 2 questions were lost: measured in the baseline, not in the candidate",
         "✓ MRR did not change, 10 % allowed",
         "✕ ids moved",
     ]
@@ -248,7 +249,7 @@ def test_long_lists_are_cut_and_counted() -> None:
     text = shown(made)
     assert "broke (passed before, fails now): 10,000\n" in text
     assert "  … and 9,990 more questions; the JSON holds them all\n" in text
-    assert "lower score (without a flip): 2,500\n" in text
+    assert "lower score (passes or fails as before): 2,500\n" in text
     assert "  … and 2,490 more questions; the JSON holds the first 100\n" in text
     assert "… and 10 more groups\n" in comparison_markdown(made)
     assert "✕ … and 10 more rules\n" in text
@@ -324,20 +325,21 @@ def test_a_metric_on_a_line(metric: MetricDelta, text: str) -> None:
 
 def test_causes_are_counted_the_most_frequent_first() -> None:
     """With what took the place of expected sources, where it did so more than once."""
-    others = tuple(replace(FLIP, cause=replace(DEMOTED, displaced_by=f"other {i}")) for i in range(3))
+    fell = [replace(FLIP, id=f"{i}", cause=replace(DEMOTED, source=f"{i}")) for i in range(9)]
+    others = tuple(replace(each, cause=replace(each.cause, displaced_by=f"other {each.id}")) for each in fell[6:])
     made = comparison(
-        flips=(FLIP,) * 4 + others,
+        flips=(*fell[:4], *others),
         lost=(),
-        drops=(DROP,) * 2,
+        drops=tuple(replace(each, fate="lower score") for each in fell[4:6]),
         causes={"answer_changed": 2, "source_demoted": 7},
     )
-    assert words.cause_summary(made) == (
+    assert cause_summary(made) == (
         "7 of 9 questions that got worse: an expected source is returned lower, "
-        "most often by `fares#refunds` (6); 2: same sources, another answer"
+        "most often below `fares#refunds` (6); 2: same sources, another answer"
     )
-    once = words.cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
+    once = cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
     assert once == "1 of 3 questions that got worse: an expected source is returned lower; 2: not looked at"
-    assert words.cause_summary(quiet()) == ""
+    assert cause_summary(quiet()) == ""
 
 
 def test_every_cause_has_its_words() -> None:
@@ -354,6 +356,10 @@ def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:
         "How small a drop of Recall@3 1 question would show cannot be told, as all changed alike",
     ]
     assert "with so few questions likely a larger one too" in shown(comparison())
+    fell = replace(large, interval=(-0.15, -0.05), candidate=large.baseline - 0.1)
+    assert list(comparison_notes.detectable_words(comparison(metrics=(fell,)))) == []  # that drop is shown
+    rose = replace(large, interval=(0.05, 0.15), candidate=large.baseline + 0.1)
+    assert len(list(comparison_notes.detectable_words(comparison(metrics=(rose,))))) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from evaltrack.compare.comparison import Asking, Cause, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
+from evaltrack.records import Failure
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
 from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import difference_lines, first_screen
+from tests.compared import found
+from tests.compared import question as found_question
+from tests.compared import row as judged_row
 from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
 
 PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
@@ -31,12 +35,12 @@ JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "ope
         ({"broke": 0, "fixed": 2}, "0 questions broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
         (
             {"broke": 0, "fixed": 0, "lost": 2},
-            "No question broke or was fixed. 2 questions could not be measured again. Pass rate 71.3 % → 67.8 %.",
+            "No question broke or was fixed. 2 questions were lost. Pass rate 71.3 % → 67.8 %.",
         ),
     ],
 )
 def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int], sentence: str) -> None:
-    """And what could not be measured again."""
+    """And what was lost."""
     assert change_sentence(quiet(metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields)) == sentence
 
 
@@ -145,3 +149,35 @@ def test_very_long_documents_are_bounded() -> None:
     long = "\n".join(f"{place} x" for place in range(10 * LINES))
     assert len(document_diff(long, None)) == ROWS
     assert len(document_diff("a " * 10**6, "b " * 10**6)) == 2
+
+
+# The questions that broke
+
+
+def test_the_worst_questions_stand_in_one_line_each() -> None:
+    """What is expected, and of each side rank, judge's score and the beginning of the answer."""
+    question = found_question("7", question="Can I get a refund?", expected_answer="Within 30 days.")
+    before = judged_row(question, found("7!", "a", answer="Yes, within 30 days."), score=0.9)
+    now = judged_row(question, found("a", "b", answer="No."), score=0.2)
+    broken = replace(FLIP, before=before, after=now)
+    first = first_screen(
+        comparison(flips=(broken, *(replace(broken, id=str(n)) for n in range(5))), fates={"broke": 6})
+    )
+    assert (len(first.worst), first.num_broke) == (3, 6)
+    assert first.worst[0].question == "Can I get a refund?"
+    assert first.worst[0].expected == "Within 30 days."
+    assert first.worst[0].before == "rank 1 · judge 0.900 · Yes, within 30 days."
+    assert first.worst[0].now == "not among the first 3 · judge 0.200 · No."
+    without_rows = first_screen(comparison(flips=(replace(FLIP, before=None, after=None),))).worst[0]
+    assert (without_rows.expected, without_rows.before, without_rows.now) == ("–", "–", "–")
+    assert first_screen(quiet()).worst == ()
+
+
+def test_what_a_negative_question_and_an_error_show() -> None:
+    """That it should decline, and did; the error instead of an answer."""
+    negative = found_question("7", expected_chunks=[])
+    before = judged_row(negative, found(answer="I do not know."))
+    failed = judged_row(negative, Failure(kind="target_timeout", message="no response within 60 s"))
+    (line,) = first_screen(comparison(flips=(replace(FLIP, before=before, after=failed),))).worst
+    assert (line.expected, line.before) == ("should decline", "declined · I do not know.")
+    assert line.now == "target_timeout: no response within 60 s"

@@ -65,8 +65,34 @@ TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "hea
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "form", "label", "select", "option"),
     *("input", "button", "svg", "line", "circle", "path", "rect", "text", "ins", "del"),
 }
-ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "target", "rel", "scope"} | {
-    *("tabindex", "role", "placeholder", "type", "autocomplete", "value", "width", "height", "viewbox", "d", "r"),
+ATTRIBUTES = {
+    "lang",
+    "title",
+    "charset",
+    "http-equiv",
+    "content",
+    "name",
+    "class",
+    "id",
+    "href",
+    "target",
+    "rel",
+    "scope",
+} | {
+    *(
+        "title",
+        "tabindex",
+        "role",
+        "placeholder",
+        "type",
+        "autocomplete",
+        "value",
+        "width",
+        "height",
+        "viewbox",
+        "d",
+        "r",
+    ),
     *(
         "cx",
         "cy",
@@ -554,7 +580,7 @@ def test_what_took_the_place_in_several_questions_is_told_before_what_it_pushed_
     """Each question is told once, under what made most of them worse; the link leads there."""
     flips = (demoted("1", "P"), demoted("2", "P"), demoted("3", "Q"), demoted("4", None, "s9", "source_lost"))
     assert told(comparison(flips=flips, lost=(), drops=(demoted("5", "P"),), fixes=(demoted("6", "P"),))) == [
-        ("P", "took the place of expected sources", ["1", "2", "5"], "https://docs.example/link"),
+        ("P", "now ranks above the expected source", ["1", "2", "5"], "https://docs.example/link"),
         ("s3", "is returned lower", ["3"], None),  # the link of its cause is that of Q
         ("s9", "is no longer returned", ["4"], "https://docs.example/link"),
     ]
@@ -650,6 +676,23 @@ def test_a_line_of_the_judge_is_of_one_judge() -> None:
     runs = [past(0.5, judge=judge, run_id=judge, judge_score=0.5, pass_rate=0.5) for judge in ("new", "new", "old")]
     lines = {line.title: line.runs for line in past_lines(runs, "new")}
     assert lines == {"Recall@3": 3, "Pass rate": 2, "Judge score": 2}
+
+
+def test_a_line_is_of_one_target() -> None:
+    """Runs of others are counted and left out, or stand beside the line as marks of their own that name the target."""
+    other = replace(
+        past(0.7, run_id="other"), signature=SIGNATURE.model_copy(update={"golden_digest": "0123", "target": "b"})
+    )
+    other = replace(other, signature=other.signature.model_copy(update={"k": 3, "judge": "none"}))  # type: ignore[union-attr]
+    runs = [past(0.9, run_id="this"), other, past(0.5)]
+    (line,) = past_lines(runs, "this")
+    assert (line.runs, line.others, "other" in line.plot) == (2, 1, False)
+    (line,) = past_lines(runs, "this", any_target=True)
+    assert (line.runs, line.others, line.first) == (3, 1, "0.500")
+    assert line.plot.count('class="other"') == 1
+    assert "another target: b</title>" in line.plot
+    assert line.plot.count("L") == 1  # the line passes it by
+    assert past_lines(runs[:2], "this") == []
 
 
 def test_points_of_a_line_lead_to_their_runs() -> None:
@@ -799,11 +842,11 @@ def test_a_comparison_says_first_what_it_came_to() -> None:
     words = page.words
     order = ("Regression", "Gate", "Recall@3 went from 0.800 to 0.700", "How much", "Pages behind it", "Search")
     assert list(map(words.index, order)) == sorted(map(words.index, order))
-    assert "Recall@3 regression 0.800 0.700 ▼ −0.100" in words
+    assert "Recall@3 beyond its limit 0.800 0.700 ▼ −0.100" in words
     assert "−0.250 to +0.050" in words
     assert "broken: Recall@3 went from 0.800 to 0.700, 12.5 % worse (allowed: 5 %)" in words
     assert "missed hit_rate > 0.8" in words
-    assert "fares#refunds took the place of expected sources 2 7 10" in words
+    assert "fares#refunds now ranks above the expected source 2 7 10" in words
     assert "domain travel 20 questions" in words
     assert "bm25 floor 3 c1" in words
     assert "http://127.0.0.1:5000/#/experiments/0/runs/c1" in page.links

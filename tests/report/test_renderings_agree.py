@@ -169,12 +169,14 @@ class _Lines(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.lines, self.data, self._figure, self._script = [""], "", False, False
+        self._holds_data = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "section":
             self._figure = str(dict(attrs).get("class")).startswith("figure")
         self._script = tag in ("script", "style")
+        self._holds_data = ("id", "data") in attrs
         if tag in ("section", "tr", "li", "h1", "main") or (tag == "p" and not self._figure):
             self.lines.append("")
 
@@ -183,7 +185,7 @@ class _Lines(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._script:
-            self.data = data if data.startswith('{"k"') else self.data
+            self.data += data if self._holds_data else ""
         else:
             self.lines[-1] += f" {data.strip()}"
 

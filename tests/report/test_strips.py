@@ -9,6 +9,7 @@ from html import unescape
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.engine import compare
 from evaltrack.compare.histories import Histories, HistoryRun
+from evaltrack.report.comparison.history_words import broke_in
 from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.strips import strip_head, with_strip
 from tests.compared import found, question, rows_of, side
@@ -42,3 +43,11 @@ def test_too_few_runs_say_nothing() -> None:
         assert strip_head(compared(histories)) == {}
         assert with_strip(compared(histories), {"id": "1"}, "1") == {"id": "1"}
     assert with_strip(compared(Histories(RUNS, {"1": "ppp"})), {"id": "2"}, "2") == {"id": "2"}
+
+
+def test_a_question_that_had_failed_before_broke_again() -> None:
+    """First broke is said of one that had passed in all runs before."""
+    runs = tuple(HistoryRun(f"r{place}", f"PR {place}") for place in range(4))
+    made = Histories(runs, {"1": "ppff", "2": "pfpf"})
+    assert broke_in(made, "1", None) == "first broke in PR 2 (r2)"
+    assert broke_in(made, "2", "r3") == "broke again in this run"

@@ -26,6 +26,16 @@ MEGABYTE = 1_000_000
         ("a b c", "a x c", [("same", "a "), ("removed", "b "), ("added", "x "), ("same", "c ")]),
         ("30 days.", "30 days!", [("same", "30 days"), ("removed", ". "), ("added", "! ")]),
         ("It is 3.5", "It is 3.6", [("same", "It is "), ("removed", "3.5 "), ("added", "3.6 ")]),
+        (
+            "the treatment at home.",
+            "the treatment.",
+            [("same", "the treatment"), ("removed", " at home"), ("same", ". ")],
+        ),
+        (
+            "travel against.",
+            "travel €2,500.",
+            [("same", "travel "), ("removed", "against "), ("added", "€2,500"), ("same", ". ")],
+        ),
         ("שלום עולם", "שלום לך", [("same", "שלום "), ("removed", "עולם "), ("added", "לך ")]),
         ("हिन्दी भाषा", "हिन्दी बात", [("same", "हिन्दी "), ("removed", "भाषा "), ("added", "बात ")]),
         (

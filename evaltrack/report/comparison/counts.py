@@ -17,13 +17,16 @@ FATES: dict[Fate, str] = {
     "broke": "passed before, fails now",
     "fixed": "failed before, passes now",
     "lost": "measured in the baseline, not in the candidate",
-    "lower score": "without a flip",
+    "lower score": "passes or fails as before",
     "newly measured": "in the candidate, not in the baseline",
-    "higher score": "without a flip",
+    "higher score": "passes or fails as before",
     "other content": "another answer, sources, texts or judge's words, with the same result",
     "identical": "answer, sources, texts and verdict are the same",
 }
 """What each of them means, for people."""
+
+LEGEND: tuple[Fate, ...] = ("lost", "lower score", "higher score", "newly measured", "other content")
+"""Those of which the name alone does not say what they are."""
 
 MESSAGES = 5
 """Error messages shown for each side."""
@@ -38,12 +41,27 @@ def sections(comparison: Comparison) -> Iterator[tuple[Fate, str, tuple[Change, 
 
 def counts_words(comparison: Comparison) -> str:
     """``24 common questions: 1 broke, 1 fixed, 2 lower score, 20 identical``; they add up."""
-    parts = [
-        f"{comparison.count(fate):,} {fate}"
+    parts = ", ".join(words for words, _ in count_parts(comparison))
+    return f"{count(comparison.num_common, 'common question')}: {parts}"
+
+
+def count_parts(comparison: Comparison) -> list[tuple[str, str]]:
+    """``7 lower score`` with what that means, of each that there is; broken ones also where there are none."""
+    return [
+        (f"{comparison.count(fate):,} {fate}", FATES[fate])
         for fate in get_args(Fate)
         if comparison.count(fate) or (fate == "broke" and comparison.passing_compared)
     ]
-    return f"{count(comparison.num_common, 'common question')}: {', '.join(parts)}"
+
+
+def fates_legend(comparison: Comparison) -> str:
+    """``Lower score and higher score: passes or fails as before. …``: what those that there are mean."""
+    meanings: dict[str, list[str]] = {}
+    for fate in LEGEND:
+        if comparison.count(fate):
+            meanings.setdefault(FATES[fate], []).append(fate)
+    lines = (f"{' and '.join(names)}: {meaning}." for meaning, names in meanings.items())
+    return " ".join(f"{line[0].upper()}{line[1:]}" for line in lines)
 
 
 def flips_words(comparison: Comparison) -> str:

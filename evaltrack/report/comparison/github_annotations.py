@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import (
-    cause_summary,
     cause_words,
     change_words,
     clip,

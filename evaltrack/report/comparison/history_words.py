@@ -34,11 +34,16 @@ def history_words(comparison: Comparison, question_id: str) -> str:
 
 
 def broke_in(made: Histories, question_id: str, candidate: str | None) -> str:
-    """``first broke in PR 481 (a1f9c2e)``; empty where it passes, or always failed."""
+    """``first broke in PR 481 (a1f9c2e)``; empty where it passes, or always failed.
+
+    Of one that had failed before, and then passed: ``broke again in``.
+    """
     run = made.first_broke(question_id)
     if run is None:
         return ""
-    return f"first broke in {'this run' if run.run_id == candidate else history_run_words(run)}"
+    again = FAILED in made.strip(question_id)[: made.runs.index(run)]
+    where = "this run" if run.run_id == candidate else history_run_words(run)
+    return f"{'broke again' if again else 'first broke'} in {where}"
 
 
 def history_run_words(run: HistoryRun) -> str:
@@ -53,4 +58,11 @@ def legend_words(comparison: Comparison) -> str:
         return ""
     letters = {letter for strip in made.outcomes.values() for letter in strip}
     meanings = (f"{SIGNS[each]} {words}" for each, words in LETTERS.items() if each in letters - {ABSENT})
-    return f"History: {', '.join(meanings)}"
+    return f"History: {', '.join(meanings)}{others_words(made.others, '; ')}"
+
+
+def others_words(others: int, before: str = "") -> str:
+    """``3 runs of other targets are left out``; empty where there are none."""
+    if not others:
+        return ""
+    return f"{before}{count(others, 'run')} of other targets {'is' if others == 1 else 'are'} left out"

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, get_args
 
 from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.culprits import Culprit, culprits
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.histories import Histories
@@ -15,6 +16,7 @@ from evaltrack.compare.repeats import Repeat
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.criteria import Checked
+from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.verdict_words import reasons, verdict_words
 from evaltrack.rows.stored_row import StoredRow
 
@@ -34,6 +36,9 @@ LISTS: dict[Fate, str] = {
 SIDES = 2000
 """Questions whose rows of both sides are there."""
 
+CULPRITS = 100
+"""Sources behind what got worse, of which very many have one question each."""
+
 SIDE_COLUMNS = ("answer", "error", "passed", "abstained", "tool_calls", *(score.name for score in SCORES))
 """What of a changed question's row stands in the JSON, besides its sources without their texts."""
 
@@ -48,6 +53,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     `fixes` (fixed), `newly_measured`, `gains` (higher score) and `others` (other content) hold one object for each, of
     very many the worst; the first 2,000 of all hold both sides. `added`, `removed`, `edited` and
     `not_selected` hold ids. A number that is not finite is null.
+    `culprits` holds the sources behind what got worse, or the errors, each with its questions, the 100 with the most.
     `gate` holds the rules that were applied, `gate_lines` what each of them came to. The `history`
     of a question has a letter for each of `history_runs`, oldest first: p(assed), f(ailed), e(rror), n(ot measured),
     d(ifferent, as its line was edited), - (not asked).
@@ -74,6 +80,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "mcnemar_p": comparison.mcnemar_p if comparison.passing_compared else None,
         "asked_again": asdict(comparison.asking),
         "causes": dict(comparison.causes),
+        "culprits": [_culprit(each, comparison.candidate.signature.k) for each in culprits(comparison)[:CULPRITS]],
         "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
         "history_runs": [asdict(run) for run in comparison.question_history.runs]
@@ -101,6 +108,11 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
             for baseline, candidate in comparison.criteria
         ],
     }
+
+
+def _culprit(culprit: Culprit, k: int) -> dict[str, Any]:
+    """What is behind some of the questions that got worse, in the words of the other renderings too."""
+    return asdict(culprit) | {"words": culprit_words(culprit, k)}
 
 
 def _checked(checked: Checked) -> dict[str, float | bool | None]:

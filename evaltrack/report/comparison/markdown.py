@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from evaltrack.compare.comparison import Change, Comparison
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
@@ -17,7 +18,6 @@ from evaltrack.report.comparison.row_words import answers, ranked_sources
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
     CAUSES,
-    cause_summary,
     cause_words,
     change_words,
     clip,
@@ -136,6 +136,8 @@ def _head(comparison: Comparison) -> Iterator[str]:
         yield f"- {MARKS[line.state]} {inert(line.text, 300)}"
     if chance := chance_words(comparison):
         yield f"\n{inert(chance, 300)}"
+    if behind := behind_line(comparison):
+        yield f"\n{inert(behind, 400)}"
     if summary := cause_summary(comparison):
         yield f"\n{sentence(summary, 1000)}"
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind, culprits
+from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import clip, count
 
 MOST = 3
 """Steps that are named; whoever did them compares again."""
 
 STEPS: dict[CulpritKind, str] = {
-    "displaced": "{page} took the place of what was expected in {questions}: rank it lower, or take it out",
+    "rose": "{page} {rose} in {questions} that got worse: edit it, rank it lower, or take it out",
     "source_text_changed": "{page} has another text, and with it {questions} got worse: look at the edit, and take it "
     "back or edit what is expected",
     "source_lost": "{page} is no longer returned, and {questions} got worse: look whether it is still in the index",
@@ -33,17 +34,20 @@ STEPS: dict[CulpritKind, str] = {
 
 def next_steps(comparison: Comparison) -> list[str]:
     """At most `MOST` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
-    steps = [_step(culprit) for culprit in culprits(comparison)[:MOST]]
+    steps = [_step(culprit, comparison.candidate.signature.k) for culprit in culprits(comparison)[:MOST]]
     steps += _asking_steps(comparison)
     if comparison.verdict == "ok" and not steps:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     return steps
 
 
-def _step(culprit: Culprit) -> str:
+def _step(culprit: Culprit, k: int) -> str:
     page = clip(culprit.part or culprit.page, 80) or "An expected source"
     words = STEPS[culprit.kind].format(
-        page=page, questions=count(len(culprit.ids), "question"), message=clip(culprit.message, 120) or "see below"
+        page=page,
+        rose=culprit_words(culprit, k),
+        questions=count(len(culprit.ids), "question"),
+        message=clip(culprit.message, 120) or "see below",
     )
     return f"{words}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
+from evaltrack.compare.evidence import differs, is_worse
 from evaltrack.metrics.reasoning_aims import RUBRIC_AIMS
 from evaltrack.report.comparison.counts import error_words
 from evaltrack.report.comparison.words import both_words, count
@@ -29,14 +30,17 @@ def note_words(comparison: Comparison) -> Iterator[str]:
 
 
 def detectable_words(comparison: Comparison) -> Iterator[str]:
-    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof."""
+    """What this set can show at all: a sentence for each metric that has a rule, so that silence is no proof.
+
+    Of one of which a drop is shown there is none.
+    """
     k = comparison.candidate.signature.k
     for metric in comparison.metrics:
         if metric.noise is not None:
             beyond = "beyond" if abs(metric.delta) > metric.noise else "within"
             noise = metric_number(metric.name, metric.noise)
             yield f"{metric_title(metric.name, k)}: the change is {beyond} the noise of the judge, which is {noise}"
-    ruled = [metric for metric in comparison.metrics if metric.threshold]
+    ruled = [metric for metric in comparison.metrics if metric.threshold and not (is_worse(metric) and differs(metric))]
     for metric in ruled:
         title, questions = metric_title(metric.name, k), count(metric.n, "question")
         if metric.detectable is None and not metric.wins + metric.losses:

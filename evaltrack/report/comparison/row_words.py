@@ -27,6 +27,7 @@ def answers(change: Change) -> tuple[str, str] | None:
     return (before, after) if before != after else None
 
 
-def piece_words(text: str) -> tuple[str, str]:
-    """A piece of a word diff as a line, and the space behind it; what cannot be shown is a replacement character."""
-    return clip(text, 500) or "\N{REPLACEMENT CHARACTER}", " " if text[-1:].isspace() else ""
+def piece_words(text: str) -> tuple[str, str, str]:
+    """A piece of a word diff as a line, between its spaces; what cannot be shown is a replacement character."""
+    before, after = (" " if end.isspace() else "" for end in (text[:1], text[-1:]))
+    return before, clip(text, 500) or "\N{REPLACEMENT CHARACTER}", after

@@ -18,7 +18,7 @@ def change_sentence(comparison: Comparison) -> str:
     flips = broke_words(comparison)
     parts = [f"{flips[0].upper()}{flips[1:]}."] if flips else []
     if lost := comparison.count("lost"):
-        parts.append(f"{count(lost, 'question')} could not be measured again.")
+        parts.append(f"{count(lost, 'question')} {'was' if lost == 1 else 'were'} lost.")
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
     if first is not None:

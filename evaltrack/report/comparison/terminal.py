@@ -14,6 +14,7 @@ from rich.text import Text
 from evaltrack.compare.comparison import Change, Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
+from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
@@ -22,7 +23,6 @@ from evaltrack.report.comparison.history_words import history_words, legend_word
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, piece_words
 from evaltrack.report.comparison.words import (
-    cause_summary,
     cause_words,
     change_words,
     clip,
@@ -70,10 +70,9 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
         _line(console, f"What differs: {differences}")
     for line in gate_lines(comparison):
         _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
-    if chance := chance_words(comparison):
-        _line(console, chance)
-    if summary := cause_summary(comparison):
-        _line(console, summary)
+    for words in (chance_words(comparison), behind_line(comparison), cause_summary(comparison)):
+        if words:
+            _line(console, words)
     if comparison.metrics:
         console.print(_metrics(comparison))
     _line(console, counts_words(comparison))
@@ -192,6 +191,6 @@ def _diff(before: str, after: str) -> Text:
     styles = {"same": "", "removed": "red", "added": "green"}
     for kind, text in condensed(word_diff(before, after)):
         opening, closing = EDITS[kind]
-        words, space = piece_words(text)
-        line.append(f"{opening}{words}{closing}{space}", style=styles[kind])
+        space, words, more = piece_words(text)
+        line.append(f"{space}{opening}{words}{closing}{more}", style=styles[kind])
     return line

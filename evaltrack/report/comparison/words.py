@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import (
@@ -93,32 +92,6 @@ def run_words(run: RunInfo, other: RunInfo | None = None) -> str:
     """The run's name, or its id where it has none; its id too where the `other` run has the same name."""
     name = clip(run.name or run.run_id or "a saved run", 80)
     return f"{name} ({run.run_id[:8]})" if run.run_id and other and run.name == other.name else name
-
-
-def cause_summary(comparison: Comparison) -> str:
-    """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
-
-    As in ``7 of 9 questions that got worse: an expected source is returned lower, most often by `fares#refunds` (5);
-    2: same sources, another answer``.
-    """
-    total = comparison.num_worse
-    worse = "that got worse or were lost" if comparison.lost else "that got worse"
-    parts: list[str] = []
-    for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        of = f"{questions:,}" if parts else f"{questions:,} of {count(total, 'question')} {worse}"
-        parts.append(f"{of}: {CAUSES[kind]}{_displacer(comparison, kind)}")
-    apart = total - sum(comparison.causes.values())
-    return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
-
-
-def _displacer(comparison: Comparison, kind: CauseKind) -> str:
-    """What took the place of expected sources more than once, and more often than anything else."""
-    worse = (*comparison.flips, *comparison.lost, *comparison.drops)
-    displacers = Counter(c.cause.displaced_by for c in worse if c.cause.kind == kind and c.cause.displaced_by)
-    if not displacers or displacers.most_common(1)[0][1] < 2:
-        return ""
-    source, times = displacers.most_common(1)[0]
-    return f", most often by `{clip(source, 80)}` ({times:,})"
 
 
 def shown_metrics(comparison: Comparison) -> list[MetricDelta]:

@@ -8,7 +8,7 @@ from typing import Any
 from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
-from evaltrack.report.comparison.counts import counts_words
+from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
@@ -32,7 +32,7 @@ from evaltrack.report.html.places import score_scale
 from evaltrack.report.html.plots import axis_head
 from evaltrack.report.html.questions import cause_names, changed_questions, group_badges, score_titles
 from evaltrack.report.html.strips import strip_head
-from evaltrack.report.html.text import safe_link
+from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, place_views
 from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
 
@@ -47,12 +47,11 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
     """The page: it works from a file, makes no request, and shows foreign text as text."""
     from markupsafe import Markup
 
-    golden = clip(comparison.candidate.signature.golden, 80)
     questions = list(changed_questions(comparison))
     fields = {**_first_fields(comparison), **_later_fields(comparison)}
     now = comparison.candidate
     fields["past"] = past_lines(
-        comparison.history, now.run_id, served_address if back else beside(now.link, now.run_id)
+        comparison.history, now.run_id, served_address if back and back.served else beside(now.link, now.run_id)
     )
     body = (
         templates()
@@ -69,9 +68,11 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             **fields,
         )
     )
-    return document(
-        f"{verdict_words(comparison)}: {golden}", body, script=questions_script(), data=_data(comparison, questions)
-    )
+    return document(_title(comparison), body, script=questions_script(), data=_data(comparison, questions))
+
+
+def _title(comparison: Comparison) -> str:
+    return f"{verdict_words(comparison)}: {clip(comparison.candidate.signature.golden, 80)}"
 
 
 def _first_fields(comparison: Comparison) -> dict[str, Any]:
@@ -87,7 +88,9 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "compare_link": safe_link(comparison.compare_link),
         "rows": metric_rows(comparison, first, reach),
         "axis": axis_head(reach),
-        "counts": counts_words(comparison),
+        "common": count(comparison.num_common, "common question"),
+        "counts": count_parts(comparison),
+        "legend": fates_legend(comparison),
         "outcomes": outcome_table(comparison),
         "lost": comparison.count("lost"),
         "causes": cause_views(comparison),
@@ -117,12 +120,17 @@ def _later_fields(comparison: Comparison) -> dict[str, Any]:
 
 
 def _data(comparison: Comparison, questions: list[dict[str, Any]]) -> str:
+    meanings = {str(fate): meaning for fate, meaning in FATES.items()}
     head = {
+        "title": shown(_title(comparison), 200),
         "k": _k(comparison),
         "compared": True,
         "labels": ["Baseline", "Now"],
         "alike": "Now" if comparison.left_out else "Both runs",
-        "groups": group_badges(question["group"] for question in questions),
+        "groups": {
+            group: (name, tone, meanings.get(name, ""))
+            for group, (name, tone) in group_badges(question["group"] for question in questions).items()
+        },
         "traces": [safe_link(run.trace_link) for _, run in _runs(comparison)],
         "moves": score_titles((each for changes in comparison.by_fate.values() for each in changes), _k(comparison)),
         **score_scale(comparison.candidate.signature),

@@ -6,18 +6,10 @@ from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, culprits
-from evaltrack.report.comparison.words import CAUSES
+from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.html.text import safe_link, shown
 
 SHOWN, QUESTIONS, PARTS = 8, 8, 6
-
-HAPPENED = {
-    "displaced": "took the place of expected sources",
-    "ids_changed": "has another id now",
-    "source_text_changed": "has another text now",
-    "source_lost": "is no longer returned",
-    "source_demoted": "is returned lower",
-}
 
 
 @dataclass(frozen=True)
@@ -43,23 +35,14 @@ class CulpritLine:
 
 def culprit_lines(comparison: Comparison) -> list[CulpritLine]:
     """At most `SHOWN`, those with the most questions first."""
-    return [_line(culprit) for culprit in culprits(comparison)[:SHOWN]]
+    return [_line(culprit, comparison.candidate.signature.k) for culprit in culprits(comparison)[:SHOWN]]
 
 
-def _line(culprit: Culprit) -> CulpritLine:
+def _line(culprit: Culprit, k: int) -> CulpritLine:
     return CulpritLine(
         shown(culprit.page, 120),
-        culprit_words(culprit),
+        culprit_words(culprit, k),
         safe_link(culprit.link),
         tuple(shown(part, 120) for part in culprit.parts),
         tuple(shown(key, 200) for key in culprit.ids),
     )
-
-
-def culprit_words(culprit: Culprit) -> str:
-    """What happened to the page, or to the questions where no page is concerned."""
-    if culprit.message:
-        return f"error: {shown(culprit.message, 200)}"
-    if culprit.page is not None:
-        return HAPPENED[culprit.kind]
-    return CAUSES[culprit.kind] if culprit.kind != "displaced" else HAPPENED["displaced"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evaltrack.compare.changed_documents import ChangedDocument, DocumentPart, changed_documents
 from evaltrack.compare.comparison import Comparison
+from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import count
-from evaltrack.report.html.culprits import culprit_words
 from evaltrack.report.html.document_diff import DiffLine, document_diff
 from evaltrack.report.html.text import safe_link, shown
 
@@ -50,15 +50,15 @@ class DocumentView:
 
 def document_views(comparison: Comparison) -> list[DocumentView]:
     """At most `DOCUMENTS`, those with the most questions first."""
-    return [_view(document) for document in changed_documents(comparison, DOCUMENTS)]
+    return [_view(document, comparison.candidate.signature.k) for document in changed_documents(comparison, DOCUMENTS)]
 
 
-def _view(document: ChangedDocument) -> DocumentView:
+def _view(document: ChangedDocument, k: int) -> DocumentView:
     culprit = document.culprit
     differing = [part for part in document.parts if part.differs]  # the same text on both sides explains nothing
     return DocumentView(
         name=shown(culprit.page, 120),
-        what=culprit_words(culprit),
+        what=culprit_words(culprit, k),
         counted=f"{count(len(culprit.ids), 'question')} got worse with it",
         link=safe_link(culprit.link),
         parts=tuple(_part(part) for part in differing[:PARTS]),
@@ -67,7 +67,7 @@ def _view(document: ChangedDocument) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(each.cause.detail, 200),
+                shown(each.cause.detail.replace("`", ""), 200),
             )
             for each in document.questions[:QUESTIONS]
         ),

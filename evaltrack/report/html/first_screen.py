@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison, GateLine, RuleState
-from evaltrack.compare.culprits import culprits
 from evaltrack.report.comparison.counts import chance_words
+from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.words import clip, count
-from evaltrack.report.html.culprits import culprit_words
+from evaltrack.report.comparison.words import clip
 from evaltrack.report.html.text import shown
+from evaltrack.report.html.worst import WorstView, worst_views
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
@@ -36,6 +36,8 @@ class FirstScreen:
     behind: str
     steps: tuple[str, ...]
     differs: str
+    worst: tuple[WorstView, ...]
+    num_broke: int
 
 
 def first_screen(comparison: Comparison) -> FirstScreen:
@@ -43,9 +45,11 @@ def first_screen(comparison: Comparison) -> FirstScreen:
     return FirstScreen(
         rules=tuple(map(_rule, gate_lines(comparison))),
         chance=chance_words(comparison),
-        behind=_behind(comparison),
+        behind=shown(behind_words(comparison), 400),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
+        worst=tuple(worst_views(comparison)),
+        num_broke=comparison.count("broke"),
     )
 
 
@@ -55,15 +59,6 @@ def difference_lines(comparison: Comparison) -> list[tuple[str, str, str]]:
         (clip(each.name, 80), clip(each.baseline, 200) or "–", clip(each.candidate, 200) or "–")
         for each in comparison.differences
     ]
-
-
-def _behind(comparison: Comparison) -> str:
-    """What most questions got worse by: ``fares is no longer returned (4 of 5 questions that got worse)``."""
-    first = next(iter(culprits(comparison)), None)
-    if first is None:
-        return ""
-    words = f"{shown(first.part or first.page, 120)} {culprit_words(first)}".strip()
-    return f"{words} ({len(first.ids):,} of {count(comparison.num_worse, 'question')} that got worse)"
 
 
 def _rule(line: GateLine) -> RuleView:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -16,8 +17,20 @@ from evaltrack.report.html.text import shown
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-Back = tuple[str, str]
-"""Where a page that a server shows leads back to, and what that is called."""
+
+@dataclass(frozen=True)
+class Back:
+    """The way back from a page: words and address of each page above it, and last its own words, without an address.
+
+    `served` says that the pages of a server are meant, which show single runs too.
+    """
+
+    crumbs: tuple[tuple[str, str], ...]
+    served: bool = False
+
+
+BODY = "</head>\n<body>"
+"""What stands between the head of a document and what is shown of it."""
 
 
 @cache
@@ -74,6 +87,16 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
         data: What the script reads with ``JSON.parse`` of the element `data`: JSON from `script_safe`.
         forms: Whether the page may send forms to where it came from.
     """
+    parts = [document_head(title, script=script, forms=forms), body]
+    if data:
+        parts.append(f'<script type="application/json" id="data">{data}</script>')
+    if script:
+        parts.append(f"<script>{script}</script>")
+    return "\n".join([*parts, "</body>\n</html>\n"])
+
+
+def document_head(title: str, *, script: str = "", forms: bool = False) -> str:
+    """The beginning of a document, up to its body: it depends on nothing that takes long, and can be sent before."""
     style, scripts = style_sheet(), [static("theme.js"), script] if script else []
     policy = {
         "default-src": "'none'",
@@ -92,14 +115,9 @@ def document(title: str, body: str, *, script: str = "", data: str = "", forms: 
         f"<title>{escape(shown(title, 200))}</title>",
         f"<style>{style}</style>",
         *(f"<script>{theme}</script>" for theme in scripts[:1]),
-        "</head>\n<body>",
-        body,
+        BODY,
     ]
-    if data:
-        parts.append(f'<script type="application/json" id="data">{data}</script>')
-    if script:
-        parts.append(f"<script>{script}</script>")
-    return "\n".join([*parts, "</body>\n</html>\n"])
+    return "\n".join(parts)
 
 
 def script_safe(data: Any) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from evaltrack.compare.comparable import same_target
 from evaltrack.compare.trends import trend_runs
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.report.html.text import safe_link, shown
@@ -39,7 +40,10 @@ def beside(link: str | None, run_id: str | None) -> Address:
 
 @dataclass(frozen=True)
 class PastLine:
-    """One metric over the last runs: its line, and what it was in the first and the last of them."""
+    """One metric over the last runs: its line, and what it was in the first and the last of them.
+
+    `others` of the runs are of other targets.
+    """
 
     title: str
     plot: str
@@ -47,13 +51,21 @@ class PastLine:
     last: str
     runs: int
     headline: bool = True
+    others: int = 0
 
 
-def past_lines(history: Sequence[PastRun], run_id: str | None, address: Address = lambda _run: None) -> list[PastLine]:
+def past_lines(
+    history: Sequence[PastRun],
+    run_id: str | None,
+    address: Address = lambda _run: None,
+    *,
+    any_target: bool = False,
+) -> list[PastLine]:
     """A line for each metric of this run that an earlier run measured too, headlines first; `history` is newest first.
 
     Each line ends in this run. Of the earlier ones those that measured the same questions in the same way: other means
-    cannot stand beside theirs.
+    cannot stand beside theirs. Runs of other targets are counted and left out, or stand beside the line as marks of
+    their own.
     """
     place = next((place for place, run in enumerate(history) if run.run_id == run_id), None)
     if place is None:
@@ -63,20 +75,29 @@ def past_lines(history: Sequence[PastRun], run_id: str | None, address: Address 
     first = [score.metric for score in HEADLINES]
     names = [*first, *(score.metric for score in SCORES if not score.headline)]
     lines = ((name, trend_runs(name, this, runs)) for name in names)
-    return [_line(name, like, address, headline=name in first) for name, like in lines if like]
+    made = [_line(name, like, address, any_target=any_target, headline=name in first) for name, like in lines if like]
+    return [line for line in made if line.runs > 1]
 
 
-def _line(name: str, runs: Sequence[PastRun], address: Address, *, headline: bool) -> PastLine:
+def _line(name: str, runs: Sequence[PastRun], address: Address, *, any_target: bool, headline: bool) -> PastLine:
     """The line of a metric over runs that measured it, oldest first."""
-    last_run = runs[-1]
-    title = metric_title(name, last_run.signature.k if last_run.signature else 0)
-    texts = [metric_number(name, run.metrics[name]) for run in runs]
-    points = [
-        TrendPoint(run.metrics[name], f"{_run_words(run)}: {text}", address(run))
-        for run, text in zip(runs, texts, strict=True)
-    ]
-    label = f"{title} over {len(runs)} runs, this one last: from {texts[0]} to {texts[-1]}"
-    return PastLine(title, trend_line(points, label), texts[0], texts[-1], len(runs), headline)
+    this = runs[-1]
+    own = [run for run in runs if run is this or same_target(run.signature, this.signature)]
+    shown_runs = runs if any_target else own
+    title = metric_title(name, this.signature.k if this.signature else 0)
+    points = [_point(name, run, address, other=run not in own) for run in shown_runs]
+    first, last = (metric_number(name, own[place].metrics[name]) for place in (0, -1))
+    label = f"{title} over {len(shown_runs)} runs, this one last: from {first} to {last}"
+    return PastLine(
+        title, trend_line(points, label), first, last, len(shown_runs), headline, others=len(runs) - len(own)
+    )
+
+
+def _point(name: str, run: PastRun, address: Address, *, other: bool) -> TrendPoint:
+    words = f"{_run_words(run)}: {metric_number(name, run.metrics[name])}"
+    if other and run.signature:
+        words += f", another target: {shown(run.signature.target, 80)}"
+    return TrendPoint(run.metrics[name], words, address(run), run.started_at, other)
 
 
 def _run_words(run: PastRun) -> str:

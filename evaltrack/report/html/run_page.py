@@ -70,7 +70,9 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     """The page, of a result and its rows; above `LISTED` questions a sample of those that passed is left."""
     questions = _choose_questions(result, read, around)
     golden = clip(result.signature.golden, 80)
+    title = f"{run_headline(result)}: {golden}"
     head = {
+        "title": shown(title, 200),
         "k": result.signature.k,
         "compared": False,
         "labels": [""],
@@ -82,7 +84,7 @@ def run_html(result: RunResult, read: Read, around: Around, back: Back | None = 
     }
     data = with_questions(head, fitted(questions))
     return document(
-        f"{run_headline(result)}: {golden}",
+        title,
         _body(result, questions, around, back),
         script=questions_script(),
         data=data,
@@ -93,6 +95,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
     from markupsafe import Markup
 
     k, totals = result.signature.k, result.totals
+    address = served_address if back and back.served else beside(result.link, result.run_id)
     return (
         templates()
         .get_template("run.html")
@@ -123,9 +126,7 @@ def _body(result: RunResult, questions: list[dict[str, Any]], around: Around, ba
             group_titles=[metric_title(name, k) for name in group_metrics(result)],
             notes=[clip(note, 400) for note in result.notes],
             link=safe_link(result.link),
-            past=past_lines(
-                around.history, result.run_id, served_address if back else beside(result.link, result.run_id)
-            ),
+            past=past_lines(around.history, result.run_id, address),
             listed=_listed_words(questions, _num_rows(result, around)),
             first_failed=[(question["id"], question["q"], question.get("detail", "")) for question in questions[:50]],
             markup=Markup,

@@ -8,8 +8,9 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
 from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.verdict_words import verdict_words
-from evaltrack.report.comparison.words import cause_summary, clip, count, criteria_words, reason_words, sides_words
+from evaltrack.report.comparison.words import clip, count, criteria_words, reason_words, sides_words
 from evaltrack.report.html.comparison_page import FIRST, KINDS
 from evaltrack.report.html.metric_table import axis_reach, metric_rows
 from evaltrack.report.html.page import templates

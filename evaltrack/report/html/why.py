@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import CauseKind, Comparison, GroupDelta
+from evaltrack.compare.culprits import culprits
+from evaltrack.report.comparison.culprit_words import riser_words
 from evaltrack.report.comparison.words import CAUSES, clip
 from evaltrack.report.html.plots import flip_bars
 from evaltrack.report.html.text import shown
@@ -42,11 +44,11 @@ class PlaceView:
 
 def cause_views(comparison: Comparison) -> list[CauseView]:
     """All causes, the most frequent first."""
-    worse = [*comparison.flips, *comparison.lost, *comparison.drops]
+    worse, behind = [*comparison.flips, *comparison.lost, *comparison.drops], culprits(comparison)
     return [
         CauseView(
             kind,
-            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}",
+            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(behind, comparison, kind)}".replace("`", ""),
             number,
             tuple((shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind)[:TEXTS],
         )

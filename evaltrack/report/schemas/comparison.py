@@ -7,12 +7,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaltrack.compare.comparison import CauseKind, GateLine, Outcome, Threshold, Verdict
+from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate
 from evaltrack.compare.gate import GateKind
 from evaltrack.compare.histories import HistoryRun
 from evaltrack.compare.reasoning_aims import ComparedAim
 from evaltrack.compare.repeats import Asking, RepeatKind
+from evaltrack.compare.risers import Novelty
 from evaltrack.compare.run_info import RunDifference
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Delta, Form, schema_of
@@ -88,6 +90,23 @@ class CauseForm(Form):
     rank_after: int | None
     displaced_by: str | None
     link: str | None
+
+
+class CulpritForm(Form):
+    """What is behind questions that got worse: a page with its chunks, or an error; each question is in one of them.
+
+    `rose`: it newly stands above the expected source of `num_above` of the questions, or is newly among the first k.
+    """
+
+    page: str | None
+    kind: CulpritKind
+    message: str
+    link: str | None
+    parts: list[str]
+    ids: list[str]
+    novelty: Novelty | None
+    num_above: int
+    words: str
 
 
 class PastRecord(Form):
@@ -177,6 +196,7 @@ class ComparisonForm(Form):
     mcnemar_p: float | None
     asked_again: Asking
     causes: dict[CauseKind, int]
+    culprits: list[CulpritForm]
     questions: dict[Fate, int]
     flips: list[ChangeForm]
     lost: list[ChangeForm]

@@ -75,6 +75,46 @@ for (const menu of document.querySelectorAll(".menu[popover]")) {
   });
 }
 
+// Trends: dragging over a stretch of runs shows these alone; the selects above the runs do the same with the keyboard.
+for (const area of document.querySelectorAll("[data-drags]")) {
+  let drag = null, dragged = false;
+  const along = (event) => { const box = drag.plot.getBoundingClientRect(); return ((event.clientX - box.left) / box.width) * drag.plot.viewBox.baseVal.width; };
+  const span = (event) => { const now = along(event); return [Math.min(drag.start, now), Math.max(drag.start, now)]; };
+  const end = () => { drag?.mark?.remove(); drag = null; };
+  area.addEventListener("dragstart", (event) => { if (event.target.closest?.(".trend")) event.preventDefault(); });
+  area.addEventListener("pointerdown", (event) => {
+    const plot = event.target.closest(".trend");
+    dragged = false;
+    if (!plot || event.button !== 0) return;
+    drag = { plot, mark: null, at: event.clientX };
+    drag.start = along(event);
+  });
+  addEventListener("pointermove", (event) => {
+    if (!drag || (!drag.mark && Math.abs(event.clientX - drag.at) < 6)) return;
+    drag.mark ??= drag.plot.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+    const [from, to] = span(event);
+    for (const [name, value] of Object.entries({ class: "chosen", x: from, y: 0, width: to - from, height: drag.plot.viewBox.baseVal.height })) drag.mark.setAttribute(name, value);
+  });
+  addEventListener("pointerup", (event) => {
+    if (!drag?.mark) { drag = null; return; }
+    const [from, to] = span(event);
+    dragged = true;
+    const inside = [...drag.plot.querySelectorAll("[data-at]")].filter((point) => { const x = Number(point.querySelector("circle").getAttribute("cx")); return from <= x && x <= to; });
+    const moments = inside.map((point) => Number(point.dataset.at));
+    end();
+    if (moments.length < 2) return;
+    const there = new URL(location.href);
+    there.searchParams.delete("before");
+    there.searchParams.set("from", Math.min(...moments));
+    there.searchParams.set("to", Math.max(...moments));
+    there.hash = "";
+    location.href = there.href;
+  });
+  addEventListener("pointercancel", end);
+  addEventListener("keydown", (event) => { if (event.key === "Escape") end(); });
+  area.addEventListener("click", (event) => { if (dragged) event.preventDefault(); dragged = false; }, true);
+}
+
 // What is under way comes anew; nothing else of the page changes.
 const RENEWED = 10_000;
 async function renew() {

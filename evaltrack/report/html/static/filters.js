@@ -106,8 +106,8 @@ function fill(select, name, values) {
   if (!keys.length) select.closest("label").hidden = true;
 }
 
-function chip(value, words, count, tone) {
-  const made = el("button", { type: "button", class: `chip ${tone}`, "data-group": value, "aria-pressed": "false" },
+function chip(value, words, count, tone, meaning) {
+  const made = el("button", { type: "button", class: `chip ${tone}`, "data-group": value, "aria-pressed": "false", title: meaning || null },
     words, " ", el("b", {}, count.toLocaleString("en")));
   made.addEventListener("click", () => { filters.group.value = made.getAttribute("aria-pressed") === "true" ? "" : value; refresh(); remember(); });
   return made;
@@ -116,7 +116,7 @@ function chip(value, words, count, tone) {
 function fillChips() {
   const held = counts("group");
   const made = [chip("", "all", data.questions.length, "")];
-  for (const key of order) made.push(chip(key, GROUPS[key][0], held.get(key), GROUPS[key][1]));
+  for (const key of order) made.push(chip(key, GROUPS[key][0], held.get(key), GROUPS[key][1], GROUPS[key][2]));
   for (const several of ["borderline", "errors"]) {
     const count = data.questions.filter(OF_SEVERAL[several]).length;
     if (count && !(several === "errors" && GROUPS.error)) made.push(chip(several, SEVERAL_NAMES[several], count, "warn"));

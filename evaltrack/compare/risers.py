@@ -1,0 +1,128 @@
+"""Which sources rose where questions got worse: what stands above the expected source now and did not before. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.rows.stored_row import StoredRow, StoredSource
+
+Novelty = Literal["new", "edited"]
+"""`new`: the baseline returned it for no common question; `edited`: it did, with another text."""
+
+FALLS = ("source_lost", "source_demoted")
+MOST = 20
+"""Pages that are looked for; past that it is search that changed, and no page."""
+
+
+@dataclass(frozen=True)
+class Riser:
+    """A source that rose in one question; `page` is its title where that is known, else its name.
+
+    `above`: it newly stands above the expected source. Else it is newly among the first k, with another answer.
+    """
+
+    page: str
+    part: str
+    link: str | None
+    novelty: Novelty | None
+    above: bool
+
+
+def risers(comparison: Comparison, worse: Sequence[Change]) -> dict[str, Riser]:
+    """The riser of each question that has one, by the question's id.
+
+    A page is one only if it rose in more than one of the questions and in no fewer than a page fell in, or if it is the
+    only one that rose in the only question. What is merely among the first k must be new or edited. A question goes to
+    the page that rose in most of those that have none yet.
+    """
+    by_id = _candidates(comparison, worse)
+    lost = {change.id: page_of(change.cause.source, change) for change in worse if change.cause.kind in FALLS}
+    times = Counter(lost.values())
+    needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
+    chosen: dict[str, Riser] = {}
+    by_page: dict[str, dict[str, Riser]] = defaultdict(dict)
+    for key, rose in by_id.items():
+        for riser in rose:
+            by_page[riser.page].setdefault(key, riser)
+    if len(worse) == 1 and len(by_page) == 1:
+        return {key: rose[0] for key, rose in by_id.items()}
+    for _ in range(MOST):
+        page = max(by_page, key=lambda name: _weight(by_page[name]), default="")
+        questions = by_page.pop(page, {})
+        taken = {key: riser for key, riser in questions.items() if len(questions) >= needed[key]}
+        if len(questions) < 2:
+            break
+        chosen |= taken
+        for others in by_page.values():
+            for key in others.keys() & taken.keys():
+                del others[key]
+    return chosen
+
+
+def page_of(name: str | None, change: Change) -> str | None:
+    """The title of a source, where a row of the question knows it; else its name."""
+    rows = [row for row in (change.after, change.before) if row is not None]
+    titles = (each.title for row in rows for each in row.sources or () if name and row.name_of(each) == name)
+    return next(filter(None, titles), name)
+
+
+def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
+    """How many questions it rose in; of equally many first what is new or edited, then what stands above."""
+    each = questions.values()
+    return len(questions), sum(riser.novelty is not None for riser in each), sum(riser.above for riser in each)
+
+
+def _candidates(comparison: Comparison, worse: Sequence[Change]) -> dict[str, list[Riser]]:
+    """Of each question the sources that rose in it, the best first."""
+    names = {change.id: _names(change) for change in worse}
+    sides = _Sides(comparison, {name for those in names.values() for name in those})
+    by_id: dict[str, list[Riser]] = {}
+    for change in worse:
+        above = change.cause.kind != "context_changed"
+        rose = [_riser(name, change, sides, above=above) for name in names[change.id]]
+        if kept := [riser for riser in rose if above or riser.novelty]:
+            by_id[change.id] = kept
+    return by_id
+
+
+def _names(change: Change) -> list[str]:
+    """What newly stands above any of the expected sources that fell; else what the cause names."""
+    causes = (change.cause, *(each for each in change.also if change.cause.kind in FALLS and each.kind in FALLS))
+    each_of = [cause.risers or ((cause.displaced_by,) if cause.displaced_by else ()) for cause in causes]
+    return list(dict.fromkeys(name for names in each_of for name in names))
+
+
+def _riser(name: str, change: Change, sides: _Sides, *, above: bool) -> Riser:
+    rows = [row for row in (change.after, change.before) if row is not None]
+    same = [source for row in rows for source in row.sources or () if row.name_of(source) == name]
+    link = change.cause.link if change.cause.displaced_by == name else next((each.url for each in same), None)
+    return Riser(page_of(name, change) or name, name, link, sides.novelty(name, same), above)
+
+
+class _Sides:
+    """What the baseline returned of these sources, as far as the comparison holds its rows."""
+
+    def __init__(self, comparison: Comparison, names: set[str]) -> None:
+        changes = [change for listed in comparison.by_fate.values() for change in listed]
+        self._digests: dict[str, set[str | None]] = defaultdict(set)
+        rows = [change.before for change in changes if change.before is not None]
+        for row in (*rows, *comparison.same) if names else ():
+            self._add(row, names)
+        self._whole = len(rows) + len(comparison.same) >= comparison.num_common
+
+    def _add(self, row: StoredRow, names: set[str]) -> None:
+        for source in row.sources or ():
+            if (name := row.name_of(source)) in names:
+                self._digests[name].add(source.text_digest)
+
+    def novelty(self, name: str, returned: Iterable[StoredSource]) -> Novelty | None:
+        """Whether it is new, or has a text that it had nowhere before; a title may have several texts at any time."""
+        if name not in self._digests:
+            return "new" if self._whole else None
+        texts = {source.text_digest for source in returned if source.chunk_id == name} - {None}
+        before = self._digests[name] - {None}
+        return "edited" if before and texts - before else None

@@ -1,0 +1,86 @@
+"""Which sources are behind what got worse, in words that are the same in every rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaltrack.compare.comparison import CauseKind, Comparison
+from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.report.comparison.words import CAUSES, clip, count
+
+HAPPENED = {
+    "ids_changed": "has another id now",
+    "source_text_changed": "has another text now",
+    "source_lost": "is no longer returned",
+    "source_demoted": "is returned lower",
+}
+NOVELTIES = {"new": "is new in the results and now", "edited": "has another text and now", None: "now"}
+
+
+def culprit_words(culprit: Culprit, k: int) -> str:
+    """What happened to the page, or to the questions where no page is concerned."""
+    if culprit.message:
+        return f"error: {clip(culprit.message, 200)}"
+    if culprit.kind == "rose":
+        above = culprit.num_above == len(culprit.ids)
+        where = "ranks above the expected source" if above else f"among the first {k} sources"
+        return f"{NOVELTIES[culprit.novelty]} {where}"
+    return HAPPENED[culprit.kind] if culprit.page is not None else CAUSES[culprit.kind]
+
+
+def behind_words(comparison: Comparison) -> str:
+    """What is behind most questions that got worse; empty where nothing did.
+
+    As in ``promo#1 is new in the results and now ranks above the expected source in 5 of 7 questions that got worse``.
+    """
+    first = next(iter(culprits(comparison)), None)
+    if first is None:
+        return ""
+    words = f"{clip(first.part or first.page, 120)} {culprit_words(first, comparison.candidate.signature.k)}".strip()
+    words = words.removeprefix("error: ")
+    of = f"{len(first.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    if first.kind != "rose":
+        return f"{words} ({of})"
+    some = 0 < first.num_above < len(first.ids)
+    return f"{words} in {of}{f', above the expected source in {first.num_above:,}' if some else ''}"
+
+
+def behind_line(comparison: Comparison) -> str:
+    """``Behind it: `` and what is; empty where it is no page and no error, as the summary of causes says it then."""
+    first = next(iter(culprits(comparison)), None)
+    if first is None or not (first.page or first.message):
+        return ""
+    return f"Behind it: {behind_words(comparison)}"
+
+
+def cause_summary(comparison: Comparison) -> str:
+    """Which causes the changes for the worse have, the most frequent first; empty where nothing got worse.
+
+    As in ``7 of 9 questions that got worse: an expected source is returned lower, most often below `fares#refunds` (5);
+    2: same sources, another answer``.
+    """
+    total, behind = comparison.num_worse, culprits(comparison)
+    parts: list[str] = []
+    for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
+        of = f"{count(total, 'question')} {worse_words(comparison)}"
+        of = f"{questions:,}" if parts else f"{questions:,} of {of}"
+        parts.append(f"{of}: {CAUSES[kind]}{riser_words(behind, comparison, kind)}")
+    apart = total - sum(comparison.causes.values())
+    return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
+
+
+def worse_words(comparison: Comparison) -> str:
+    """``that got worse``, of questions that were lost too ``that got worse or were lost``."""
+    return "that got worse or were lost" if comparison.lost else "that got worse"
+
+
+def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKind) -> str:
+    """``, most often below `promo#1` (5)``: what rose in more than one of the questions with this cause."""
+    worse = (*comparison.flips, *comparison.lost, *comparison.drops)
+    ids = {change.id for change in worse if change.cause.kind == kind}
+    times = {place: len(ids.intersection(each.ids)) for place, each in enumerate(risen) if each.kind == "rose"}
+    first = max(times, key=lambda place: times[place], default=0)
+    if times.get(first, 0) < 2:
+        return ""
+    how = "with" if kind == "context_changed" else "below"
+    return f", most often {how} `{clip(risen[first].part or risen[first].page, 80)}` ({times[first]:,})"

@@ -1,0 +1,65 @@
+"""The questions that broke first, each in one line: what is expected, what came before, and what comes now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.report.html.places import JUDGED, REASONING, numbers
+from evaltrack.report.html.text import shown
+from evaltrack.report.words import metric_number
+from evaltrack.rows.stored_row import StoredRow
+
+MOST = 3
+TEXT, ANSWER = 90, 70
+
+
+@dataclass(frozen=True)
+class WorstView:
+    """One question in a line."""
+
+    id: str
+    question: str
+    expected: str
+    before: str
+    now: str
+
+
+def worst_views(comparison: Comparison) -> list[WorstView]:
+    """The first that broke."""
+    return [_view(change, comparison.candidate.signature.k) for change in comparison.flips[:MOST]]
+
+
+def _view(change: Change, k: int) -> WorstView:
+    row = change.after or change.before
+    return WorstView(
+        id=shown(change.id, 200),
+        question=shown(change.question or change.id, TEXT),
+        expected=shown(_expected(row), TEXT),
+        before=" · ".join(_came(change.before, k)) or "–",
+        now=" · ".join(_came(change.after, k)) or "–",
+    )
+
+
+def _expected(row: StoredRow | None) -> str:
+    if row is None:
+        return "–"
+    return row.expected_answer or ("should decline" if row.negative else ", ".join(row.expected or ()) or "–")
+
+
+def _came(row: StoredRow | None, k: int) -> Iterator[str]:
+    """``rank 2 · judge 0.310 · Claims most often …``: what was measured of the row, and how its answer begins."""
+    if row is None:
+        return
+    measured = numbers(None, row)
+    rank, score = measured.get("ranks", (None, None))[1], measured.get("score", (None, None))[1]
+    if row.declined:
+        yield "declined"
+    elif rank is not None:
+        yield f"rank {rank}" if 0 < rank <= k else f"not among the first {k}"
+    if score is not None:
+        reasoned = REASONING in row.scores
+        yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
+    if row.error or row.answer:
+        yield shown(row.error or row.answer, ANSWER)

@@ -1,0 +1,131 @@
+"""Which page is behind what got worse: what rose, where it explains several questions, else what fell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.engine import compare
+from evaltrack.compare.gate import Gate
+from evaltrack.records import Response
+from evaltrack.report.comparison.culprit_words import behind_line, behind_words, cause_summary, culprit_words
+from evaltrack.report.comparison.next_steps import next_steps
+from tests.compared import K, found, question, rows_of, side
+from tests.metrics.test_collections import pytestmark as with_real_data
+from tests.planted_causes import real_collections
+from tests.planted_risers import plant_risers
+
+TEN = [question(f"q{place}") for place in range(10)]
+
+
+def compared(now: Mapping[str, Response], was: Mapping[str, Response] | None = None, **judged: Any) -> Comparison:
+    """Ten questions, of which each finds its own chunk and `other` where nothing else is said."""
+    before, after = rows_of(TEN, was or {}, **judged), rows_of(TEN, now, **judged)
+    return compare(side(before), side(after), Gate(), resamples=50)
+
+
+def first(made: Comparison) -> Culprit:
+    """What is named first."""
+    return culprits(made)[0]
+
+
+def test_a_new_page_above_the_expected_ones_is_named() -> None:
+    """With in how many questions it ranks above them; what fell for another reason is counted apart."""
+    now = {f"q{place}": found("promo#1", f"q{place}!", "other") for place in range(5)}
+    now["q8"], now["q9"] = found("other", "more"), found("other", "else")
+    made = compared(now)
+    riser = first(made)
+    assert (riser.kind, riser.page, riser.parts, riser.novelty) == ("rose", "promo#1", ["promo#1"], "new")
+    assert (riser.ids, riser.num_above) == ([f"q{place}" for place in range(5)], 5)
+    assert [(each.kind, each.page) for each in culprits(made)[1:]] == [("source_lost", "q8!"), ("source_lost", "q9!")]
+    assert behind_words(made) == (
+        "promo#1 is new in the results and now ranks above the expected source in 5 of 7 questions that got worse"
+    )
+    assert "an expected source is returned lower, most often below `promo#1` (5); 2:" in cause_summary(made)
+    assert next_steps(made)[0] == (
+        "promo#1 is new in the results and now ranks above the expected source in 5 questions that got worse: "
+        "edit it, rank it lower, or take it out."
+    )
+
+
+def test_an_edited_page_that_rose_is_named_with_its_text() -> None:
+    """It was returned before, below, with another text."""
+    was = {f"q{place}": found(f"q{place}!", "promo", texts={"promo": "old"}) for place in range(4)}
+    now = {key: found("promo", f"{key}!", texts={"promo": "new"}) for key in was}
+    made = compared(now, was)
+    riser = first(made)
+    assert (riser.kind, riser.page, riser.novelty, riser.num_above, len(riser.ids)) == ("rose", "promo", "edited", 4, 4)
+    assert culprit_words(riser, K) == "has another text and now ranks above the expected source"
+
+
+def test_what_was_returned_in_any_question_is_not_new() -> None:
+    """Also where that question is the same on both sides."""
+    now = {f"q{place}": found("promo", f"q{place}!") for place in range(4)}
+    same = {"q9": found("q9!", "promo")}
+    riser = first(compared({**now, **same}, same))
+    assert (riser.page, riser.novelty) == ("promo", None)
+    assert culprit_words(riser, K) == "now ranks above the expected source"
+
+
+def test_the_best_of_several_risers_is_the_one_in_most_questions() -> None:
+    """Whatever stands first in one question; a question is counted once."""
+    now = {f"q{place}": found(f"only{place}", "promo", f"q{place}!") for place in range(4)}
+    made = compared(now)
+    assert [(each.page, len(each.ids)) for each in culprits(made)] == [("promo", 4)]
+
+
+def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
+    """As many questions lost it as the next page rose in."""
+    asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(4)]
+    was = rows_of(asked, {each.id: found("gone", "a", "b") for each in asked})
+    now = rows_of(asked, {each.id: found("a", "b") for each in asked})
+    made = compare(side(was), side(now), Gate(), resamples=50)
+    assert [(each.kind, each.page, len(each.ids)) for each in culprits(made)] == [("source_lost", "gone", 4)]
+
+
+def test_what_rose_in_one_question_of_several_is_none() -> None:
+    """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
+    several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})
+    assert [each.kind for each in culprits(several)] == ["source_demoted"] * 3
+    alone = compared({"q0": found("x", "q0!")})
+    assert [(each.kind, each.page, each.novelty) for each in culprits(alone)] == [("rose", "x", "new")]
+    either = compared({"q0": found("x", "y", "q0!")})
+    assert [(each.kind, each.page) for each in culprits(either)] == [("source_demoted", "q0!")]
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> None:
+    """Though nothing expected fell; a page that was returned elsewhere before is not."""
+    was = {} if new else {"q9": found("q9!", "promo")}
+    now = {f"q{place}": found(f"q{place}!", "promo", answer="Other.") for place in range(3)} | was
+    before, after = rows_of(TEN, was, 0.9), rows_of(TEN, now, 0.9)
+    worse = [rows_of(TEN, now, 0.1)[place] if place < 3 else each for place, each in enumerate(after)]
+    made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
+    if new:
+        assert behind_words(made) == (
+            "promo is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
+        )
+        assert cause_summary(made).endswith("another answer, most often with `promo` (3)")
+    else:
+        assert [(each.kind, each.page) for each in culprits(made)] == [("context_changed", None)]
+        assert behind_line(made) == ""  # the summary of causes says it
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_planted_pages_are_named(seed: int) -> None:
+    """In at least 95 % of comparisons in which other things went wrong too."""
+    outcome = plant_risers(20, seed, {})
+    assert outcome.named >= 0.95 * outcome.planted == 19, outcome.wrong
+
+
+@with_real_data
+def test_pages_planted_in_real_collections_are_named() -> None:
+    """In the BM25 runs of two public collections."""
+    real = real_collections()
+    assert len(real) == 2
+    outcome = plant_risers(18, 0, {name: given for name, given in real.items() if len(given) >= 24})
+    assert outcome.named >= 0.9 * outcome.planted, outcome.wrong

@@ -1,0 +1,49 @@
+"""Which runs an address names."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaltrack.records import Signature
+from evaltrack.server.chosen_runs import ANY_TARGET, Choice
+from evaltrack.tracking.store import Store, connect
+
+
+def test_an_address_names_moments_and_a_target() -> None:
+    """Two moments in either order; what is no moment is refused."""
+    assert Choice.of({}) == Choice()
+    assert Choice.of({"from": "9", "to": "3", "target": "t"}) == Choice(None, 3, 9, "t")
+    assert [
+        each.narrow for each in (Choice(), Choice(5), Choice(first=1), Choice(target="t"), Choice(target=ANY_TARGET))
+    ] == [*(False, False, True, True, False)]
+    for wrong in ("x", "-1", "1" * 16, "١"):
+        assert Choice.of({"before": wrong}) is None
+
+
+@pytest.fixture
+def store(store_uri: str) -> Store:
+    """Six runs of two targets, by turns."""
+    store = connect(store_uri)
+    for number in range(6):
+        signature = Signature(golden="g", golden_digest="0", k=5, target="ab"[number % 2]).model_dump_json()
+        tags = {"evaltrack.golden": "g", "evaltrack.signature": signature}
+        store.client.create_run("0", start_time=1000 + number, run_name=f"run {number}", tags=tags)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (Choice(), "543210"),
+        (Choice(before=1002), "10"),
+        (Choice(first=1001, last=1003), "321"),
+        (Choice(target="a"), "420"),
+        (Choice(first=1001, target="b"), "531"),
+        (Choice(target=ANY_TARGET), "543210"),
+        (Choice(target="c"), ""),
+    ],
+)
+def test_the_runs_that_are_named(store: Store, choice: Choice, names: str) -> None:
+    """Newest first, both ends of a stretch included."""
+    runs = choice.chosen(choice.read(store, "0", "g"))
+    assert "".join(run.name.removeprefix("run ") for run in runs) == names
