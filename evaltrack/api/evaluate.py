@@ -18,11 +18,12 @@ from evaltrack.api.link_evaluated import link_evaluated, trace_home
 from evaltrack.api.local_commands import save_command
 from evaltrack.api.progress_bar import ProgressChoice, shown_progress
 from evaltrack.api.run_artifacts import log_reports
-from evaltrack.api.run_notes import run_notes
+from evaltrack.api.run_notes import model_words, run_notes
 from evaltrack.api.select_questions import select_questions
 from evaltrack.errors import TrackingError
 from evaltrack.evaluation.batch_judging import Watch, prices_of_judge
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.engine.asking import Ask, asking_of
 from evaltrack.evaluation.inconsistent_verdicts import Misfits
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.logged_metrics import left_out_words
@@ -39,7 +40,6 @@ from evaltrack.evaluation.unexpected_ids import Returned
 from evaltrack.metrics.aggregate import Kept, Ledger, Summary
 from evaltrack.metrics.criteria import check_criteria
 from evaltrack.metrics.run_metrics import metric_table
-from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Row
 from evaltrack.report.html.screen import run_screen
 from evaltrack.scorers.opening import Functions
@@ -51,9 +51,6 @@ from evaltrack.tracking.run_inputs import Dataset
 from evaltrack.tracking.runs import JOURNAL_TAG, Description, OpenRun, Place, Status, close_run, open_run, reopen_run
 from evaltrack.tracking.store import Store, StoreAddress
 from evaltrack.tracking.writer import RunWriter
-
-NOT_STATED = "not stated"
-"""The model of a target that does not name it; `--model` does."""
 
 
 def evaluate_golden(
@@ -109,9 +106,9 @@ def evaluate_plan(
     progress, stop = progress or Silent(), Stop()
     journal = Journal(choice.journal, identity, retry_errors=retry_errors, warn=progress.warn)
     try:
-        with stop.handled():
+        with stop.handled(), asking_of(plan, journal) as ask:
             run = _open(plan, store, choice, journal, place)
-            return _Evaluation(plan, store, run, journal, progress, [choice.hint]).fill(stop)
+            return _Evaluation(plan, store, run, journal, progress, ask, [choice.hint]).fill(stop)
     finally:
         journal.close()
 
@@ -152,6 +149,7 @@ class _Evaluation:
     run: OpenRun
     journal: Journal
     progress: Progress
+    ask: Ask
     hints: list[str | None]
 
     def fill(self, stop: Stop) -> RunResult:
@@ -217,7 +215,7 @@ class _Evaluation:
             try:
                 take = _each(ledger.add, writer.add_trial, trials.add)
                 watch = Watch(lambda: stop.is_requested, self.progress.note, self.progress.warn)
-                self.plan.ask(take, memory=self.journal, watch=watch)
+                self.hints.extend(self.ask(take, watch))
             except BaseException as error:  # noqa: BLE001 - raised again once the run is closed
                 interruption = error
             trials.close()
@@ -251,7 +249,7 @@ class _Evaluation:
             if ledger.reports[whose] == ledger.calls[whose]
         }
         costs = {whose: price.cost(tokens) for whose, (price, tokens) in spent.items() if price and price.knows(tokens)}
-        signature = plan.signature.model_copy(update={"model": plan.signature.model or _models(ledger, plan)})
+        signature = plan.signature.model_copy(update={"model": plan.signature.model or model_words(ledger, plan)})
         result = RunResult(
             run_id=run.run_id,
             experiment_id=run.experiment_id,
@@ -276,14 +274,6 @@ class _Evaluation:
         )
         others = filter(None, (*warnings, left_out_words(result, held=run.held)))
         return replace(result, notes=(*result.notes, *others))
-
-
-def _models(ledger: Ledger, plan: Plan) -> str:
-    """The models that the responses name; of recorded ones that name none, that they are recorded."""
-    names = ", ".join(sorted(ledger.models))
-    return shown_text(names) or (
-        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
-    )
 
 
 def _each(*takers: Callable[[Row], None]) -> Callable[[Row], None]:

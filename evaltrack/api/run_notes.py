@@ -10,6 +10,9 @@ from evaltrack.evaluation.plan import Plan
 from evaltrack.metrics.aggregate import Ledger, Summary
 from evaltrack.privacy.addresses import shown_text
 
+NOT_STATED = "not stated"
+"""The model of a target that does not name it; `--model` does."""
+
 
 def run_notes(
     plan: Plan, journal: Journal, hints: Sequence[str | None], ledger: Ledger, summary: Summary
@@ -66,3 +69,11 @@ def _reuse_words(reuse: Reuse, *, whole: bool) -> str | None:
     }
     rest = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
     return f"resumed: {reuse.reused:,} of {reuse.num_rows:,} kept rows used again{rest}"
+
+
+def model_words(ledger: Ledger, plan: Plan) -> str:
+    """The models that the responses name; of recorded ones that name none, that they are recorded."""
+    names = ", ".join(sorted(ledger.models))
+    return shown_text(names) or (
+        "recorded" if plan.signature.target.startswith(("recorded:", "traces:")) else NOT_STATED
+    )

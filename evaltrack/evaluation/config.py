@@ -16,6 +16,7 @@ from pydantic import model_validator
 from evaltrack.errors import UsageError
 from evaltrack.evaluation.ask import JUDGE_TIMEOUT, TIMEOUT
 from evaltrack.evaluation.earlier_settings import settings_of_earlier
+from evaltrack.evaluation.engine.settings import EngineConfig
 from evaltrack.evaluation.labels import Labels, check_labels
 from evaltrack.evaluation.loop import CONCURRENCY
 from evaltrack.golden.selection import Selection, filter_words, parse_filters
@@ -25,7 +26,7 @@ from evaltrack.metrics.rubric import RubricWeights
 from evaltrack.metrics.tokens import MAX_PRICE, Prices
 from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Weights
-from evaltrack.records.config import Config, OptionalText, Options, Texts, setting, traits
+from evaltrack.records.config import OptionalText, Options, Texts, setting, traits
 from evaltrack.records.settings import OWN_PARAM
 from evaltrack.records.signature import MAX_K
 from evaltrack.targets.python import MAX_WORKERS
@@ -43,7 +44,7 @@ MAX_WEIGHT = 10
 """With larger exponents a combined score may be too large or too small for a float."""
 
 
-class EvaluationConfig(Config):
+class EvaluationConfig(EngineConfig):
     """The settings of one evaluation; `of` makes one with errors for people."""
 
     target_options: Options = setting({}, "A setting of the target: KEY=VALUE; repeatable.", logged="never")

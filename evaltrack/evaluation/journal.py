@@ -11,19 +11,20 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.batch_journal import BatchJournal
-from evaltrack.evaluation.journal_errors import NOT_WRITABLE, is_kind, no_journal, unusable
-from evaltrack.evaluation.journal_lines import line_of, row_in
+from evaltrack.evaluation.engine.folder import WorkFolder
+from evaltrack.evaluation.journal_errors import is_kind, no_journal, unusable
+from evaltrack.evaluation.journal_files import command_in, delete_journal, parts_folder, read_command, size_of
+from evaltrack.evaluation.journal_lines import Line, line_of, readable_line, row_in
 from evaltrack.records import Question, Row
 from evaltrack.system.folders import STATE_VARIABLE, state_folder
-from evaltrack.system.own_files import NotPrivateError, check_file, private_file, private_folder, sqlite_files
+from evaltrack.system.own_files import NotPrivateError, private_file, private_folder
 
 __all__ = ["Journal", "Reuse", "delete_journal", "read_command", "state_folder"]
 
@@ -85,7 +86,7 @@ class Journal:
         self._command: dict[str, Any] = {}
         self._batches: BatchJournal | None = None
         self._known = self._reused = self._redone = self._retried = 0
-        used = _size(path) > 0
+        used = size_of(path) > 0
         try:
             private_folder(path.parent, STATE_VARIABLE)
             private_file(path, STATE_VARIABLE)
@@ -118,8 +119,8 @@ class Journal:
             raise sqlite3.DatabaseError(found.decode(errors="replace").splitlines()[-1])
         database.executescript(TABLES)
         database.execute("select failed, row, checksum from rows where id = '' and digest = '' and trial = 0")
-        self._known = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()[0]
-        self._command = _command_in(database) or {}
+        self._known = _num_rows(database)
+        self._command = command_in(database) or {}
 
     @property
     def reuse(self) -> Reuse:
@@ -134,6 +135,25 @@ class Journal:
     def belongs_to(self, run_id: str) -> None:
         """Keep which MLflow run this is."""
         self._say({"run_id": run_id, "finished": False})
+
+    @property
+    def is_of_a_run(self) -> bool:
+        """Whether it was said of which MLflow run this is."""
+        return bool(self._command.get("run_id"))
+
+    @property
+    def retries_errors(self) -> bool:
+        """Whether failed questions are asked again."""
+        return self._retry_errors
+
+    @property
+    def parts_folder(self) -> WorkFolder | None:
+        """The shared folder in which workers keep rows of this run; None where there is none."""
+        return parts_folder(self._command)
+
+    def lies_also_in(self, folder: WorkFolder | None) -> None:
+        """Keep in which shared folder workers keep rows of this run, until they are adopted here."""
+        self._say({"parts": str(folder.path) if folder else ""})
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
         """The row of a question that was finished earlier; None where it is to be asked."""
@@ -183,11 +203,38 @@ class Journal:
         except InconclusiveError:
             return 0
 
+    def lines(self, questions: Iterable[Question], trials: Callable[[Question], Iterable[int]]) -> Iterator[Line]:
+        """What is kept of the trials of each question, in their order, as it is kept; what is not kept is left out."""
+        select = "select id, digest, trial, failed, row, checksum from rows where id = ? and digest = ? and trial = ?"
+        for question in questions:
+            for trial in trials(question):
+                with self._lock:
+                    found = self._database.execute(select, [question.id, question.digest, trial]).fetchone()
+                if found is not None:
+                    yield readable_line(found)
+
+    def all_lines(self) -> Iterator[Line]:
+        """All that is kept, as it is kept."""
+        for found in self._database.execute("select id, digest, trial, failed, row, checksum from rows"):
+            yield readable_line(found)
+
+    def adopt(self, lines: Iterable[Line]) -> None:
+        """Keep what other journals kept, so that it is recalled from here."""
+        self._keep(list(lines))
+        if not self.problem:
+            self._known = _num_rows(self._database)
+
+    def count_reused(self, number: int) -> None:
+        """Count rows of earlier that are used again as they lie in the shared folder."""
+        self._known += number
+        self._reused += number
+
     def keep(self, rows: Sequence[Row], /) -> None:
         """Make rows durable, all or none: a kill loses nothing of them. An error never replaces an earlier row."""
-        if self.problem:
-            return
-        lines = [line_of(row) for row in rows]
+        if not self.problem:
+            self._keep([line_of(row) for row in rows])
+
+    def _keep(self, lines: Sequence[Line]) -> None:
         if not self.path.exists():
             self._give_up(no_journal(self.path, "the file was removed"))
             return
@@ -232,52 +279,6 @@ class Journal:
         delete_journal(self.path)
 
 
-def read_command(path: Path) -> dict[str, Any]:
-    """What a journal says of its run; empty where it was killed before it could.
-
-    Raises:
-        UsageError: another process has it open, it is damaged, or others may write to it.
-    """
-    if not _size(path):
-        return {}
-    try:
-        check_file(path, STATE_VARIABLE)
-        try:
-            return _read_command(path, "ro")
-        except sqlite3.OperationalError as error:
-            if not is_kind(error, *NOT_WRITABLE):
-                raise
-            return _read_command(path, "rw", "pragma locking_mode=exclusive")
-    except (sqlite3.Error, OSError) as error:
-        raise unusable(path, error) from None
-
-
-def _read_command(path: Path, mode: str, before: str = "") -> dict[str, Any]:
-    """What a journal says of its run; on a full disk there is no room for the file that is read beside others."""
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=0)) as database:
-        database.text_factory = bytes
-        database.execute(before)
-        made = database.execute("select 1 from sqlite_master where name = 'command'").fetchone()
-        return (_command_in(database) or {}) if made else {}
-
-
-def delete_journal(path: Path) -> None:
-    """Remove a journal and the files beside it, as far as they can be."""
-    for each in sqlite_files(path):
-        with suppress(OSError):
-            each.unlink()
-
-
-def _command_in(database: sqlite3.Connection) -> dict[str, Any] | None:
-    found = database.execute("select text from command").fetchone()
-    try:
-        command = json.loads(found[0]) if found else None
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return command if isinstance(command, dict) else None
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size if path.is_file() else 0
-    return 0
+def _num_rows(database: sqlite3.Connection) -> int:
+    (number,) = database.execute("select count(*) from (select distinct id, trial from rows)").fetchone()
+    return int(number)

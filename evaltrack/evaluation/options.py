@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from evaltrack.evaluation.config import JudgeMode, RubricName
+from evaltrack.evaluation.engine.settings import EngineName
 from evaltrack.judges import JudgeChoice
 from evaltrack.tracking.writer import TraceChoice
 
@@ -14,6 +15,10 @@ from evaltrack.tracking.writer import TraceChoice
 class EvaluationOptions(TypedDict, total=False):
     """The settings as keyword arguments, but for `k`; `EvaluationConfig` says what each of them is."""
 
+    engine: EngineName
+    engine_address: str
+    engine_folder: str | os.PathLike[str] | None
+    engine_workers: int
     target_options: Mapping[str, str] | None
     model: str
     filter: str | Sequence[str]

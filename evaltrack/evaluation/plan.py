@@ -16,10 +16,11 @@ from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
-from evaltrack.evaluation.ask import Counter, Evaluator
 from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
+from evaltrack.evaluation.engine.checks import check_engine
+from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
@@ -44,7 +45,6 @@ from evaltrack.records import (
     Scorer,
     Signature,
     Target,
-    Tokens,
 )
 from evaltrack.records.settings import CORPUS_TAG, PACKAGES_TAG, packages_text
 from evaltrack.scorers.opening import Functions, asks_judge
@@ -155,7 +155,7 @@ class Plan:
         rounds = trials or range(1, settings.trials + 1)
 
         def rows() -> AsyncGenerator[Row]:
-            evaluator = self._evaluator()
+            evaluator = evaluator_of(settings, self.target, self.judges, self.scorers, self.redactor)
             if self.in_batches and isinstance(memory, Journal):
                 return evaluate_in_batches(
                     asked, evaluator, memory, watch, trials=rounds, concurrency=settings.concurrency
@@ -164,19 +164,6 @@ class Plan:
             return evaluate(asked, evaluator, trials=rounds, memory=memory, stop=watch.stop, concurrency=most)
 
         take_all(rows, take, self._opened, runner)
-
-    def _evaluator(self) -> Evaluator:
-        settings = self.settings
-        return Evaluator(
-            self.target,
-            rules=settings.rules,
-            judges=self.judges,
-            count=_counter(settings.model or self.target.model),
-            timeout=settings.timeout,
-            judge_timeout=settings.judge_timeout,
-            redactor=self.redactor,
-            scorers=self.scorers,
-        )
 
     def close(self, runner: asyncio.Runner) -> None:
         """Close what was asked with this runner."""
@@ -213,6 +200,8 @@ def planned(
             opened.callback(scorer.close)
         declared = tuple(score for scorer in scorers for score in scorer.declared)
         criteria = () if repeats else _criteria(settings, declared)
+        if not repeats:  # they are asked on this machine
+            check_engine(settings, target, functions)
         golden = open_golden(golden_path, selection)
         if settings.evaluation_json and not repeats:
             check_writable(Path(settings.evaluation_json))
@@ -279,14 +268,3 @@ def _named_target(
 def _model(target: Target, name: str, settings: EvaluationConfig) -> str:
     """The target's model as far as it is known before anything is asked."""
     return settings.model or target.model or ("bm25" if name.startswith("bm25:") else "")
-
-
-def _counter(model: str | None) -> Counter:
-    """Counts tokens as the target's model would; without one, as `o200k_base` does."""
-    from evaltrack.metrics.tokens import count_tokens
-
-    def count(texts: Sequence[str]) -> Tokens:
-        tokens = count_tokens(texts, model)
-        return Tokens(count=tokens.tokens, known="estimated" if model and tokens.estimated else "counted")
-
-    return count

@@ -13,6 +13,7 @@ from evaltrack.llm.json_modes import Schema
 from evaltrack.llm.refusals import AccessLostError, QuotaError, ServerBusyError, ServerRefusesError
 from evaltrack.llm.replies import Answer, AnswerError
 from evaltrack.llm.server import has_server
+from evaltrack.llm.shared_throttle import share_pauses
 
 __all__ = [
     "CALL_SECONDS",
@@ -31,4 +32,5 @@ __all__ = [
     "ServerRefusesError",
     "batch_share",
     "has_server",
+    "share_pauses",
 ]

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Kill the workers and the driver of evaluations on Ray or Spark again and again, and check what comes out.
+
+`evaltrack run --engine ray --resume auto` is started; at random moments a worker, or the driver with all that it
+started, is killed with SIGKILL. After a driver's death the run is gone on with. At the end its rows and metrics must be
+those of an evaluation in one process that nobody killed, to the last bit, and no more than the questions in flight at
+each kill may be asked or paid for twice. There is no verdict cache, so that journals and receipts alone protect what
+was paid. The judge is a scripted OpenAI server in a process of its own, which counts its calls.
+
+    python scripts/kill_engine.py --kills 20 --questions 400 --seed 0
+    python scripts/kill_engine.py --engine spark
+
+Exits 1 if anything was lost, doubled or paid for too often; one line a chain, and a summary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).parent.parent
+sys.path.insert(0, str(REPO))
+
+from scripts.killing.chain import TARGET  # noqa: E402 - found through the path above
+from tests.openai_server import server_process  # noqa: E402
+
+PATIENCE, CONCURRENCY, LATENCY = 300.0, 8, 0.1
+MOST_KILLS = 7
+"""In one chain."""
+WORKERS = {"ray": b"ray::run_part", "spark": b"pyspark.daemon"}
+"""How the command lines of workers begin, or what they hold."""
+OF_THE_RUN = ("seconds", "started_at", "trace_id")
+"""What is another in each run."""
+
+
+@dataclass
+class Chain:
+    """One evaluation that is killed and gone on with, in a folder of its own."""
+
+    folder: Path
+    engine: str
+    base_url: str
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Evaluate, or go on with what was killed."""
+        env = os.environ | {
+            "EVALTRACK_STATE_DIR": str(self.folder / "state"),
+            "EVALTRACK_CACHE_DIR": str(self.folder / "cache"),
+            "OPENAI_BASE_URL": self.base_url,
+            "PYTHONPATH": str(REPO),
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "MLFLOW_TRACKING_URI": f"sqlite:///{self.folder}/mlflow.db",
+        }
+        options = ["-t", "python:target:ask", "--judge", "openai:gpt-4o-mini", "--no-cache", "--traces", "off"]
+        options += ["--concurrency", str(CONCURRENCY), "--engine", self.engine, "--resume", "auto", "--output", "json"]
+        options += [] if self.engine == "local" else ["--engine-workers", "2"]
+        command = [sys.executable, "-m", "evaltrack", "run", "golden.jsonl", *options]
+        with (self.folder / "result.json").open("wb") as out, (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(command, cwd=self.folder, env=env, stdout=out, stderr=log, start_new_session=True)
+
+    def finish(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+        """The result of an evaluation that nobody kills any more."""
+        code = process.wait(PATIENCE)
+        if code:
+            raise SystemExit(f"exit {code}: {(self.folder / 'log').read_text(errors='replace')[-2000:]}")
+        result: dict[str, Any] = json.loads((self.folder / "result.json").read_text())
+        return result
+
+    def asked(self) -> list[str]:
+        """The questions that the target was asked, each time."""
+        with suppress(FileNotFoundError):
+            return (self.folder / "asked").read_text().splitlines()
+        return []
+
+    def own_processes(self) -> Iterator[tuple[int, bytes]]:
+        """Id and command line of each process that this evaluation started, by the state folder that it has."""
+        mark = f"EVALTRACK_STATE_DIR={self.folder / 'state'}".encode()
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (path / "environ").read_bytes().split(b"\0"):
+                    yield int(path.name), (path / "cmdline").read_bytes()
+
+    def kill_worker(self, draw: random.Random) -> bool:
+        """Kill one of the workers that are at work."""
+        end = time.monotonic() + 2
+        while not (found := [each for each, command in self.own_processes() if WORKERS[self.engine] in command]):
+            if time.monotonic() > end:
+                return False
+        with suppress(ProcessLookupError):
+            os.kill(draw.choice(found), signal.SIGKILL)
+        return True
+
+    def kill_driver(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the driver, and then what it left behind."""
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 5  # the cluster notices by itself; what it does meanwhile is a worker's work
+        while list(self.own_processes()) and time.monotonic() < end:
+            time.sleep(0.1)
+        for number, _ in list(self.own_processes()):
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+    def run(self, kills: int, draw: random.Random, questions: int) -> dict[str, Any]:
+        """Kill so many times while questions are asked, and let it finish."""
+        process = self.start()
+        for turn in range(kills):
+            begun, end = len(self.asked()), time.monotonic() + PATIENCE
+            more = begun + draw.randint(1, max(1, (questions - begun) // max(1, kills)))
+            while process.poll() is None and len(self.asked()) < more and time.monotonic() < end:
+                time.sleep(0.02)
+            if process.poll() is not None or len(set(self.asked())) >= questions:
+                break
+            if turn % 2 == 0 and self.kill_worker(draw):
+                self.kills["worker"] += 1
+            else:
+                self.kill_driver(process)
+                self.kills["driver"] += 1
+                process = self.start()
+        return self.finish(process)
+
+
+def _make(folder: Path, questions: int) -> Path:
+    folder.mkdir()
+    (folder / "target.py").write_text(TARGET)
+    lines = [
+        {"id": f"{number:04}", "question": f"What is number {number}?", "expected_chunks": [f"c{number % 5}"]}
+        for number in range(questions)
+    ]
+    (folder / "golden.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def _calls(base_url: str) -> int:
+    with urllib.request.urlopen(f"{base_url}/stats", timeout=30) as response:  # noqa: S310 - our own server
+        return int(json.load(response)["calls"])
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **dict.fromkeys(OF_THE_RUN)}
+
+
+def _problems(chain: Chain, result: dict[str, Any], reference: dict[str, Any], paid: int) -> list[str]:
+    problems, questions = list[str](), len(reference["rows"])
+    for name in ("metrics", "counts"):
+        if result[name] != reference[name]:
+            problems.append(f"other {name}")
+    if [_row(row) for row in result["rows"]] != [_row(row) for row in reference["rows"]]:
+        problems.append("other rows")
+    asked, most = chain.asked(), questions + chain.kills.total() * CONCURRENCY
+    for what, count in (("calls paid", paid), ("questions asked", len(asked))):
+        if not questions <= count <= most:
+            problems.append(f"{what}: {count}, not from {questions} to {most}")
+    if len(set(asked)) != questions:
+        problems.append(f"{len(set(asked))} questions were asked")
+    if left := list((chain.folder / "state").glob("*.sqlite")) + list((chain.folder / "state").glob("engine/*")):
+        problems.append(f"left behind: {left}")
+    return problems
+
+
+def main() -> int:
+    """Run; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20, help="default: 20")
+    parser.add_argument("--questions", type=int, default=400, help="in each evaluation; default: 400")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments; default: 0")
+    parser.add_argument("--engine", choices=("ray", "spark"), default="ray", help="default: ray")
+    chosen = parser.parse_args()
+    draw, start, done = random.Random(chosen.seed), time.monotonic(), Counter[str]()  # noqa: S311 - no secrets
+    bad = again = number = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="kill-engine-") as name,
+        server_process("--latency", str(LATENCY)) as base_url,
+    ):
+        reference = Chain(_make(Path(name) / "local", chosen.questions), "local", base_url).run(0, draw, 0)
+        while done.total() < chosen.kills:
+            number += 1
+            chain = Chain(_make(Path(name) / f"chain{number}", chosen.questions), chosen.engine, base_url)
+            before = _calls(base_url)
+            kills = min(MOST_KILLS, chosen.kills - done.total())
+            result = chain.run(kills, draw, chosen.questions)
+            paid = _calls(base_url) - before
+            problems = _problems(chain, result, reference, paid)
+            bad, done, again = bad + bool(problems), done + chain.kills, again + paid - chosen.questions
+            how = ", ".join(f"{count} {what}" for what, count in sorted(chain.kills.items())) or "no"
+            print(f"chain {number}: {how} kills, {paid} calls paid: {'; '.join(problems) or 'same rows'}", flush=True)
+            if not chain.kills:
+                raise SystemExit("no kill came in time; take more questions")
+    kinds = f"{done['worker']} of workers, {done['driver']} of drivers"
+    print(
+        f"{done.total()} kills ({kinds}) on {chosen.engine}, {number} chains of {chosen.questions} questions,"
+        f" {time.monotonic() - start:.0f} s: calls paid again {again} (bound {done.total() * CONCURRENCY}), chains with"
+        f" a problem {bad}"
+    )
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
