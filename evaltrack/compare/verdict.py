@@ -92,7 +92,7 @@ def _moved_reasons(changes: Changes) -> Iterator[str]:
     worse = [change for change in (*changes.flips, *changes.drops) if change.cause.kind != "unknown"]
     for kind, words in (
         ("ids_changed", "the expected sources came back under other ids with the same texts; are ids made anew?"),
-        ("source_text_changed", "the expected sources keep their ids and have other texts; was the corpus edited?"),
+        ("source_text_changed", "the expected sources have the same ids and other texts: the corpus was edited"),
     ):
         count = sum(change.cause.kind == kind for change in worse)
         if count and 2 * count >= len(worse):

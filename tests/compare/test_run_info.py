@@ -53,7 +53,7 @@ def test_the_corpus_is_held_side_by_side_where_both_say_it() -> None:
 def test_the_words() -> None:
     """Nothing is said to differ only where both runs say how they were made; uncommitted changes may differ."""
     same = replace(comparison(), candidate=BASELINE)
-    assert difference_words(same) == "no setting that the runs recorded"
+    assert difference_words(same) == "nothing that the runs recorded"
     dirty = replace(BASELINE, settings=MADE | {"commit": "1a2b3c4d5e6f (main, uncommitted changes)"})
     words = difference_words(replace(comparison(), baseline=dirty, candidate=dirty))
     assert words == "perhaps the code: both have uncommitted changes on top of 1a2b3c4d5e6f"

@@ -165,7 +165,7 @@ def test_of_a_target_that_answers_the_same_again_what_broke_is_broken() -> None:
     """Whatever p says of other questions."""
     made = quiet(left_out=(), fates={"broke": 1}, asking=Asking(possible=True, calls=3, scatter=False))
     assert chance_words(made).startswith(
-        "What broke is broken: the target answers the same each time. Of questions that"
+        "What broke is no chance: the target gives each question the same answer every time. About other"
     )
 
 

@@ -71,8 +71,8 @@ def test_the_next_step_comes_from_what_fell() -> None:
     """The page that most questions fell with first; at most three."""
     texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
     steps = next_steps(comparison(flips=texts, drops=()))
-    assert steps[0].startswith("x has another text, and with it 4 questions got worse: look at the edit")
-    assert steps[1].startswith("The target failed in 1 question: cure the error (target_timeout: no response")
+    assert steps[0].startswith("x has another text, and with it 4 questions got worse: undo the edit")
+    assert steps[1].startswith("The target failed in 1 question: fix the error (target_timeout: no response")
     many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
     assert len(next_steps(comparison(flips=many))) == MOST
     unasked = comparison(flips=(FLIP,), lost=(), drops=(), asking=Asking(why_not="its file is gone"))

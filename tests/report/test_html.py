@@ -611,7 +611,7 @@ def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
     demotions = [demoted(str(place), None, f"page#{place % 9}", "source_text_changed") for place in range(10)]
     flips = tuple(replace(each, before=titled(each.before), after=titled(each.after)) for each in demotions)
     (one,) = culprit_lines(comparison(flips=flips, lost=(), drops=()))
-    assert (one.name, one.what, len(one.ids)) == ("The page", "has another text now", 10)
+    assert (one.name, one.what, len(one.ids)) == ("The page", "was edited (another text, the same id)", 10)
     assert one.parts == tuple(f"page#{place}" for place in range(9))
     assert one.first_parts == list(one.parts[:6])
     assert one.first_ids == one.ids[:8]

@@ -82,11 +82,8 @@ def chance_words(comparison: Comparison) -> str:
     if not comparison.passing_compared or not (broke or fixed):
         return ""
     if broke and comparison.asking.possible and comparison.asking.scatter is False and p_value >= LEVEL:
-        sample = "so few tell" if broke + fixed < MIN_CHANGED else "this tells"
-        return (
-            "What broke is broken: the target answers the same each time."
-            f" Of questions that are not in the set {sample} little ({p_words(p_value)})."
-        )
+        sample = "so few say" if broke + fixed < MIN_CHANGED else "this says"
+        return f"{NO_CHANCE} About other questions {sample} little ({p_words(p_value)})."
     often = f"in {100 * p_value:.0f}" if p_value >= ONE_OF_100 else "in less than 1"
     alone = f"by chance alone it would come {often} of 100 comparisons"
     if p_value < LEVEL:
@@ -100,10 +97,13 @@ def _asked_again(comparison: Comparison) -> str:
     """What asking again showed, after a space; empty where nothing was asked again."""
     asking, kinds = comparison.asking, Counter(change.repeat.kind for change in comparison.flips if change.repeat)
     if asking.possible and asking.scatter is False and comparison.count("broke"):
-        return " What broke is broken: the target answers the same each time."
+        return f" {NO_CHANCE}"
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
     return f" Asked again ({count(asking.calls, 'call')}): {again}." if again and asking.calls else ""
 
+
+NO_CHANCE = "What broke is no chance: the target gives each question the same answer every time."
+"""Of a target whose answers do not scatter."""
 
 ONE_OF_100 = 0.01
 """Below this p is worded as less than one of a hundred."""

@@ -10,7 +10,7 @@ from evaltrack.report.comparison.words import CAUSES, clip, count
 
 HAPPENED = {
     "ids_changed": "has another id now",
-    "source_text_changed": "has another text now",
+    "source_text_changed": "was edited (another text, the same id)",
     "source_lost": "is no longer returned",
     "source_demoted": "is returned lower",
 }
@@ -42,7 +42,7 @@ def behind_words(comparison: Comparison) -> str:
     if first.kind != "rose":
         return f"{words} ({of})"
     some = 0 < first.num_above < len(first.ids)
-    return f"{words} in {of}{f', above the expected source in {first.num_above:,}' if some else ''}"
+    return f"{words} in {of}{f', above the expected source in {first.num_above:,} of them' if some else ''}"
 
 
 def behind_line(comparison: Comparison) -> str:

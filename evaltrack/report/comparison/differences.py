@@ -25,7 +25,7 @@ def difference_words(comparison: Comparison) -> str:
     if len(differences) > SHOWN:
         parts.append(f"{len(differences) - SHOWN:,} more")
     stated = comparison.baseline.settings and comparison.candidate.settings
-    return "; ".join(parts) or ("no setting that the runs recorded" if stated else "")
+    return "; ".join(parts) or ("nothing that the runs recorded" if stated else "")
 
 
 def _words(difference: RunDifference) -> str:

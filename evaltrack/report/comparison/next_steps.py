@@ -14,18 +14,18 @@ MOST = 3
 
 STEPS: dict[CulpritKind, str] = {
     "rose": "{page} {rose} in {questions} that got worse: edit it, rank it lower, or take it out",
-    "source_text_changed": "{page} has another text, and with it {questions} got worse: look at the edit, and take it "
-    "back or edit what is expected",
+    "source_text_changed": "{page} has another text, and with it {questions} got worse: undo the edit, or change "
+    "what is expected",
     "source_lost": "{page} is no longer returned, and {questions} got worse: look whether it is still in the index",
     "source_demoted": "{page} ranks lower in {questions}: look at what changed in search or ranking",
     "ids_changed": "{page} came back under another id in {questions}: keep ids, or name the new ones in the golden set",
     "golden_edited": "The golden set was edited for {questions}: evaluate the baseline again",
-    "target_failed": "The target failed in {questions}: cure the error ({message}), then evaluate again",
-    "judge_failed": "The judge failed in {questions}: cure the error ({message}), then evaluate again",
+    "target_failed": "The target failed in {questions}: fix the error ({message}), then evaluate again",
+    "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
     "context_changed": "Other sources led to another answer in {questions}: look at what changed in search or ranking",
-    "answer_changed": "The sources are the same and the answer is another in {questions}: look at prompt and model",
+    "answer_changed": "The answer changed in {questions} and the sources did not: look at prompt and model",
     "verdict_changed": "Only the verdict changed in {questions}: judge the answers again (evaltrack judge replay)",
     "unknown": "Nothing that was recorded explains {questions}: open them below",
 }
