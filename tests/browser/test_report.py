@@ -190,11 +190,12 @@ def test_back_returns_to_where_a_link_was_followed(files: Files, tab: Open) -> N
     page = tab()
     page.goto(files["comparison"])
     page.locator(".item", has_text="surfboard").click()
+    page.locator("#detail", has_text="surfboard").wait_for()
     link = page.locator("section[aria-labelledby=culprits] a[href^='#q-']").first
     key = unquote((link.get_attribute("href") or "").removeprefix("#q-"))
     assert key != chosen(page)
     link.click()
-    assert chosen(page) == key
+    page.locator("#detail", has_text=f"#{key}").wait_for()
     page.go_back()
     page.locator("#detail", has_text="surfboard").wait_for()
     page.go_forward()
