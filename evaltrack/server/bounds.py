@@ -135,16 +135,18 @@ class AsgiGuard:
                     await _answer(send, problem or (busy() if body is not None else too_slow()))
             return
         answer: asyncio.Queue[Any] = asyncio.Queue()
+        held: list[Any] = []
         start = time.monotonic()
         reader = asyncio.ensure_future(_sent(answer, send))
         try:
-            await self._app(scope, _received(body or b""), _with_headers(answer.put))
+            await self._app(scope, _received(body or b""), _with_headers(_early(answer, held)))
         except BaseException:
             reader.cancel()
             raise
         finally:
             await self._rest(leave, time.monotonic() - start)
-        answer.put_nowait(None)
+        for message in (*held, None):
+            answer.put_nowait(message)
         with suppress(TimeoutError):  # a reader that is slow to read holds no place, and no connection for ever
             await asyncio.wait_for(reader, SENDING)
 
@@ -214,6 +216,23 @@ def _received(body: bytes) -> Callable[[], Awaitable[Any]]:
         return messages.pop() if messages else await asyncio.Event().wait()
 
     return receive
+
+
+def _early(answer: asyncio.Queue[Any], held: list[Any]) -> Callable[[Any], Awaitable[None]]:
+    """Passes on at once what a streamed answer has before its end.
+
+    Its end, and the whole of an answer whose length is known, are held: whoever has them finds the place free.
+    """
+
+    async def send(message: Any) -> None:
+        known = any(name.lower() == b"content-length" for name, _ in message.get("headers", ()))
+        ends = message["type"] == "http.response.body" and not message.get("more_body", False)
+        if held or known or ends:
+            held.append(message)
+        else:
+            answer.put_nowait(message)
+
+    return send
 
 
 async def _sent(answer: asyncio.Queue[Any], send: Callable[[Any], Awaitable[None]]) -> None:

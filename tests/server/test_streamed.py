@@ -46,7 +46,7 @@ def test_the_head_comes_first_and_the_rest_as_it_is_made(go: threading.Event) ->
     answer = client(make).get("/page", headers=HTML, buffered=False)
     parts = answer.iter_encoded()
     head = next(parts).decode()
-    assert '<h1 class="foreign">about &lt;b&gt;</h1>' in head
+    assert '<p class="foreign"><b>about &lt;b&gt;</b></p>' in head
     assert "made" not in head.partition("<body>")[2]
     go.set()
     rest = b"".join(parts).decode()
@@ -101,3 +101,32 @@ def test_the_guard_passes_parts_on_as_they_come() -> None:
         assert sent == [None, b"head", b"rest"]
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("length", [[(b"content-length", b"4")], []], ids=["whole", "streamed"])
+def test_whoever_has_a_page_finds_its_place_free(length: list[tuple[bytes, bytes]]) -> None:
+    """The next page that a reader asks for is never refused because of the one before."""
+    free: list[bool] = []
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await send({"type": "http.response.body", "body": b"page", "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await asyncio.sleep(0.05)
+
+    guard = AsgiGuard(app, "/evaltrack")
+    received = 0
+
+    async def read(message: Any) -> None:
+        nonlocal received
+        received += len(message.get("body", b""))
+        if (received == 4 and length) or message.get("more_body") is False:
+            leave = guard._bound.enter("/evaltrack/golden")
+            free.append(leave is not None)
+            if leave:
+                leave()
+
+    scope = {"type": "http", "path": "/evaltrack/golden", "method": "GET", "headers": []}
+    asyncio.run(guard(scope, None, read))  # type: ignore[arg-type]
+    assert free
+    assert all(free)
