@@ -43,7 +43,9 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-FILES = {"review.css": "text/css", "review.js": "text/javascript", "report.css": "text/css"}
+FILES = {"review.css": "text/css", "review.js": "text/javascript", "colours.css": "text/css", "report.css": "text/css"}
+OF_REPORTS = ("colours.css", "report.css")
+"""Those of them that reports have too."""
 
 
 def review_app(review: GoldenReview, token: str) -> Flask:
@@ -91,7 +93,7 @@ class _Views:
         """A style sheet or the script."""
         if name not in FILES:
             abort(404, "there is no such file")
-        answer = make_response(static(name) if name == "report.css" else _static(name))
+        answer = make_response(static(name) if name in OF_REPORTS else _static(name))
         answer.content_type = f"{FILES[name]}; charset=utf-8"
         return answer
 

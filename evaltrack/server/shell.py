@@ -65,7 +65,11 @@ def shell(title: str, body: str) -> str:
 
 def shell_head(title: str) -> str:
     """Its beginning, up to its body."""
-    style, theme, script = static("pages.css"), report_static("theme.js"), static("pages.js")
+    style, theme, script = (
+        report_static("colours.css") + static("pages.css"),
+        report_static("theme.js"),
+        static("pages.js"),
+    )
     policy = {
         "default-src": "'none'",
         "style-src": _hashed(style),

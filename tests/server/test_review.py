@@ -85,7 +85,12 @@ def test_the_page_is_served_under_a_strict_policy(client: FlaskClient) -> None:
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     assert page.headers["Referrer-Policy"] == "no-referrer"
-    for name, kind in (("review.js", "text/javascript"), ("review.css", "text/css"), ("report.css", "text/css")):
+    for name, kind in (
+        ("review.js", "text/javascript"),
+        ("review.css", "text/css"),
+        ("report.css", "text/css"),
+        ("colours.css", "text/css"),
+    ):
         assert client.get(f"/secret/static/{name}").content_type == f"{kind}; charset=utf-8"
     assert client.get("/secret/static/other.js").status_code == 404
     hostile = client.get("/secret/question?id=2")

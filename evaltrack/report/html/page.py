@@ -39,8 +39,8 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("report.css", "comparison.css", "questions.css", "detail.css", "history.css")
-"""The parts of a page's style sheet, in their order; `report.css` is what all pages share."""
+STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "history.css")
+"""The parts of a page's style sheet, in their order; `colours.css` and `report.css` are what all pages share."""
 
 SCRIPTS = (
     *("elements.js", "history.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
