@@ -28,12 +28,11 @@ from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
 from evaltrack.tracking.server_artifacts import downloaded
-from evaltrack.tracking.server_tables import newest_runs, run_with_id
+from evaltrack.tracking.server_tables import database_of, engine_of, newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
-    from sqlalchemy import Engine
 
 handlers: Any = mlflow_handlers
 _log = logging.getLogger(__name__)
@@ -202,20 +201,6 @@ def _client(uri: str) -> MlflowClient:
     service: Any = _InsideService
     client._tracking_client = service(uri)
     return client
-
-
-def database_of(store: Store) -> Engine | None:
-    """The database of a store; None where it is none, or is reached otherwise."""
-    return engine_of(store.client._tracking_client.store)
-
-
-def engine_of(tracking_store: object) -> Engine | None:
-    """The database that may be read past MLflow's own store of it: no other store, as one of workspaces, hides rows."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
-
-    own = type(tracking_store) is SqlAlchemyStore
-    engine: Engine | None = getattr(tracking_store, "engine", None) if own else None
-    return engine
 
 
 def active_experiments(store: Store, access: Access) -> list[Experiment]:

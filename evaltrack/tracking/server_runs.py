@@ -17,7 +17,7 @@ from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records.past_run import PastRun
 from evaltrack.tracking.history import GOLDEN, SHOWN_TAGS, past_run_of
 from evaltrack.tracking.metric_names import ALWAYS, logged_name
-from evaltrack.tracking.server_internals import database_of
+from evaltrack.tracking.server_tables import database_of
 from evaltrack.tracking.store import Store
 
 if TYPE_CHECKING:

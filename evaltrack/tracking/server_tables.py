@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.tracking.store import NewestRuns
+from evaltrack.tracking.store import NewestRuns, Store
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -28,6 +28,21 @@ _COLUMNS = (
 )
 
 _log = logging.getLogger(__name__)
+
+
+def database_of(store: Store) -> Engine | None:
+    """The database of a store; None where it is none, or is reached otherwise."""
+    tracking_client: Any = store.client._tracking_client  # noqa: SLF001 - it alone has the store
+    return engine_of(tracking_client.store)
+
+
+def engine_of(tracking_store: object) -> Engine | None:
+    """The database that may be read past MLflow's own store of it: no other store, as one of workspaces, hides rows."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    own = type(tracking_store) is SqlAlchemyStore
+    engine: Engine | None = getattr(tracking_store, "engine", None) if own else None
+    return engine
 
 
 def run_with_id(engine: Engine, run_id: str) -> Run | None:

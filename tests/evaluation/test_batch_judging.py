@@ -321,7 +321,7 @@ def test_a_kill_at_any_step_pays_for_nothing_twice(
     assert (paid.total(), set(paid.values())) == (NUM_QUESTIONS, {1})
 
 
-def held(request: Any, call: int) -> Reply:
+def hold_all_claims(request: Any, call: int) -> Reply:
     """Every claim of every answer stands in the first source; other requests are for a verdict."""
     if "claims" not in json.dumps(request.get("response_format")):
         return answer_judge()(request, call)
@@ -336,7 +336,7 @@ def test_faithfulness_is_asked_once_beside_a_batch(
 ) -> None:
     """A score that asks a judge does so when the answer comes, and is kept with it: a kill pays for none twice."""
     fields = {"sources": [{"chunk_id": "a", "text": "All answers stand here."}]}
-    with endpoint(monkeypatch, behaviour=held) as (server, batches):
+    with endpoint(monkeypatch, behaviour=hold_all_claims) as (server, batches):
         if kill:
             with pytest.MonkeyPatch.context() as patch:
                 owner, name, when, after = KILLS[kill]

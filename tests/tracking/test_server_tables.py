@@ -9,8 +9,7 @@ from mlflow.entities import Metric, Param
 from sqlalchemy import create_engine, event
 
 from evaltrack.tracking import server_tables
-from evaltrack.tracking.server_internals import database_of, engine_of
-from evaltrack.tracking.server_tables import newest_runs, run_with_id
+from evaltrack.tracking.server_tables import database_of, engine_of, newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, connect
 
 
