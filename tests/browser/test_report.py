@@ -203,6 +203,22 @@ def test_back_returns_to_where_a_link_was_followed(files: Files, tab: Open) -> N
     page.locator("#detail", has_text=f"#{key}").wait_for()
 
 
+def test_a_row_is_clicked_though_the_list_scrolls_meanwhile(files: Files, tab: Open) -> None:
+    """Between press and release: the row under the pointer stays the one that was pressed."""
+    page = tab(viewport={"width": 1400, "height": 900})
+    page.goto(files["comparison"])
+    row = page.locator(".item").nth(2)
+    wanted = listed(page)[2]
+    row.hover(position={"x": 200, "y": 40})
+    page.mouse.down()
+    page.evaluate("""() => new Promise((drawn) => {
+        document.getElementById("list").scrollTop += 12;
+        requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    })""")
+    page.mouse.up()
+    assert chosen(page) == wanted
+
+
 def test_a_link_to_a_question_that_is_filtered_away_clears_the_filters(files: Files, tab: Open) -> None:
     """Rather than leading nowhere."""
     page = tab()

@@ -22,7 +22,7 @@ function prepare(deadline) {
 }
 if (window.requestIdleCallback) requestIdleCallback(prepare);
 
-const later = () => { if (!frame) frame = requestAnimationFrame(draw); };
+const later = () => { if (!frame) frame = requestAnimationFrame(fillView); };
 list.addEventListener("scroll", later);
 window.addEventListener("resize", later);
 phone.addEventListener("change", () => refresh());

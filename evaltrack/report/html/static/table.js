@@ -95,6 +95,7 @@ function fillColumns() {
 }
 
 /* ---- rows ---- */
+const placeOf = (row) => row.getAttribute("aria-rowindex") - 2;
 function item(question, at) {
   const made = el("div", { class: "item", role: "row", id: `o-${at}`, "aria-rowindex": at + 2, "aria-selected": at === chosen ? "true" : "false" });
   made.style.top = `${at * rowHeight()}px`;
@@ -109,13 +110,22 @@ function item(question, at) {
 }
 
 function draw() {
+  spacer.replaceChildren();
+  fillView();
+}
+
+/* Rows that are still in view stay: one that is replaced between press and release would not be clicked. */
+function fillView() {
   frame = 0;
   const height = rowHeight();
   const first = Math.max(0, Math.floor(list.scrollTop / height) - OVERSCAN);
   const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / height) + OVERSCAN);
-  const rows = [];
-  for (let at = first; at < last; at += 1) rows.push(item(shown[at], at));
-  spacer.replaceChildren(...rows);
+  for (const row of [...spacer.children]) if (placeOf(row) < first || placeOf(row) >= last) row.remove();
+  let next = spacer.firstElementChild;
+  for (let at = first; at < last; at += 1) {
+    if (next && placeOf(next) === at) next = next.nextElementSibling;
+    else spacer.insertBefore(item(shown[at], at), next);
+  }
   if (chosen >= first && chosen < last) list.setAttribute("aria-activedescendant", `o-${chosen}`);
   else list.removeAttribute("aria-activedescendant");
 }
