@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GateLine, GroupDelta, MetricDelta, Threshold
+from evaltrack.compare.change import Cause, Change
+from evaltrack.compare.comparison import Comparison, GateLine, GroupDelta, MetricDelta, Threshold
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.criteria import Checked, Criterion

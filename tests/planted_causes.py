@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import CauseKind
+from evaltrack.compare.change import CauseKind
 from evaltrack.records import Question
 from evaltrack.rows.stored_row import StoredRow
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 
@@ -30,7 +30,7 @@ def first_culprit(before: Sequence[Given], after: Sequence[Given]) -> Culprit | 
     """What a comparison of these questions names first."""
     sides = ([replace(each.row(), position=place) for place, each in enumerate(given)] for given in (before, after))
     made = compare(*(side(rows) for rows in sides), Gate(), resamples=50)
-    return next(iter(culprits(made)), None)
+    return next(iter(made.culprits), None)
 
 
 def plant_risers(times: int, seed: int, real: Mapping[str, Sequence[Given]]) -> RiserOutcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from evaltrack import errors
-from evaltrack.compare.comparison import CauseKind
+from evaltrack.compare.change import CauseKind
 from evaltrack.golden.reader import open_golden
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Question

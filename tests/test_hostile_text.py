@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from rich.console import Console
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Change, Comparison, GroupDelta
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.measure import Rules, measure

@@ -16,7 +16,8 @@ from evaltrack.api.compare_runs import compare_runs
 from evaltrack.api.load_run import load_run
 from evaltrack.api.run_eval import config_of, run_eval
 from evaltrack.api.write_golden import golden_file
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.errors import EvaltrackError, UsageError
 from evaltrack.evaluation.result import RunResult
 from evaltrack.golden.reader import NumberedQuestion, open_golden

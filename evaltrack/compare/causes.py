@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import get_args
 
-from evaltrack.compare.comparison import Cause, CauseKind
+from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.differences import Differences
 from evaltrack.rows.stored_row import StoredRow
 

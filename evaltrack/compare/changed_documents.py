@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaltrack.compare.comparison import Change, Comparison
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import Culprit
 from evaltrack.rows.stored_row import StoredRow
 
 
@@ -35,7 +36,7 @@ class ChangedDocument:
 def changed_documents(comparison: Comparison, most: int) -> list[ChangedDocument]:
     """At most so many, those with the most questions first; what is no document is left out."""
     worse = {change.id: change for change in (*comparison.flips, *comparison.lost, *comparison.drops)}
-    documents = [culprit for culprit in culprits(comparison) if culprit.page is not None][:most]
+    documents = [culprit for culprit in comparison.culprits if culprit.page is not None][:most]
     names = {part for culprit in documents for part in culprit.parts}
     every = [change for changes in comparison.by_fate.values() for change in changes]
     before, after = (_texts([getattr(change, side) for change in every], names) for side in ("before", "after"))

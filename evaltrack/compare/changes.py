@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Cause, Change, Outcome
+from evaltrack.compare.change import Cause, Change, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
 from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
 from evaltrack.compare.fates import Fates, result_scores

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from evaltrack.compare.change import CauseKind, Change, Outcome
+from evaltrack.compare.culprits import Culprit, find_culprits
 from evaltrack.compare.errors_by_message import ErrorCount
-from evaltrack.compare.fate_kinds import WORSE, Borderline, Fate
+from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.reasoning_aims import ComparedAim
-from evaltrack.compare.repeats import Asking, Repeat
+from evaltrack.compare.repeats import Asking
 from evaltrack.compare.run_info import RunDifference, RunInfo, run_differences
 from evaltrack.metrics.criteria import Checked
 from evaltrack.rows.stored_row import StoredRow
@@ -23,24 +26,6 @@ if TYPE_CHECKING:
     from evaltrack.compare.histories import Histories
     from evaltrack.records.past_run import PastRun
 
-CauseKind = Literal[
-    "golden_edited",
-    "target_failed",
-    "ids_changed",
-    "source_text_changed",
-    "source_lost",
-    "source_demoted",
-    "no_longer_declines",
-    "now_declines",
-    "context_changed",
-    "answer_changed",
-    "verdict_changed",
-    "judge_failed",
-    "unknown",
-]
-"""Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
-
-Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 Verdict = Literal["ok", "regression", "unknown"]
 
 
@@ -132,67 +117,6 @@ class GroupDelta:
 
 
 @dataclass(frozen=True)
-class Cause:
-    """Why a question changed, in a sentence, with what is needed to look at it.
-
-    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `displaced_by`
-    the unexpected source that newly stands above it, `link` where that leads. `risers` are all unexpected sources that
-    newly stand above it, of another answer those that are newly among the first k; the best first.
-    """
-
-    kind: CauseKind
-    detail: str
-    source: str | None = None
-    rank_before: int | None = None
-    rank_after: int | None = None
-    displaced_by: str | None = None
-    link: str | None = None
-    risers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Change:
-    """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
-
-    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
-    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
-    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
-    """
-
-    id: str
-    question: str
-    domain: str
-    difficulty: str | None
-    category: str | None
-    was: Outcome
-    now: Outcome
-    cause: Cause
-    also: tuple[Cause, ...] = ()
-    dropped: tuple[tuple[str, float, float], ...] = ()
-    raised: tuple[tuple[str, float, float], ...] = ()
-    before: StoredRow | None = None
-    after: StoredRow | None = None
-    repeat: Repeat | None = None
-    accepted: str | None = None
-    by_judge: bool = False
-    informs: bool = False
-    borderline: Borderline | None = None
-    fate: Fate = "broke"
-
-    @property
-    def counts(self) -> bool:
-        """Whether a flip counts for the gate: not if it is scatter, cannot be told from it, or was accepted."""
-        spared = self.repeat is not None and self.repeat.kind in ("scatter", "unsettled")
-        return not (spared or self.accepted or self.informs)
-
-    @property
-    def same_retrieval(self) -> bool | None:
-        """Whether both sides scored the same ranked sources; None where that is not known."""
-        digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
-        return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Candidate against baseline. `reasons` says in sentences why the verdict is what it is.
 
@@ -270,6 +194,14 @@ class Comparison:
     def num_worse(self) -> int:
         """How many questions broke, were lost, or have a lower score."""
         return sum(map(self.count, WORSE))
+
+    @cached_property
+    def culprits(self) -> list[Culprit]:
+        """The sources behind what got worse, those with the most questions first."""
+        changes = [change for listed in self.by_fate.values() for change in listed]
+        before = [change.before for change in changes if change.before is not None]
+        returned = [*before, *self.same]
+        return find_culprits([*self.flips, *self.lost, *self.drops], returned, whole=len(returned) >= self.num_common)
 
     @property
     def passing_compared(self) -> bool:

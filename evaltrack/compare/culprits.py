@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from evaltrack.compare.comparison import CauseKind, Change, Comparison
+from evaltrack.compare.change import CauseKind, Change
 from evaltrack.compare.errors_by_message import message_kind
-from evaltrack.compare.risers import Novelty, Riser, page_of, risers
+from evaltrack.compare.risers import Novelty, Riser, find_risers, page_of
+from evaltrack.rows.stored_row import StoredRow
 
 CulpritKind = Literal["rose", CauseKind]
 """`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it."""
@@ -37,13 +39,12 @@ class Culprit:
         return self.parts[0] if len(self.parts) == 1 else None
 
 
-def culprits(comparison: Comparison) -> list[Culprit]:
-    """Those with the most questions first.
+def find_culprits(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> list[Culprit]:
+    """Those with the most questions first; what rose in several questions stands for the ones that it pushed out.
 
-    What rose in several questions stands for the ones that it pushed out.
+    `returned` are rows of the baseline; `whole`: of all common questions, so that what is in none of them is new.
     """
-    worse = [*comparison.flips, *comparison.lost, *comparison.drops]
-    risen = risers(comparison, worse)
+    risen = find_risers(worse, returned, whole=whole)
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
     for change in worse:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evaltrack.compare.change import Change
 from evaltrack.compare.changes import Changes
-from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.deltas import Measure
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.pairing import NotComparableError, Paired, Side

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.comparison import Outcome
+from evaltrack.compare.change import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd

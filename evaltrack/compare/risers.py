@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
 from evaltrack.rows.stored_row import StoredRow, StoredSource
 
 Novelty = Literal["new", "edited"]
@@ -32,14 +32,16 @@ class Riser:
     above: bool
 
 
-def risers(comparison: Comparison, worse: Sequence[Change]) -> dict[str, Riser]:
+def find_risers(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, Riser]:
     """The riser of each question that has one, by the question's id.
+
+    `returned` are rows of the baseline; `whole`: of all common questions.
 
     A page is one only if it rose in more than one of the questions and in no fewer than a page fell in, or if it is the
     only one that rose in the only question. What is merely among the first k must be new or edited. A question goes to
     the page that rose in most of those that have none yet.
     """
-    by_id = _candidates(comparison, worse)
+    by_id = _candidates(worse, returned, whole=whole)
     lost = {change.id: page_of(change.cause.source, change) for change in worse if change.cause.kind in FALLS}
     times = Counter(lost.values())
     needed = {change.id: max(times[lost.get(change.id)], 2) if change.id in lost else 2 for change in worse}
@@ -76,14 +78,14 @@ def _weight(questions: Mapping[str, Riser]) -> tuple[int, int, int]:
     return len(questions), sum(riser.novelty is not None for riser in each), sum(riser.above for riser in each)
 
 
-def _candidates(comparison: Comparison, worse: Sequence[Change]) -> dict[str, list[Riser]]:
+def _candidates(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> dict[str, list[Riser]]:
     """Of each question the sources that rose in it, the best first."""
     names = {change.id: _names(change) for change in worse}
-    sides = _Sides(comparison, {name for those in names.values() for name in those})
+    baseline = _Baseline({name for those in names.values() for name in those}, returned, whole=whole)
     by_id: dict[str, list[Riser]] = {}
     for change in worse:
         above = change.cause.kind != "context_changed"
-        rose = [_riser(name, change, sides, above=above) for name in names[change.id]]
+        rose = [_riser(name, change, baseline, above=above) for name in names[change.id]]
         if kept := [riser for riser in rose if above or riser.novelty]:
             by_id[change.id] = kept
     return by_id
@@ -96,23 +98,21 @@ def _names(change: Change) -> list[str]:
     return list(dict.fromkeys(name for names in each_of for name in names))
 
 
-def _riser(name: str, change: Change, sides: _Sides, *, above: bool) -> Riser:
+def _riser(name: str, change: Change, baseline: _Baseline, *, above: bool) -> Riser:
     rows = [row for row in (change.after, change.before) if row is not None]
     same = [source for row in rows for source in row.sources or () if row.name_of(source) == name]
     link = change.cause.link if change.cause.displaced_by == name else next((each.url for each in same), None)
-    return Riser(page_of(name, change) or name, name, link, sides.novelty(name, same), above)
+    return Riser(page_of(name, change) or name, name, link, baseline.novelty(name, same), above)
 
 
-class _Sides:
+class _Baseline:
     """What the baseline returned of these sources, as far as the comparison holds its rows."""
 
-    def __init__(self, comparison: Comparison, names: set[str]) -> None:
-        changes = [change for listed in comparison.by_fate.values() for change in listed]
+    def __init__(self, names: set[str], returned: Iterable[StoredRow], *, whole: bool) -> None:
         self._digests: dict[str, set[str | None]] = defaultdict(set)
-        rows = [change.before for change in changes if change.before is not None]
-        for row in (*rows, *comparison.same) if names else ():
+        self._whole = whole
+        for row in returned if names else ():
             self._add(row, names)
-        self._whole = len(rows) + len(comparison.same) >= comparison.num_common
 
     def _add(self, row: StoredRow, names: set[str]) -> None:
         for source in row.sources or ():

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaltrack.compare.causes import ORDER, causes_of
-from evaltrack.compare.comparison import Cause
+from evaltrack.compare.change import Cause
 from evaltrack.records import Reasoned
 from evaltrack.rows.stored_row import StoredRow, StoredSource, StoredVerdict
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaltrack.compare.causes import causes_of
-from evaltrack.compare.comparison import Cause
+from evaltrack.compare.change import Cause
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Question, Response, Row, Source, ToolCall, Verdict
 from evaltrack.rows.stored_row import StoredRow, stored_row

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from evaltrack.compare.change import Cause
 from evaltrack.compare.changed_documents import changed_documents
-from evaltrack.compare.comparison import Cause
 from tests.comparisons import FLIP, comparison, flat
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.engine import compare
 from evaltrack.compare.gate import Gate
 from evaltrack.records import Response
@@ -30,7 +30,7 @@ def compared(now: Mapping[str, Response], was: Mapping[str, Response] | None = N
 
 def first(made: Comparison) -> Culprit:
     """What is named first."""
-    return culprits(made)[0]
+    return made.culprits[0]
 
 
 def test_a_new_page_above_the_expected_ones_is_named() -> None:
@@ -41,7 +41,7 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     riser = first(made)
     assert (riser.kind, riser.page, riser.parts, riser.novelty) == ("rose", "promo#1", ["promo#1"], "new")
     assert (riser.ids, riser.num_above) == ([f"q{place}" for place in range(5)], 5)
-    assert [(each.kind, each.page) for each in culprits(made)[1:]] == [("source_lost", "q8!"), ("source_lost", "q9!")]
+    assert [(each.kind, each.page) for each in made.culprits[1:]] == [("source_lost", "q8!"), ("source_lost", "q9!")]
     assert behind_words(made) == (
         "promo#1 is new in the results and now ranks above the expected source in 5 of 7 questions that got worse"
     )
@@ -75,7 +75,7 @@ def test_the_best_of_several_risers_is_the_one_in_most_questions() -> None:
     """Whatever stands first in one question; a question is counted once."""
     now = {f"q{place}": found(f"only{place}", "promo", f"q{place}!") for place in range(4)}
     made = compared(now)
-    assert [(each.page, len(each.ids)) for each in culprits(made)] == [("promo", 4)]
+    assert [(each.page, len(each.ids)) for each in made.culprits] == [("promo", 4)]
 
 
 def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
@@ -84,17 +84,17 @@ def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
     was = rows_of(asked, {each.id: found("gone", "a", "b") for each in asked})
     now = rows_of(asked, {each.id: found("a", "b") for each in asked})
     made = compare(side(was), side(now), Gate(), resamples=50)
-    assert [(each.kind, each.page, len(each.ids)) for each in culprits(made)] == [("source_lost", "gone", 4)]
+    assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
 
 
 def test_what_rose_in_one_question_of_several_is_none() -> None:
     """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
     several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})
-    assert [each.kind for each in culprits(several)] == ["source_demoted"] * 3
+    assert [each.kind for each in several.culprits] == ["source_demoted"] * 3
     alone = compared({"q0": found("x", "q0!")})
-    assert [(each.kind, each.page, each.novelty) for each in culprits(alone)] == [("rose", "x", "new")]
+    assert [(each.kind, each.page, each.novelty) for each in alone.culprits] == [("rose", "x", "new")]
     either = compared({"q0": found("x", "y", "q0!")})
-    assert [(each.kind, each.page) for each in culprits(either)] == [("source_demoted", "q0!")]
+    assert [(each.kind, each.page) for each in either.culprits] == [("source_demoted", "q0!")]
 
 
 @pytest.mark.parametrize("new", [True, False])
@@ -111,7 +111,7 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
         )
         assert cause_summary(made).endswith("another answer, most often with `promo` (3)")
     else:
-        assert [(each.kind, each.page) for each in culprits(made)] == [("context_changed", None)]
+        assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
         assert behind_line(made) == ""  # the summary of causes says it
 
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from evaltrack.compare.comparison import CauseKind
+from evaltrack.compare.change import CauseKind
 from tests.conftest import REPO
 from tests.metrics.test_collections import pytestmark as with_real_data
 from tests.planted_causes import PLANTS, Outcome, plant_all, real_collections

@@ -13,7 +13,8 @@ from typing import Any, get_args
 import pytest
 from rich.console import Console
 
-from evaltrack.compare.comparison import Asking, CauseKind, Comparison, GateLine, MetricDelta, Threshold
+from evaltrack.compare.change import CauseKind
+from evaltrack.compare.comparison import Asking, Comparison, GateLine, MetricDelta, Threshold
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
 from evaltrack.report.comparison import row_words, words

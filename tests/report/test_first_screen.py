@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.comparison import Asking, Cause, GateLine, RuleState
+from evaltrack.compare.change import Cause
+from evaltrack.compare.comparison import Asking, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.records import Failure
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps

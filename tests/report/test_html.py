@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.api.compare_sides import _brief
+from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.changes import SAMPLED, WHOLE_ROWS
-from evaltrack.compare.comparison import Cause, Change, Comparison, MetricDelta, Threshold
+from evaltrack.compare.comparison import Comparison, MetricDelta, Threshold
 from evaltrack.compare.engine import compare
 from evaltrack.compare.pairing import ALWAYS, Side
 from evaltrack.compare.repeats import Repeat

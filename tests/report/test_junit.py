@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.comparison import Comparison, Outcome
+from evaltrack.compare.change import Outcome
+from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.repeats import Repeat, RepeatKind
 from evaltrack.report.comparison.junit import comparison_junit
 from tests.comparisons import DROP, FLIP, comparison, flat, hostile, quiet

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.headline import broke_words

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaltrack.compare.comparison import CauseKind, Comparison
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.change import CauseKind
+from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import Culprit
 from evaltrack.report.comparison.words import CAUSES, clip, count
 
 HAPPENED = {
@@ -33,7 +34,7 @@ def behind_words(comparison: Comparison) -> str:
 
     As in ``promo#1 is new in the results and now ranks above the expected source in 5 of 7 questions that got worse``.
     """
-    first = next(iter(culprits(comparison)), None)
+    first = next(iter(comparison.culprits), None)
     if first is None:
         return ""
     words = f"{clip(first.part or first.page, 120)} {culprit_words(first, comparison.candidate.signature.k)}".strip()
@@ -47,7 +48,7 @@ def behind_words(comparison: Comparison) -> str:
 
 def behind_line(comparison: Comparison) -> str:
     """``Behind it: `` and what is; empty where it is no page and no error, as the summary of causes says it then."""
-    first = next(iter(culprits(comparison)), None)
+    first = next(iter(comparison.culprits), None)
     if first is None or not (first.page or first.message):
         return ""
     return f"Behind it: {behind_words(comparison)}"
@@ -59,7 +60,7 @@ def cause_summary(comparison: Comparison) -> str:
     As in ``7 of 9 questions that got worse: an expected source is returned lower, most often below `fares#refunds` (5);
     2: same sources, another answer``.
     """
-    total, behind = comparison.num_worse, culprits(comparison)
+    total, behind = comparison.num_worse, comparison.culprits
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
         of = f"{count(total, 'question')} {worse_words(comparison)}"

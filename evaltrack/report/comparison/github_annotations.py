@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison.culprit_words import cause_summary
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import (

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, get_args
 
-from evaltrack.compare.comparison import Cause, Change, Comparison, GroupDelta, MetricDelta
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.change import Cause, Change
+from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.gate import Gate
 from evaltrack.compare.histories import Histories
@@ -80,7 +81,7 @@ def _whole(comparison: Comparison) -> dict[str, Any]:
         "mcnemar_p": comparison.mcnemar_p if comparison.passing_compared else None,
         "asked_again": asdict(comparison.asking),
         "causes": dict(comparison.causes),
-        "culprits": [_culprit(each, comparison.candidate.signature.k) for each in culprits(comparison)[:CULPRITS]],
+        "culprits": [_culprit(each, comparison.candidate.signature.k) for each in comparison.culprits[:CULPRITS]],
         "questions": {fate: comparison.count(fate) for fate in get_args(Fate)},
         **_changes(comparison),
         "history_runs": [asdict(run) for run in comparison.question_history.runs]

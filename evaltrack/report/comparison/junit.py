@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
-from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.ci_commands import without_any_commands
 from evaltrack.report.comparison.counts import counts_words, flips_words
 from evaltrack.report.comparison.group_words import group_words

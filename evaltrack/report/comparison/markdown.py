@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
 from evaltrack.report.comparison.differences import difference_words

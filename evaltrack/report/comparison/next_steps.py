@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, CulpritKind, culprits
+from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import clip, count
 
@@ -34,7 +34,7 @@ STEPS: dict[CulpritKind, str] = {
 
 def next_steps(comparison: Comparison) -> list[str]:
     """At most `MOST` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
-    steps = [_step(culprit, comparison.candidate.signature.k) for culprit in culprits(comparison)[:MOST]]
+    steps = [_step(culprit, comparison.candidate.signature.k) for culprit in comparison.culprits[:MOST]]
     steps += _asking_steps(comparison)
     if comparison.verdict == "ok" and not steps:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from evaltrack.compare.comparison import Change
+from evaltrack.compare.change import Change
 from evaltrack.compare.ranks import in_order
 from evaltrack.report.comparison.words import clip
 from evaltrack.rows.stored_row import StoredRow

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evaltrack.compare.comparison import Change, Comparison, MetricDelta
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
 from evaltrack.report.comparison.culprit_words import behind_line, cause_summary

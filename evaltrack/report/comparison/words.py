@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaltrack.compare.comparison import (
-    CauseKind,
-    Change,
-    Comparison,
-    MetricDelta,
-)
+from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.tolerated import tolerated_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaltrack.compare.comparison import Comparison
-from evaltrack.compare.culprits import Culprit, culprits
+from evaltrack.compare.culprits import Culprit
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.html.text import safe_link, shown
 
@@ -35,7 +35,7 @@ class CulpritLine:
 
 def culprit_lines(comparison: Comparison) -> list[CulpritLine]:
     """At most `SHOWN`, those with the most questions first."""
-    return [_line(culprit, comparison.candidate.signature.k) for culprit in culprits(comparison)[:SHOWN]]
+    return [_line(culprit, comparison.candidate.signature.k) for culprit in comparison.culprits[:SHOWN]]
 
 
 def _line(culprit: Culprit, k: int) -> CulpritLine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaltrack.compare.comparison import Outcome
+from evaltrack.compare.change import Outcome
 from evaltrack.compare.leaderboard import Group, Leaderboard, Standing
 from evaltrack.compare.outcomes import OutcomeMatrix
 from evaltrack.report.html.page import document, templates

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.metrics.catalogue import BY_NAME

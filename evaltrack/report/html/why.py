@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaltrack.compare.comparison import CauseKind, Comparison, GroupDelta
-from evaltrack.compare.culprits import culprits
+from evaltrack.compare.change import CauseKind
+from evaltrack.compare.comparison import Comparison, GroupDelta
 from evaltrack.report.comparison.culprit_words import riser_words
 from evaltrack.report.comparison.words import CAUSES, clip
 from evaltrack.report.html.plots import flip_bars
@@ -44,7 +44,7 @@ class PlaceView:
 
 def cause_views(comparison: Comparison) -> list[CauseView]:
     """All causes, the most frequent first."""
-    worse, behind = [*comparison.flips, *comparison.lost, *comparison.drops], culprits(comparison)
+    worse, behind = [*comparison.flips, *comparison.lost, *comparison.drops], comparison.culprits
     return [
         CauseView(
             kind,

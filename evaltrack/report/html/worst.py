@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaltrack.compare.comparison import Change, Comparison
+from evaltrack.compare.change import Change
+from evaltrack.compare.comparison import Comparison
 from evaltrack.report.html.places import JUDGED, REASONING, numbers
 from evaltrack.report.html.text import shown
 from evaltrack.report.words import metric_number

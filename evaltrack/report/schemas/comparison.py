@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evaltrack.compare.comparison import CauseKind, GateLine, Outcome, Threshold, Verdict
+from evaltrack.compare.change import CauseKind, Outcome
+from evaltrack.compare.comparison import GateLine, Threshold, Verdict
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.compare.errors_by_message import ErrorCount
 from evaltrack.compare.fate_kinds import Borderline, Fate

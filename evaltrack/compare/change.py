@@ -1,0 +1,90 @@
+"""One question of which anything differs, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evaltrack.compare.fate_kinds import Borderline, Fate
+from evaltrack.compare.repeats import Repeat
+from evaltrack.rows.stored_row import StoredRow
+
+CauseKind = Literal[
+    "golden_edited",
+    "target_failed",
+    "ids_changed",
+    "source_text_changed",
+    "source_lost",
+    "source_demoted",
+    "no_longer_declines",
+    "now_declines",
+    "context_changed",
+    "answer_changed",
+    "verdict_changed",
+    "judge_failed",
+    "unknown",
+]
+"""Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
+
+Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a question changed, in a sentence, with what is needed to look at it.
+
+    `source` is the source concerned, `rank_before` and `rank_after` where it stood (None: not returned), `displaced_by`
+    the unexpected source that newly stands above it, `link` where that leads. `risers` are all unexpected sources that
+    newly stand above it, of another answer those that are newly among the first k; the best first.
+    """
+
+    kind: CauseKind
+    detail: str
+    source: str | None = None
+    rank_before: int | None = None
+    rank_after: int | None = None
+    displaced_by: str | None = None
+    link: str | None = None
+    risers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One question of which anything differs; `dropped` and `raised` name the scores that fell and rose.
+
+    `also` holds what differs besides, in the order of the flow. `before` and `after` are the rows of both sides for the
+    first changes of a comparison, else None. `repeat` is what came of asking it again, `accepted` who accepted it, and
+    why; `by_judge`: it fails by its judge alone; `informs`: and that judge is not trusted.
+    """
+
+    id: str
+    question: str
+    domain: str
+    difficulty: str | None
+    category: str | None
+    was: Outcome
+    now: Outcome
+    cause: Cause
+    also: tuple[Cause, ...] = ()
+    dropped: tuple[tuple[str, float, float], ...] = ()
+    raised: tuple[tuple[str, float, float], ...] = ()
+    before: StoredRow | None = None
+    after: StoredRow | None = None
+    repeat: Repeat | None = None
+    accepted: str | None = None
+    by_judge: bool = False
+    informs: bool = False
+    borderline: Borderline | None = None
+    fate: Fate = "broke"
+
+    @property
+    def counts(self) -> bool:
+        """Whether a flip counts for the gate: not if it is scatter, cannot be told from it, or was accepted."""
+        spared = self.repeat is not None and self.repeat.kind in ("scatter", "unsettled")
+        return not (spared or self.accepted or self.informs)
+
+    @property
+    def same_retrieval(self) -> bool | None:
+        """Whether both sides scored the same ranked sources; None where that is not known."""
+        digests = [row.retrieval_digest for row in (self.before, self.after) if row is not None]
+        return digests[0] == digests[1] if len(digests) == 2 and None not in digests else None
