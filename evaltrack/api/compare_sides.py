@@ -246,7 +246,10 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
-    return _typed(table.to_pandas().join(prints))
+    frame = _typed(table.to_pandas(split_blocks=True))
+    for name in prints:  # `join` would copy what is there
+        frame[name] = prints[name]
+    return frame
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -34,7 +34,7 @@ class LineIndex:
         """Where the line of this key may stand, in the order of the file; empty where there is none."""
         wanted = hash(key)
         start, end = (int(self._hashes.searchsorted(wanted, side)) for side in ("left", "right"))
-        return self._offsets[start:end].tolist()
+        return [int(offset) for offset in self._offsets[start:end]]
 
     def shared(self) -> list[int]:
         """The offsets of all lines whose hash another line has too, ascending: of a file without repeats none."""
@@ -45,4 +45,4 @@ class LineIndex:
             pairs = self._hashes[1:] == self._hashes[:-1]
             alike[1:] |= pairs
             alike[:-1] |= pairs
-        return np.sort(self._offsets[alike]).tolist()
+        return sorted(int(offset) for offset in self._offsets[alike])
