@@ -42,9 +42,9 @@ decide only where these are all the same.
 class Side:
     """One run, ready to be compared: who it is, its light columns, and its rows by id.
 
-    `rows` gives them whole, `slim` without the texts of sources, and `brief` what is shown of a question that is
-    identical, in the order of the golden set. `trials` gives, without texts, the single trials of questions that were
-    asked several times; a saved file has none.
+    The columns stand in the order of the golden set. `rows` gives rows whole, `slim` without the texts of sources, and
+    `brief` what is shown of a question that is identical, in that order, too. `trials` gives, without texts, the single
+    trials of questions that were asked several times; a saved file has none.
     """
 
     info: RunInfo
@@ -106,7 +106,7 @@ def _paired(old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, tuple[s
     import numpy as np
     import pandas as pd
 
-    places, order = _places(old["id"], new["id"]), _order(new)
+    places, order = _places(old["id"], new["id"]), golden_order(new)
     pairs = order[places[order] >= 0]
     gone = np.ones(len(old), dtype=bool)
     gone[places[pairs]] = False
@@ -128,14 +128,16 @@ def _places(old: pd.Series, new: pd.Series) -> Any:
     return pc.fill_null(pc.index_in(news, value_set=olds), -1).to_numpy()
 
 
-def _order(frame: pd.DataFrame) -> Any:
-    """The order of the golden set; rows of one position stand by their ids."""
+def golden_order(frame: pd.DataFrame) -> Any:
+    """Where the rows stand in the order of the golden set; those of one position stand by their ids."""
     import numpy as np
 
     positions = frame["position"].to_numpy()
-    if (positions[1:] > positions[:-1]).all():
-        return np.arange(len(frame))
-    return frame.reset_index(drop=True).sort_values(["position", "id"]).index.to_numpy()
+    order = np.argsort(positions, kind="stable")
+    ascending = positions[order]
+    if (ascending[1:] > ascending[:-1]).all():
+        return order
+    return np.lexsort((frame["id"].to_numpy(dtype=object), positions))
 
 
 def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
