@@ -192,6 +192,7 @@ class _Table:
             if chunk.nulls is None or chunk.nulls < chunk.values
         }
         self._file = self._open()
+        self._schema = self._file.schema_arrow  # which is converted each time anew
         try:
             self._check_types()
         except BaseException:
@@ -214,11 +215,10 @@ class _Table:
             raise _damaged(self._path, type(error).__name__) from None
 
     def _check_types(self) -> None:
-        there = self._file.schema_arrow
-        check_version(self._path.name, there.metadata)
+        check_version(self._path.name, self._schema.metadata)
         try:
-            self.own = own_scores_in(there)
-            check_types(there, self.own)
+            self.own = own_scores_in(self._schema)
+            check_types(self._schema, self.own)
         except DamagedError as error:
             raise _damaged(self._path, str(error)) from None
         if self._file.num_row_groups != len(self.groups):
@@ -227,18 +227,18 @@ class _Table:
     @property
     def paths(self) -> set[str]:
         """The columns and the fields of their objects."""
-        return set(paths_of(self._file.schema_arrow))
+        return set(paths_of(self._schema))
 
     @property
     def names(self) -> set[str]:
         """The columns."""
-        return set(self._file.schema_arrow.names)
+        return set(self._schema.names)
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
         """One row group, measured, with plain texts and values that an evaluation can hold."""
         import pyarrow as pa
 
-        there = self._file.schema_arrow.names
+        there = self._schema.names
         names = [name for name in columns or schema(self.own).names if name.partition(".")[0] in there]
         self._check_pages(number, names)
         try:

@@ -65,16 +65,23 @@ def check_types(actual: pa.Schema, own: tuple[str, ...] = ()) -> None:
         raise DamagedError("two of its columns have one name")
     if "id" not in actual.names:
         raise DamagedError("it has no column `id`")
-    expected = schema(own)
+    expected = _types(own)
     for field in actual:
-        if field.name in expected.names:
-            _check_type(field.name, field.type, expected.field(field.name).type)
+        if field.name in expected:
+            _check_type(field.name, field.type, expected[field.name])
+
+
+@cache
+def _types(own: tuple[str, ...]) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in schema(own)}
 
 
 def _check_type(path: str, actual: pa.DataType, expected: pa.DataType) -> None:
     """Texts are read as dictionaries; whether a struct lacks a field is asked elsewhere."""
     import pyarrow as pa
 
+    if actual == expected:
+        return
     if pa.types.is_dictionary(actual):
         actual = actual.value_type
     if pa.types.is_list(expected) and pa.types.is_list(actual):
