@@ -93,6 +93,7 @@ def compare_runs(
         if config.gate == "auto":
             again = asking_again(store, candidate_run, now, config.repeat_flips, named, records, resources, say)
         comparison = compare(was, now, rules, ignore=config.ignore, criteria=criteria, again=again, judge=judge)
+        del was, now, again  # before the reports are made: the columns of a million questions are 250 MB a side
     comparison = replace(
         comparison,
         compare_link=side_by_side(store, candidate_run, compared_run),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.deltas import GROUP_METRICS
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side, golden_order
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
@@ -245,8 +245,24 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
 
 def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
-    """The light columns as a data frame whose `passed` knows a missing value, and beside them the fingerprints."""
-    return _typed(table.to_pandas().join(prints))
+    """The light columns and the fingerprints in the order of the golden set; `passed` knows a missing value.
+
+    The table cannot be used afterwards: of a million rows each column stands in memory once, not three times.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    pool = pa.default_memory_pool()
+    frame = _typed(table.to_pandas(split_blocks=True, self_destruct=True))
+    for name in prints:
+        frame[name] = prints[name]
+    pool.release_unused()
+    order = golden_order(frame)
+    if not np.array_equal(order, np.arange(len(frame))):
+        for name in frame:
+            frame[name] = frame[name].array.take(order)
+        pool.release_unused()
+    return frame
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:

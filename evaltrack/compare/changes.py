@@ -55,10 +55,10 @@ class Changes:
         ids, room = self._ids_by_fate(fates)
         self._trials: tuple[Trials, Trials] = ({}, {})
         self._changes = self._with_causes(ids, paired)
-        same = fates.part("identical")
-        sample = same.id if len(same) <= room else same.id[:SAMPLED]
-        self.same = tuple(paired.candidate.brief(set(sample)))
-        self.unchanged = self._outcomes(same) if len(same) <= room else ()
+        all_fit = self.counts["identical"] <= room
+        same = fates.part("identical", None if all_fit else SAMPLED)
+        self.same = tuple(paired.candidate.brief(set(same.id)))
+        self.unchanged = self._outcomes(same) if all_fit else ()
         self.flips, self.lost, self.drops, self.fixes, self.newly, self.gains, self.others = (
             tuple(self._changes[fate]) for fate in BY_URGENCY
         )

@@ -73,7 +73,7 @@ class Measure:
                 losses=len(pairs) - int(better.sum()) - ties,
                 threshold=drops.get(name),
                 measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
-                reachable=_reachable(part.loc[pairs.index], self._k) if name == "precision_at_k" else None,
+                reachable=_reachable(part, pairs.index, self._k) if name == "precision_at_k" else None,
                 higher_is_better=score.higher_is_better,
                 own=score.own,
             )
@@ -109,9 +109,10 @@ class Measure:
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             groups = []
-            for name, part in frame.groupby(f"{kind}_c", sort=True, dropna=True):
+            for name, places in sorted(frame.groupby(f"{kind}_c", dropna=True).indices.items()):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *self._table.own_names, *drops}
+                part = frame[self._columns(frame, names)].iloc[places]
                 lost, won = (int(flipped(part, was=was).sum()) if self._passing else 0 for was in (True, False))
                 metrics = tuple(self.deltas(part, drops, names, intervals=kind != "category"))
                 p_value = mcnemar_exact(lost, won)
@@ -119,12 +120,18 @@ class Measure:
             corrected = holm({group.name: group.p_value for group in groups})
             yield from (replace(group, p_value=corrected[group.name]) for group in groups)
 
+    def _columns(self, frame: pd.DataFrame, names: Collection[str]) -> list[str]:
+        """The columns that these metrics need: the part of a group copies no other."""
+        scores = (score.name for name, score in self._table.by_metric.items() if name in names)
+        needed = {f"{column}_{end}" for column in ("passed", NUM_EXPECTED, *scores) for end in "bc"}
+        return [column for column in frame if column in needed]
 
-def _reachable(frame: pd.DataFrame, k: int) -> float | None:
+
+def _reachable(frame: pd.DataFrame, rows: pd.Index, k: int) -> float | None:
     """The most that precision in the first k can be, where so many sources are expected; None if that is not known."""
     if f"{NUM_EXPECTED}_b" not in frame:
         return None
-    return float((frame[f"{NUM_EXPECTED}_b"].clip(upper=k) / k).mean())
+    return float((frame.loc[rows, f"{NUM_EXPECTED}_b"].clip(upper=k) / k).mean())
 
 
 def _of_run(values: Any, score: Score) -> float:

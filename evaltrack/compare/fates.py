@@ -63,9 +63,11 @@ class Fates:
         """How many questions have it."""
         return int(self._masks[fate].sum())
 
-    def part(self, fate: Fate) -> Any:
-        """The columns of the questions that have it, in the order of the golden set."""
-        return self._frame[self._masks[fate]]
+    def part(self, fate: Fate, most: int | None = None) -> Any:
+        """The columns of the questions that have it, or of the first of them, in the order of the golden set."""
+        import numpy as np
+
+        return self._frame.take(np.flatnonzero(self._masks[fate])[:most])
 
     def worst_first(self, fate: Fate) -> list[str]:
         """Their ids by loss: of the judge's score, then of recall, then of the rank; of gains the largest first."""

@@ -42,9 +42,9 @@ decide only where these are all the same.
 class Side:
     """One run, ready to be compared: who it is, its light columns, and its rows by id.
 
-    `rows` gives them whole, `slim` without the texts of sources, and `brief` what is shown of a question that is
-    identical, in the order of the golden set. `trials` gives, without texts, the single trials of questions that were
-    asked several times; a saved file has none.
+    The columns stand in the order of the golden set. `rows` gives rows whole, `slim` without the texts of sources, and
+    `brief` what is shown of a question that is identical, in that order, too. `trials` gives, without texts, the single
+    trials of questions that were asked several times; a saved file has none.
     """
 
     info: RunInfo
@@ -73,22 +73,18 @@ class Paired:
         light = (*LIGHT_COLUMNS, *self.table.own_names, *PARTS, NUM_EXPECTED)
         both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
         old, new = baseline.columns[both_have], candidate.columns[both_have]
-        merged = old.merge(new, on="id", how="outer", suffixes=("_b", "_c"), indicator=True)
-        removed = tuple(merged.loc[merged["_merge"] == "left_only", "id"])
-        added = tuple(merged.loc[merged["_merge"] == "right_only", "id"])
+        both, removed, added = _paired(old, new)
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())
-        both = merged[merged["_merge"] == "both"].copy()
         for end, side in (("b", baseline), ("c", candidate)):
             _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
         same = both["digest_b"] == both["digest_c"]
-        self.edited = tuple(both.loc[~same, "id"])
-        self.frame = both[same].sort_values("position_c", kind="stable")
-        self.judged = self.frame
-        if JUDGED_DIGEST in both_have:
+        self.edited = _in_order(both.loc[~same, "id"])
+        self.frame = self.judged = both if same.all() else both[same]
+        if JUDGED_DIGEST in both_have and not same.all():
             alike = same | (both[f"{JUDGED_DIGEST}_b"] == both[f"{JUDGED_DIGEST}_c"]).fillna(False)
-            self.judged = both[alike].sort_values("position_c", kind="stable")
+            self.judged = both[alike]
         if self.judged.empty:
             why = "the runs have no question in common; compare runs of the same golden set"
             raise NotComparableError(why, guide=Guide.COMPARABLE)
@@ -100,6 +96,60 @@ class Paired:
             return frozenset()
         sides = self.baseline.columns["domain"], self.candidate.columns["domain"]
         return frozenset(sides[0]).union(sides[1]) - frozenset(self.frame["domain_c"])
+
+
+def _paired(old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
+    """The questions of both, in the order of `new`, and the ids that only one of them has.
+
+    Where both hold the same questions in the same order, as runs of one golden set do, no value is copied.
+    """
+    import numpy as np
+    import pandas as pd
+
+    places, order = _places(old["id"], new["id"]), golden_order(new)
+    pairs = order[places[order] >= 0]
+    gone = np.ones(len(old), dtype=bool)
+    gone[places[pairs]] = False
+    sides = (_taken(old, places[pairs]).add_suffix("_b"), _taken(new, pairs).add_suffix("_c"))
+    both = pd.concat([each.reset_index(drop=True) for each in sides], axis="columns")
+    both = both.drop(columns="id_b").rename(columns={"id_c": "id"})
+    return both, _in_order(old.loc[gone, "id"]), _in_order(new.loc[places < 0, "id"])
+
+
+def _places(old: pd.Series, new: pd.Series) -> Any:
+    """For each id of `new` where it stands in `old`; -1 where it does not."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    olds, news = (pa.chunked_array(pa.array(ids, pa.large_string())) for ids in (old, new))
+    if news.equals(olds):
+        return np.arange(len(new))
+    return pc.fill_null(pc.index_in(news, value_set=olds), -1).to_numpy()
+
+
+def golden_order(frame: pd.DataFrame) -> Any:
+    """Where the rows stand in the order of the golden set; those of one position stand by their ids."""
+    import numpy as np
+
+    positions = frame["position"].to_numpy()
+    order = np.argsort(positions, kind="stable")
+    ascending = positions[order]
+    if (ascending[1:] > ascending[:-1]).all():
+        return order
+    return np.lexsort((frame["id"].to_numpy(dtype=object), positions))
+
+
+def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
+    """The rows at these places; the frame itself where these are all in their order."""
+    import numpy as np
+
+    return frame if np.array_equal(places, np.arange(len(frame))) else frame.take(places)
+
+
+def _in_order(ids: pd.Series) -> tuple[str, ...]:
+    """The ids by their characters."""
+    return tuple(sorted(ids))
 
 
 def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from sys import intern
 from typing import Any, BinaryIO
 
 MAGIC = b"PAR1"
@@ -18,6 +19,9 @@ HEADER_BYTES = 1 << 16
 """Bytes of a page's header; its statistics hold the smallest and the largest value of the page."""
 
 DEPTH = 20
+ROW_GROUPS = 4
+"""The field of the footer that lists them."""
+
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
 
@@ -25,7 +29,7 @@ class DamagedError(Exception):
     """The bytes are no Parquet file."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Chunk:
     """One column in one row group: where its pages are, how many values they hold, and how many of these are null.
 
@@ -39,7 +43,7 @@ class Chunk:
     nulls: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RowGroup:
     """Some rows, in chunks by column."""
 
@@ -78,7 +82,7 @@ def _row_groups(path: Path, _size: int, _changed: int) -> tuple[RowGroup, ...]:
         file.seek(length - 8 - size)
         footer = file.read(size)
     try:
-        groups = _Compact(footer).struct()[4]
+        groups = _Compact(footer).elements(ROW_GROUPS)  # one by one: the tree of a large file takes ten times its bytes
         return tuple(RowGroup(group[3], tuple(_chunk(column[3], length) for column in group[1])) for group in groups)
     except (KeyError, TypeError, IndexError, AttributeError, UnicodeDecodeError) as error:
         raise DamagedError(f"its footer cannot be read ({type(error).__name__})") from None
@@ -89,7 +93,7 @@ def _chunk(column: dict[int, Any], length: int) -> Chunk:
     start = min(column[9], column.get(11, column[9]))
     if not (0 <= start <= length and 0 <= column[7] <= length - start):
         raise DamagedError("its footer points outside of it")
-    return Chunk(b".".join(column[3]).decode(), start, column[7], column[5], column.get(12, {}).get(3))
+    return Chunk(intern(b".".join(column[3]).decode()), start, column[7], column[5], column.get(12, {}).get(3))
 
 
 def pages(file: BinaryIO, chunk: Chunk) -> Pages:
@@ -142,6 +146,19 @@ class _Compact:
                 fields[number] = self._value(kind & 15, depth)
         return fields
 
+    def elements(self, field: int) -> Iterator[Any]:
+        """The elements of a list in one field of a struct, one by one; KeyError where there is no such list."""
+        number, is_there = 0, False
+        while kind := self._byte():
+            number = number + (kind >> 4) if kind >> 4 else self._zigzag()
+            if number == field and kind & 15 == LIST:
+                is_there = True
+                yield from self._elements(0)
+            else:
+                self._value(kind & 15, 0)
+        if not is_there:
+            raise KeyError(field)
+
     def _value(self, kind: int, depth: int, *, in_list: bool = False) -> Any:
         if kind in (TRUE, FALSE, BYTE):
             return self._byte() if in_list or kind == BYTE else kind == TRUE
@@ -150,19 +167,20 @@ class _Compact:
         if kind in (DOUBLE, BINARY):
             return self._bytes(8 if kind == DOUBLE else self._varint())
         if kind in (LIST, SET):
-            return self._list(depth)
+            return list(self._elements(depth))
         if kind == STRUCT:
             return self.struct(depth + 1)
         raise DamagedError("a field is of no type of Parquet's")
 
-    def _list(self, depth: int) -> list[Any]:
+    def _elements(self, depth: int) -> Iterator[Any]:
         if depth > DEPTH:
             raise DamagedError("it is nested too deep")
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._varint()
         if count > len(self._content) - self.place:
             raise DamagedError("a list is longer than the file")
-        return [self._value(head & 15, depth + 1, in_list=True) for _ in range(count)]
+        for _ in range(count):
+            yield self._value(head & 15, depth + 1, in_list=True)
 
     def _byte(self) -> int:
         self.place += 1

@@ -28,6 +28,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 from evaltrack.targets import no_more_settings
+from evaltrack.targets.line_index import LineIndex
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
@@ -94,6 +95,13 @@ def _given(choice: Choice, name: str) -> str:
     return choice.variant.get(name, "") if name in VARIANTS else getattr(choice, name)
 
 
+_Place = tuple[str, int]
+"""A question's id and the wording of it."""
+
+_Problem = tuple[int, str]
+"""A line number (from 1) and what is wrong there."""
+
+
 class _RecordedLines(OneWording, Target):
     """Responses in JSON Lines, read again from their offsets when asked; those of one wording at a time."""
 
@@ -102,45 +110,59 @@ class _RecordedLines(OneWording, Target):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._offsets: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        problems: list[str] = []
-        for number, offset, raw in _lines(path):
+        self._has_variants = False
+        problems: list[_Problem] = []
+        self._index = LineIndex(self._places(problems))
+        problems.extend(self._repeats())
+        _refuse([f"{path}:{number}: {what}" for number, what in sorted(problems)])
+
+    def _places(self, problems: list[_Problem]) -> Iterator[tuple[_Place, int]]:
+        """Question and wording of each line, and its offset; what is wrong with a line goes to `problems`."""
+        for number, offset, raw in _lines(self._path):
             try:
                 key, wording, _ = _recorded_response(raw)
             except ValueError as error:
-                problems.append(f"{path}:{number}: {error}")
+                problems.append((number, str(error)))
                 continue
-            if key in self._offsets[wording]:
-                problems.append(
-                    f"{path}:{number}: id `{key}`{named_variant('to', wording)} is recorded twice; keep one of them"
-                )
-            self._offsets[wording][key] = offset
-        _refuse(problems)
+            self._has_variants |= wording > 0
+            yield (key, wording), offset
+
+    def _repeats(self) -> Iterator[_Problem]:
+        """The lines of a question that another line was of before; the file is read again only for these."""
+        suspects = set(self._index.shared())
+        earlier: set[_Place] = set()
+        for number, offset, raw in _lines(self._path) if suspects else ():
+            if offset in suspects:
+                key, wording, _ = _recorded_response(raw)
+                if (key, wording) in earlier:
+                    yield number, f"id `{key}`{named_variant('to', wording)} is recorded twice; keep one of them"
+                earlier.add((key, wording))
 
     @property
     def lacks_variants(self) -> str:
         """Whether all lines are responses to `question`."""
-        if any(self._offsets.keys()):
+        if self._has_variants:
             return ""
         cure = f"record a line for each with `wording`: {WORDINGS}"
         return f"recorded target {self._path} holds no response to a variant; {cure}"
 
     async def __call__(self, question: Question, _k: int, /) -> Response:
-        offset = self._offsets.get(self.wording, {}).get(question.id)
-        if offset is None:
+        offsets = self._index.offsets((question.id, self.wording))
+        if not offsets:
             raise NotRecordedError(
                 f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
             )
         with self._path.open("rb") as file:
-            file.seek(offset)
-            raw = file.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
-        try:
-            key, wording, response = _recorded_response(raw)
-        except ValueError:
-            key, wording = "", -1
-        if (key, wording) != (question.id, self.wording):
-            raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
-        return response
+            for offset in offsets:
+                file.seek(offset)
+                raw = file.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
+                try:
+                    key, wording, response = _recorded_response(raw)
+                except ValueError:
+                    continue
+                if (key, wording) == (question.id, self.wording):
+                    return response
+        raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
 
 
 def _recorded_response(raw: bytes) -> tuple[str, int, Response]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,6 +61,27 @@ def test_what_is_no_parquet_file_is_told(tmp_path: Path, content: bytes) -> None
     path.write_bytes(content)
     with pytest.raises(DamagedError):
         row_groups(path)
+
+
+@pytest.mark.parametrize("footer", [b"\x00", b"\x15\x02\x00", b"\x45\x02\x00", b"\x49\x15\x02\x00"])
+def test_a_footer_without_row_groups_is_damaged(tmp_path: Path, footer: bytes) -> None:
+    """None, no list in their place, or a list of numbers."""
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(DamagedError, match="its footer cannot be read"):
+        row_groups(path)
+
+
+def test_the_row_groups_of_a_large_file_take_little(tmp_path: Path) -> None:
+    """The footer's tree is never held whole: the peak is less than three times what stays."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({f"column {n}": range(200) for n in range(20)}), path, row_group_size=1)
+    tracemalloc.start()
+    groups = row_groups(path)
+    left, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(groups) == 200
+    assert peak < 3 * left
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

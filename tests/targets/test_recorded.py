@@ -441,3 +441,35 @@ def test_a_wording_is_recorded_once(opened: Open, tmp_path: Path) -> None:
     line = '{"id": 1, "wording": 1, "answer": "a"}\n'
     (problem,) = problems(opened, tmp_path, line + line)
     assert "id `1` to variant 1 is recorded twice; keep one of them" in problem
+
+
+# Ids whose hashes are equal
+
+
+@pytest.fixture
+def one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every id has the same hash."""
+    monkeypatch.setattr("evaltrack.targets.line_index.hash", lambda _: 7, raising=False)
+
+
+@pytest.mark.usefixtures("one_hash")
+def test_ids_of_one_hash_are_told_apart(opened: Open) -> None:
+    """Each question gets its own response, and none is called a repeat."""
+    target = opened('{"id": 1, "answer": "one"}\n{"id": 2, "answer": "two"}\n{"id": 3, "answer": "three"}\n')
+    assert [ask(target, key).answer for key in "312"] == ["three", "one", "two"]
+
+
+@pytest.mark.usefixtures("one_hash")
+def test_repeats_among_ids_of_one_hash(opened: Open, tmp_path: Path) -> None:
+    """Only what is repeated is named, in the order of the lines, between other bad ones."""
+    lines = ['{"id": 1}', "no JSON", '{"id": 2}', '{"id": 1}', "none either", '{"id": 1}', '{"id": 3}']
+    places = [line.partition(":")[0] for line in problems(opened, tmp_path, "\n".join(lines))]
+    assert places == ["2", "4", "5", "6"]
+
+
+def test_repeats_stand_among_the_bad_lines(opened: Open, tmp_path: Path) -> None:
+    """All problems of a file come in the order of its lines."""
+    lines = ['{"id": "a"}', "no JSON", '{"id": "b"}', '{"id": "a"}', "none either", '{"id": "b"}']
+    listed = problems(opened, tmp_path, "\n".join(lines))
+    assert [line.partition(":")[0] for line in listed] == ["2", "4", "5", "6"]
+    assert listed[1] == "4: id `a` is recorded twice; keep one of them"

@@ -1,0 +1,52 @@
+"""The common questions of two sides, in one frame."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaltrack.compare.pairing import Paired
+from evaltrack.rows.stored_row import StoredRow
+from tests.compared import found, question, row, side
+from tests.stored import patched
+
+IDS = [*"abcdefg", "é", "Z", "10", "9"]
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[StoredRow]:
+    """Some questions in any order of rows, some edited, some at one position."""
+    ids = draw(st.lists(st.sampled_from(IDS), unique=True, max_size=8))
+    asked = [question(key, **({"expected_chunks": ["new"]} if draw(st.booleans()) else {})) for key in [*ids, "both"]]
+    made = [row(one, found(draw(st.sampled_from(["x", f"{one.id}!"]))), draw(st.integers(0, 4))) for one in asked]
+    return draw(st.permutations(made))
+
+
+@settings(max_examples=25, deadline=None)
+@given(was=rows(), now=rows())
+def test_questions_are_paired_by_id_in_the_order_of_the_candidate(was: list[StoredRow], now: list[StoredRow]) -> None:
+    """Whatever the order of the rows; what one side lacks or has otherwise is listed by its characters."""
+    both_have = [one for one in was if one.id == "both"][:1]
+    now = [patched(one, digest=both_have[0].digest) if one.id == "both" else one for one in now]
+    paired, old, new = Paired(side(was), side(now)), {one.id: one for one in was}, {one.id: one for one in now}
+    common = [one for one in now if one.id in old]
+    alike = [one for one in common if old[one.id].digest == one.digest]
+    alike.sort(key=lambda one: (one.position, one.id))
+    assert paired.added == tuple(sorted(new.keys() - old.keys()))
+    assert paired.removed == tuple(sorted(old.keys() - new.keys()))
+    assert paired.edited == tuple(sorted({one.id for one in common} - {one.id for one in alike}))
+    assert list(paired.frame["id"]) == [one.id for one in alike]
+    assert list(paired.frame["position_c"]) == [one.position for one in alike]
+    for end, sides in (("b", old), ("c", new)):
+        assert list(paired.frame[f"digest_{end}"]) == [sides[one.id].digest for one in alike]
+        assert list(paired.frame[f"recall_at_k_{end}"]) == [sides[one.id].scores["recall_at_k"] for one in alike]
+
+
+def test_runs_of_one_set_are_paired_without_a_copy() -> None:
+    """A million questions stand in memory once."""
+    made = [row(question(key), found("x"), place) for place, key in enumerate(IDS)]
+    old, new = side(made), side(made)
+    frame = Paired(old, new).frame
+    for name in ("recall_at_k", "position"):
+        for end, held in (("b", old), ("c", new)):
+            assert frame[f"{name}_{end}"].to_numpy().base is held.columns[name].to_numpy().base

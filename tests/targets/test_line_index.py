@@ -1,0 +1,47 @@
+"""Where the lines of questions stand in a file."""
+
+from __future__ import annotations
+
+import sys
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaltrack.targets.line_index import LineIndex
+
+
+class Alike:
+    """A key whose hash is that of every other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __hash__(self) -> int:
+        return 7
+
+
+@given(st.lists(st.tuples(st.text(max_size=5), st.integers(0, 3))))
+def test_each_key_has_the_offsets_of_its_lines(keys: list[tuple[str, int]]) -> None:
+    """In the order of the file; what is in no line has none, and the lines of repeated keys are shared."""
+    index = LineIndex((key, 10 * number) for number, key in enumerate(keys))
+    for key in keys:
+        assert index.offsets(key) == [10 * number for number, other in enumerate(keys) if other == key]
+    assert index.offsets(("of no line", 0)) == []
+    assert index.shared() == [10 * number for number, key in enumerate(keys) if keys.count(key) > 1]
+
+
+def test_keys_of_one_hash_share_their_offsets() -> None:
+    """Whoever reads the lines tells them apart."""
+    one, other = Alike("one"), Alike("other")
+    index = LineIndex([("before", 0), (other, 5), ("between", 9), (one, 12)])
+    assert index.offsets(one) == index.offsets(other) == [5, 12]
+    assert index.shared() == [5, 12]
+
+
+def test_sixteen_bytes_a_line() -> None:
+    """The length of ids does not matter."""
+    index = LineIndex(((f"{number}" * 50, 0), number) for number in range(1000))
+    held = [value for value in vars(index).values() if hasattr(value, "nbytes")]
+    assert sum(value.nbytes for value in held) == 16_000
+    assert all(value.base is None for value in held)
+    assert sum(map(sys.getsizeof, vars(index).values())) < 17_000
