@@ -7,6 +7,7 @@ ten times as long. Where the database has not MLflow's tables of today the answe
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
@@ -38,9 +39,8 @@ def database_of(store: Store) -> Engine | None:
 
 def engine_of(tracking_store: object) -> Engine | None:
     """The database that may be read past MLflow's own store of it: no other store, as one of workspaces, hides rows."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
-
-    own = type(tracking_store) is SqlAlchemyStore
+    module: Any = sys.modules.get("mlflow.store.tracking.sqlalchemy_store")  # imported where there is one of its stores
+    own = module is not None and type(tracking_store) is module.SqlAlchemyStore
     engine: Engine | None = getattr(tracking_store, "engine", None) if own else None
     return engine
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,8 @@ from evaltrack.tracking.joined_traces import joined_root, own_assessments, own_s
 from evaltrack.tracking.patience import Persistent, has_wire
 from evaltrack.tracking.spans import outcome, spans_of
 from evaltrack.tracking.store import Store, tracking_errors
+from evaltrack.tracking.trace_rows import NewTrace
+from evaltrack.tracking.trace_tables import TraceTables
 
 if TYPE_CHECKING:
     from mlflow.entities import Span, Trace, TraceInfo
@@ -79,26 +82,34 @@ def write_traces(
     Raises:
         TrackingError: the store refused one.
     """
-    client, counts = _client(store), TraceCounts()
+    counts = TraceCounts()
     with tracking_errors("writing traces"):
+        tables = TraceTables(_client(store).store, experiment_id, partial(_write_by_mlflow, store, experiment_id))
         for batch in batched(rows, SPAN_BATCH):
-            infos: list[TraceInfo] = []
-            spans: list[Span] = []
-            for row in batch:
-                trace_id = trace_of(run_id, row)
-                inputs: dict[str, Any] = {"question": row.question}
-                if row.question in repeated:
-                    inputs["id"] = row.id
-                if row.history:  # last, as a preview of the inputs is cut
-                    inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
-                info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
-                infos.append(client.start_trace(info))
-                spans += spans_of(row, trace_id, inputs, joined_root(row))
-                counts += TraceCounts(1, 0, len(info.assessments))
-            _send_spans(client, experiment_id, infos, spans)
-            counts += TraceCounts(0, len(spans), 0)
+            traces = [_new_trace(row, experiment_id, run_id, repeated) for row in batch]
+            tables.write(traces)
+            for trace in traces:
+                counts += TraceCounts(1, len(trace.spans), len(trace.info.assessments))
             on_progress(counts.traces)
     return counts
+
+
+def _new_trace(row: StoredRow, experiment_id: str, run_id: str, repeated: Container[str]) -> NewTrace:
+    trace_id, root_id = trace_of(run_id, row), joined_root(row)
+    inputs: dict[str, Any] = {"question": row.question}
+    if row.question in repeated:
+        inputs["id"] = row.id
+    if row.history:  # last, as a preview of the inputs is cut
+        inputs["history"] = [{"role": turn.role, "content": turn.content} for turn in row.history]
+    info = _trace_info(row, trace_id, experiment_id, run_id, inputs)
+    return NewTrace(info, spans_of(row, trace_id, inputs, root_id), is_joined=root_id is not None)
+
+
+def _write_by_mlflow(store: Store, experiment_id: str, traces: Iterable[NewTrace]) -> None:
+    """Write traces through MLflow's own client, a request for each and one for all their spans."""
+    client = _client(store)
+    infos = [client.start_trace(trace.info) for trace in traces]
+    _send_spans(client, experiment_id, infos, [span for trace in traces for span in trace.spans])
 
 
 def _send_spans(client: Any, experiment_id: str, infos: Iterable[TraceInfo], spans: list[Span]) -> None:

@@ -21,6 +21,7 @@ from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Signature
+from evaltrack.report.html.page import Back
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.server.page_jobs import RunJob
 from evaltrack.tracking.baselines import Baseline, baseline_history, list_baselines
@@ -118,7 +119,7 @@ def report(folder: Path, raw: bytes) -> None:
     files = folder / SUMMARY, folder / ROWS
     for file, content in zip(files, artifacts.values(), strict=True):
         file.write_bytes(content)
-    job = RunJob(info_of_run(store, planted_run()), around_run(store, planted_run()), ("golden", "g"))
+    job = RunJob(info_of_run(store, planted_run()), around_run(store, planted_run()), Back((("golden", "g"),)))
     job.page(files).encode()
 
 

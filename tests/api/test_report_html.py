@@ -185,19 +185,30 @@ def test_links_lead_to_traces_that_are_there(
         assert page.data["traces"][0].startswith("http")
 
 
-def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, runs: Kept, tmp_path: Path) -> None:
+def test_the_last_runs_stand_in_the_page_once_there_are_two(store_uri: str, tmp_path: Path) -> None:
     """The one that is logged is the newest of them; a run of another k is not one.
 
     The page of the first of them ends in that run, and shows no later one.
     """
-    first, second = (logged(store_uri, run.run_id) for run in (runs.first, runs.second))
-    assert "this one last" not in first.words
+    answers = [good, worse, good]
+
+    def changing(question: Question, k: int) -> Response:
+        return answers[0](question, k)
+
+    def made(k: int = 3) -> str:
+        return run_eval(golden(tmp_path), target=changing, tracking_uri=store_uri, k=k, traces="off").run_id
+
+    first = made()
+    answers.pop(0)
+    second = made()
+    assert "this one last" not in logged(store_uri, first).words
     line = "1.000 → 0.500 2 runs, this one last"
-    assert line in second.words
-    assert line in written(runs.second.run_id, tracking_uri=store_uri).words
-    run_eval(golden(tmp_path), target=good, tracking_uri=store_uri, k=2, traces="off")
-    assert line in written(runs.second.run_id, tracking_uri=store_uri).words
-    assert "this one last" not in written(runs.first.run_id, tracking_uri=store_uri).words
+    assert line in logged(store_uri, second).words
+    assert line in written(second, tracking_uri=store_uri).words
+    answers.pop(0)
+    made(k=2)
+    assert line in written(second, tracking_uri=store_uri).words
+    assert "this one last" not in written(first, tracking_uri=store_uri).words
     assert line not in written(tracking_uri=store_uri).words
 
 
@@ -295,7 +306,7 @@ def test_compare_logs_the_page_that_is_written_later(store_uri: str, runs: Kept)
     assert page.words.startswith("Regression: small")
     assert [(each["id"], each["group"]) for each in page.questions] == [("b", "flip"), ("007", "same"), ("c", "same")]
     assert {first.link, second.link, made.compare_link} <= set(page.links)
-    assert "1.000 → 0.500 2 runs, this one last" in page.words
+    assert "this one last" not in page.words  # they have two targets
     there = {
         run.run_id: {t.info.client_request_id: t.info.trace_id for t in _traces(store_uri, run)}
         for run in (first, second)

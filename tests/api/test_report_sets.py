@@ -58,7 +58,7 @@ def test_a_parent_is_one_page_and_a_page_of_each(sets: SetResults, tmp_path: Pat
     for each in pages:
         page = Page(each.read_text(encoding="utf-8"))
         assert {tag for tag, _ in page.elements} <= TAGS
-        assert page.every("a")[1] == {"href": "../all.html"}
+        assert page.every("a")[1]["href"] == "../all.html"
 
 
 def test_runs_may_be_named_one_by_one(sets: SetResults, tmp_path: Path) -> None:

@@ -62,11 +62,12 @@ from tests.report.test_run import result
 from tests.stored import patched
 
 TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "header", "section", "nav", "footer"} | {
-    *("h1", "h2", "h3", "p", "ul", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
+    *("h1", "h2", "h3", "p", "ul", "ol", "li", "b", "a", "br", "div", "span", "code", "kbd", "article", "noscript"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "form", "label", "select", "option"),
     *("input", "button", "svg", "line", "circle", "path", "rect", "text", "ins", "del"),
 }
 ATTRIBUTES = {
+    "data-at",
     "lang",
     "title",
     "charset",
