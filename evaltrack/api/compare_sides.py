@@ -261,7 +261,7 @@ def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
     if not np.array_equal(order, np.arange(len(frame))):
         for name in frame:
             frame[name] = frame[name].array.take(order)
-        pool.release_unused()
+            pool.release_unused()
     return frame
 
 
