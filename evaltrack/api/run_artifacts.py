@@ -12,8 +12,8 @@ from evaltrack.evaluation.result import RunResult
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.past_run import PastRun
 from evaltrack.report.html.run_page import Around, run_html
-from evaltrack.report.pictures import run_pictures
-from evaltrack.report.run.evaluation_json import evaluation_json
+from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
+from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_summary
 from evaltrack.report.run.markdown import run_note, with_own_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
@@ -31,9 +31,9 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         InconclusiveError: the user's own copy of `evaluation.json` cannot be written.
     """
     golden_path = str(plan.golden.path)
-    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows()))
+    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows(RESULT_COLUMNS)))
     _log_verdicts(plan, writer)
-    pictures = run_pictures(result, writer.rows(), plan.settings.pass_threshold)
+    pictures = run_pictures(result, writer.rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
     for name, picture in pictures.items():
         writer.log_text(f"pictures/{name}", [picture])
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])
@@ -42,7 +42,9 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
-        _write(Path(plan.settings.evaluation_json), evaluation_json(result, golden_path, writer.rows()), run)
+        _write(
+            Path(plan.settings.evaluation_json), evaluation_json(result, golden_path, writer.rows(RESULT_COLUMNS)), run
+        )
 
 
 def _write(path: Path, pieces: Iterable[str], run: OpenRun) -> None:

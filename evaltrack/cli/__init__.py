@@ -6,6 +6,7 @@ Exit codes, given in this one place: 0 done, 1 regression or requirement missed,
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -42,6 +43,9 @@ COMMANDS = {
     "doctor": ("evaltrack.cli.doctor:doctor", "Show versions and settings, and whether MLflow can be written to."),
 }
 """Each command's home and short help, so that `--help` imports none of them."""
+
+SELDOM = (20_000, 20, 20)
+"""How seldom this process looks for objects that refer to each other: Python's own choice takes a tenth of a run."""
 
 
 class LazyGroup(click.Group):
@@ -143,6 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
 
         sys.exit(answer_shell())
     _keep_own_rights()
+    gc.set_threshold(*SELDOM)
     with commandless_output():
         code = code_after_output(_run(arguments))
     sys.exit(code)

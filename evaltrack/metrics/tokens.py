@@ -18,7 +18,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -38,6 +38,9 @@ STAND_IN = "o200k_base"
 BLOCK = 49_152
 """Characters; a run without any change between space and no space is cut below twice this length. It is a multiple of
 3 and of 128, so that digits (tokens of 3) and repeated signs (of a power of two) count the same when cut."""
+
+SHORT, REMEMBERED = 4000, 2000
+"""Characters of the texts whose counts are remembered, and how many are."""
 
 MAX_PRICE = 1_000_000.0
 """US dollars per million tokens: a dollar a token. It keeps every cost finite."""
@@ -131,10 +134,21 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
     encoding_name = _encoding_name(model)
     encoding = _load(encoding_name or STAND_IN)
     texts = (texts,) if isinstance(texts, str) else texts
-    tokens = sum(len(encoding.encode_ordinary(part)) for text in texts for part in _parts(text))
+    tokens = sum((_short_count if len(text) <= SHORT else _count)(encoding, text) for text in texts)
     return TokenCount(tokens, encoding.name, estimated=encoding_name is None)
 
 
+def _count(encoding: Encoding, text: str) -> int:
+    return sum(len(encoding.encode_ordinary(part)) for part in _parts(text))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _short_count(encoding: Encoding, text: str) -> int:
+    """As `_count`: the chunks of a corpus are returned for many questions."""
+    return _count(encoding, text)
+
+
+@lru_cache(maxsize=100)
 def _encoding_name(model: str | None) -> str | None:
     """The encoding of a model, of those in `_VOCABULARIES`; None where it is not known."""
     from tiktoken import encoding_name_for_model

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from math import log2
 from typing import Literal
@@ -23,6 +23,9 @@ SHORTEST = 15
 
 LONG = 24
 """Characters of the shortest word on which rules without a keyword are tried."""
+
+SHORT, REMEMBERED = 4000, 2000
+"""Characters of the texts of which it is remembered where they hold secrets, and how many are."""
 
 NAME_REACH = 100
 """Characters before a word in which it may be named: `MAILCHIMP_API_KEY = ...`."""
@@ -122,8 +125,18 @@ def rules() -> Rules:
     return Rules(words, by_name, texts, placeholders, re.compile(_alternatives(foreign["stopwords"])))
 
 
-def secret_spans(text: str) -> list[tuple[int, int]]:
+def secret_spans(text: str) -> Sequence[tuple[int, int]]:
     """Where the text holds secrets: start and end of each, in order, without overlaps."""
+    return _spans_in_short(text) if len(text) <= SHORT else _spans_in(text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _spans_in_short(text: str) -> tuple[tuple[int, int], ...]:
+    """As `_spans_in`: the chunks of a corpus are returned for many questions."""
+    return tuple(_spans_in(text))
+
+
+def _spans_in(text: str) -> list[tuple[int, int]]:
     spans = list(_in_text(text))
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if words and rules().any_keyword.search("\n".join(words).lower()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -197,5 +198,18 @@ class Question(Record):
 
 
 def _digest(parts: tuple[object, ...]) -> str:
+    """The digest of parts, which a question is asked for in several places while it is under way."""
+    try:
+        return _short_digest(parts)
+    except TypeError:  # a part is a list
+        return _new_digest(parts)
+
+
+@lru_cache(maxsize=256)
+def _short_digest(parts: tuple[object, ...]) -> str:
+    return _new_digest(parts)
+
+
+def _new_digest(parts: tuple[object, ...]) -> str:
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

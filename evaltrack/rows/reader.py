@@ -8,10 +8,12 @@ becomes Python.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.columns import COLUMNS
 from evaltrack.rows.parquet_claims import DamagedError, RowGroup, pages, row_groups
 from evaltrack.rows.plain_arrays import plain_column, stored_size
 from evaltrack.rows.rows_error import RowsError, damaged
@@ -114,7 +116,7 @@ def _rows(table: _Table, columns: Sequence[str] | None, ids: Collection[str] | N
             mask = pc.is_in(table.group(number, ["id"])["id"], wanted_ids)
             if not pc.any(mask).as_py():
                 continue
-        group = table.group(number, columns)
+        group = table.group(number, table.worth_reading if columns is None else columns)
         group = group if mask is None else group.filter(mask)
         for start in range(0, group.num_rows, AT_ONCE):
             for row in group.slice(start, AT_ONCE).to_pylist():
@@ -228,6 +230,12 @@ class _Table:
     def paths(self) -> set[str]:
         """The columns and the fields of their objects."""
         return set(paths_of(self._schema))
+
+    @cached_property
+    def worth_reading(self) -> list[str]:
+        """The columns without those that hold no value in any row; a list may be empty, which is none of these."""
+        always = {column.name for column in COLUMNS if column.required or column.type in ("texts", "objects")}
+        return [name for name in schema(self.own).names if name in self.filled or name in always]
 
     @property
     def names(self) -> set[str]:

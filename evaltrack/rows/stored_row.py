@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -164,9 +164,9 @@ class StoredRow:
             history=tuple(StoredTurn(**_values(StoredTurn, each)) for each in history),
         )
 
-    def columns(self) -> dict[str, Any]:
-        """The row as columns again, in their order; lists are lists, objects dictionaries."""
-        return {column.name: self._column(column.name) for column in columns_with(self.own)}
+    def columns(self, but: Collection[str] = ()) -> dict[str, Any]:
+        """The row as columns again but for some, in their order; lists are lists, objects dictionaries."""
+        return {column.name: self._column(column.name) for column in columns_with(self.own) if column.name not in but}
 
     def _column(self, name: str) -> Any:
         if name in _SCORES or name in self.own:
@@ -279,7 +279,8 @@ def _values(kind: type[_Part], item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _source(item: Mapping[str, Any]) -> StoredSource:
     values = _values(StoredSource, item)
-    return StoredSource(**values | {"finds": tuple(values.get("finds") or ())})
+    values["finds"] = tuple(values.get("finds") or ())
+    return StoredSource(**values)
 
 
 def _object(item: _Part) -> dict[str, Any]:

@@ -27,8 +27,9 @@ def take_fields(fields: Mapping[Any, Any], names: Collection[str], place: str, u
     Raises:
         InvalidResponseError: a name is nearly that of a field which is missing, as `source` is of `sources`.
     """
-    missing = [name for name in names if name not in fields]
-    for name in (name for name in fields if name not in names):
+    others = [name for name in fields if name not in names]
+    missing = [name for name in names if name not in fields] if others else []
+    for name in others:
         if meant := _slip(str(name), missing):
             raise InvalidResponseError(f"{_at(place, name)}: is not read; write `{meant}`")
         unread.append(_at(_without_numbers(place), name))

@@ -48,11 +48,11 @@ def as_source(value: object, place: str = "", unread: list[str] | None = None) -
     """
     if isinstance(value, Source):
         return value
-    fields: Any = source_fields(value)
+    fields: Any = None if type(value) is dict else source_fields(value)  # most are, and no library's object is
     if fields is None and isinstance(value, Mapping):
-        fields = {
-            ("chunk_id" if name == "id" and "chunk_id" not in value else name): item for name, item in value.items()
-        }
+        fields = value
+        if "id" in value and "chunk_id" not in value:
+            fields = {("chunk_id" if name == "id" else name): item for name, item in value.items()}
     if fields is None:
         return Source.model_validate({"chunk_id": value})
     return Source.model_validate(take_fields(fields, SOURCE_FIELDS, place, [] if unread is None else unread))

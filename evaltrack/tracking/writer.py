@@ -10,13 +10,12 @@ import itertools
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evaltrack.errors import TrackingError
-from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
-from evaltrack.records import Reasoned, Row
+from evaltrack.records import Row
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
 from evaltrack.rows.reader import count_rows, stored_rows
@@ -25,6 +24,7 @@ from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.joined_traces import joined_root
 from evaltrack.tracking.metric_names import metric_name
+from evaltrack.tracking.question_table import columns_of_table, table_of
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -95,7 +95,7 @@ class RunWriter:
             with self._folder.errors():
                 self._trials.add(row)
 
-    def rows(self, columns: list[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
+    def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
         """The rows written, in order, or of these ids alone; after `log_rows`."""
         return stored_rows(self._file, columns, ids)
 
@@ -114,7 +114,7 @@ class RunWriter:
             self._artifacts.log(self._folder.file(TRIALS))
         self._artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
-            self._log_table(_columns(self.rows()))
+            self._log_table(table_of(self.rows(columns_of_table(self._own))))
         self._check_rows()
 
     def _log_table(self, columns: dict[str, list[object]]) -> None:
@@ -237,63 +237,3 @@ class RunWriter:
         expect(self._run_id, lambda: counts.gap(read_counts(*place, roots)))
         with tracking_errors("noting which questions have a trace"):
             self._store.client.set_tag(self._run_id, TRACES_TAG, traced)
-
-
-def _columns(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
-    """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
-    table: dict[str, list[object]] = {}
-    all_rows = list(rows)
-    panel = {verdict.judge for row in all_rows for verdict in row.verdicts}
-    for row in all_rows:
-        cells = {
-            "question": row.question,
-            "answer": row.answer,
-            "id": row.id,
-            "result": row.outcome,
-            "expected": ", ".join(row.expected or ()),
-            "retrieved": ", ".join(map(row.name_of, row.sources or ())),
-            "history": "\n".join(f"{turn.role}: {turn.content}" for turn in row.history) or None,
-            "wordings": "\n".join(f"{each.passes} of {each.trials}: {each.text}" for each in row.wordings) or None,
-            **(_panel_scores(row, panel) if len(panel) > 1 else {}),
-            "reasoning": "\n".join(verdict.reasoning for verdict in row.verdicts),
-            **{name: value for name, value in row.columns().items() if name not in _SHOWN_OTHERWISE},
-        }
-        for name, value in cells.items():
-            table.setdefault(name, []).append(value)
-    return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
-
-
-def _panel_scores(row: StoredRow, panel: set[str]) -> dict[str, object]:
-    """Each judge's own overall score, in a column of its own."""
-    scores = {verdict.judge: verdict.overall_score for verdict in row.verdicts}
-    return {f"judge_score: {judge}": scores.get(judge) for judge in sorted(panel)}
-
-
-_RARE = frozenset(
-    {
-        *(score.name for score in (*REASONING_SCORES, *AGENT_SCORES) if score.name != "tools_called"),
-        *Reasoned.model_fields,
-        *OF_TRIALS,
-        *OF_WORDINGS,
-        *("trial", "trials", "passes", "wording", "wordings", "history", "model", "traceback"),
-    }
-)
-"""Columns of the rubric, an agent's checks, trials, wordings, history and a target's model: left out where empty."""
-
-_SHOWN_OTHERWISE = frozenset(
-    {
-        "question",
-        "answer",
-        "id",
-        "passed",
-        "pass",
-        "expected",
-        "by_title",
-        "sources",
-        "tool_calls",
-        "started_at",
-        "position",
-        "verdicts",
-        *("trace_id", "root_span_id"),
-    }
-)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -17,7 +18,7 @@ import mlflow
 import pytest
 
 from evaltrack import __version__
-from evaltrack.cli import COMMANDS, cli, main
+from evaltrack.cli import COMMANDS, SELDOM, cli, main
 from evaltrack.errors import Guide
 from tests.conftest import REPO, evaltrack, few_questions
 from tests.in_process import called
@@ -420,3 +421,15 @@ def test_questions_that_are_asked_twice_are_named(tmp_path: Path) -> None:
     ended = called("golden", "lint", "twice.jsonl", cwd=tmp_path)
     assert "twice.jsonl:2: warning: question b: asks what question a (line 1) asks" in ended.stderr
     assert "question c" not in ended.stderr
+
+
+def test_the_command_line_seldom_looks_for_rings_of_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    """It does so in its own process alone: the library leaves that of its caller as it is."""
+    before = gc.get_threshold()
+    try:
+        with pytest.raises(SystemExit):
+            main(["--version"])
+        assert gc.get_threshold()[0] == SELDOM[0]
+    finally:
+        gc.set_threshold(*before)
+    assert capsys.readouterr().out

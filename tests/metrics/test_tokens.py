@@ -29,7 +29,7 @@ from tiktoken_ext import openai_public
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.metrics import tokens
-from evaltrack.metrics.tokens import Prices, TokenCount, count_tokens
+from evaltrack.metrics.tokens import SHORT, STAND_IN, Prices, TokenCount, count_tokens
 from evaltrack.records import Usage
 from tests.conftest import REPO
 
@@ -476,3 +476,15 @@ def test_frozen() -> None:
         Prices(1.0, 2.0).input_per_million = 3.0  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
         count_tokens([], None).tokens = 1  # type: ignore[misc]
+
+
+def test_a_short_text_is_counted_once() -> None:
+    """By each encoding, and the count is that of all texts alone; a long text is not remembered."""
+    chunk, long = "A chunk of a corpus, returned for many questions. ", "word " * SHORT
+    first = count_tokens([chunk, chunk], None)
+    before = tokens._short_count.cache_info()
+    assert count_tokens([chunk, chunk], None) == first
+    assert count_tokens(long, None).tokens == len(tokens._load(STAND_IN).encode_ordinary(long))
+    assert count_tokens(chunk, "gpt-4").encoding == "cl100k_base"
+    after = tokens._short_count.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (2, 1)

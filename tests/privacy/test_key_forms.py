@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from evaltrack.privacy.redaction import MARK, Redactor
-from evaltrack.privacy.secret_patterns import Rule, entropy, merge_spans, rules, secret_spans
+from evaltrack.privacy.secret_patterns import Rule, _spans_in_short, entropy, merge_spans, rules, secret_spans
 from evaltrack.records import Response, ToolCall
 from tests.conftest import REPO
 from tests.key_forms import keys
@@ -182,3 +182,16 @@ def test_entropy_and_merging() -> None:
     assert entropy("abcd") == 2
     assert entropy("aabb") == 1
     assert merge_spans([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]
+
+
+def test_a_short_text_is_searched_once() -> None:
+    """What was found is the same again; a long text is searched each time."""
+    secret = keys(seed=11)["GitHub personal"][1]
+    text = f"a text of this test alone, with {secret}"
+    spans = secret_spans(text)
+    before = _spans_in_short.cache_info()
+    assert [text[start:end] for start, end in spans] == [secret]
+    assert secret_spans(text) == spans
+    assert len(secret_spans(f"{text} {'word ' * 1000}")) == 1
+    after = _spans_in_short.cache_info()
+    assert (after.hits - before.hits, after.misses - before.misses) == (1, 0)

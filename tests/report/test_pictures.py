@@ -17,7 +17,7 @@ from evaltrack.metrics.aggregate import Summary
 from evaltrack.metrics.reasoning import DIMENSIONS
 from evaltrack.metrics.worst_domains import worst_domains
 from evaltrack.records import Question, Row
-from evaltrack.report.pictures import run_pictures
+from evaltrack.report.pictures import PICTURE_COLUMNS, run_pictures
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
 from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL
@@ -25,9 +25,11 @@ from evaltrack.report.pictures.ranks import Ranks, first_rank, rank_ends
 from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_svg
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks
+from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from tests.conftest import REPO
 from tests.report.test_run import EVIL, result
+from tests.rows_file import rich_rows, written
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -157,6 +159,18 @@ def test_rows_are_read_once() -> None:
     )
     pictures = run_pictures(made, once(), 0.75)
     assert passes == 1
+    assert sorted(pictures) == ["domains.svg", "judge_scores.svg", "ranks.svg", "tokens.svg"]
+
+
+def test_pictures_need_few_columns(tmp_path: Path) -> None:
+    """They are the same from the columns that they name as from all of them."""
+    rows = rich_rows()
+    path = written(rows, tmp_path / "rows.parquet")
+    made = replace(
+        summed(*[("d", {"recall_at_k": 0.5, "overall_score": 0.75, "pass": 1.0})] * 3), signature=result().signature
+    )
+    pictures = run_pictures(made, stored_rows(path, PICTURE_COLUMNS), 0.75)
+    assert pictures == run_pictures(made, stored_rows(path), 0.75) == run_pictures(made, rows, 0.75)
     assert sorted(pictures) == ["domains.svg", "judge_scores.svg", "ranks.svg", "tokens.svg"]
 
 

@@ -22,7 +22,7 @@ from evaltrack.metrics.criteria import Checked, Criterion
 from evaltrack.metrics.measure import Rules, measure
 from evaltrack.records import Failure, Question, Response, Row, Signature, Source, Tokens, ToolCall, Usage, Verdict
 from evaltrack.report.run import reasoning
-from evaltrack.report.run.evaluation_json import evaluation_json
+from evaltrack.report.run.evaluation_json import RESULT_COLUMNS, evaluation_json
 from evaltrack.report.run.json_form import run_json, run_summary
 from evaltrack.report.run.markdown import plain, run_note
 from evaltrack.report.run.reasoning import reasoning_page, verdict_lines
@@ -40,6 +40,7 @@ from evaltrack.report.words import (
 from evaltrack.rows.reader import stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
+from tests.rows_file import rich_rows, written
 
 EVIL = "<script>alert(1)</script> [x](javascript:alert(1)) \x1b[31mred\u202egnp.exe | a `b` **c**\nnext"
 
@@ -361,6 +362,17 @@ def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
     assert len(pieces) == 2 + len(rows)
     found: dict[str, Any] = json.loads("".join(pieces))
     return found
+
+
+def test_evaluation_json_needs_few_columns(tmp_path: Path) -> None:
+    """It is the same from the columns that it names as from all of them."""
+    path = written(rich_rows(), tmp_path / "rows.parquet")
+    few, every = (
+        json.loads("".join(evaluation_json(result(), "golden.jsonl", stored_rows(path, columns))))["results"]
+        for columns in (RESULT_COLUMNS, None)
+    )
+    assert few == every
+    assert (few[0]["num_tokens"], few[0]["judge_score"], few[4]["error"]) == (70, 0.75, "target_error: boom")
 
 
 def sampled() -> tuple[RunResult, Row]:

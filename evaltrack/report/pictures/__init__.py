@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaltrack.evaluation.result import RunResult
+from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
@@ -16,6 +17,13 @@ from evaltrack.report.pictures.ranks import Ranks
 from evaltrack.report.pictures.reasoning import Calibration, dimensions_svg
 from evaltrack.report.pictures.tokens import TokenPoints
 from evaltrack.rows.stored_row import StoredRow
+
+PICTURE_COLUMNS = (
+    *("id", "expected", "by_title", "by_passage", "passed", "trials", "claimed_band", "earned_band"),
+    *(score.name for score in SCORES),
+    *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "text_digest", "finds")),
+)
+"""The columns of a row that the pictures read: all but its texts."""
 
 
 def run_pictures(result: RunResult, rows: Iterable[StoredRow], pass_threshold: float) -> dict[str, str]:

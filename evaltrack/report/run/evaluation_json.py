@@ -10,6 +10,12 @@ from typing import Any
 from evaltrack.evaluation.result import RunResult
 from evaltrack.rows.stored_row import StoredRow
 
+RESULT_COLUMNS = (
+    *("id", "question", "error"),
+    *("hit", "reciprocal_rank", "overall_score", "num_tokens", "combined_score"),
+)
+"""The columns of a row that its result reads."""
+
 SUMMARY = {
     "avg_hit_rate": "hit_rate",
     "avg_mrr": "mrr",

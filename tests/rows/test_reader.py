@@ -1,0 +1,32 @@
+"""Rows from a file: as they were written, without reading what holds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaltrack.errors import TrackingError
+from evaltrack.rows.reader import _Table, stored_rows
+from tests.rows_file import rich_rows, written
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    """Also a list that is empty in every row, which is another thing than none."""
+    rows = rich_rows()
+    assert list(stored_rows(written(rows, tmp_path / "rows.parquet"))) == rows
+    empty = [replace(row, sources=(), expected=(), tool_calls=()) for row in rows]
+    assert list(stored_rows(written(empty, tmp_path / "empty.parquet"))) == empty
+
+
+def test_columns_that_hold_nothing_are_not_read(tmp_path: Path) -> None:
+    """They are null in every row all the same; lists, and what no row may lack, are always looked at."""
+    path = written([replace(rich_rows()[0], category=None)], tmp_path / "rows.parquet")
+    with _Table(path) as table:
+        names = table.worth_reading
+    assert {"id", "domain", "recall_at_k", "sources", "tool_calls", "history"} <= set(names)
+    assert {"category", "traceback", "negative_pass", "trial"}.isdisjoint(names)
+    bad = written([replace(row, digest=None) for row in rich_rows()], tmp_path / "bad.parquet")  # type: ignore[arg-type]
+    with pytest.raises(TrackingError, match="column `digest` is empty in some rows"):
+        list(stored_rows(bad))
