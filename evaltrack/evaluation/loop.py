@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evaltrack.records import Closable, Question, Row
@@ -85,7 +85,7 @@ async def evaluate_each(
     """
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
-    loop = _Loop(evaluator, memory, stop, numbered, asyncio.Queue(maxsize=concurrency))
+    loop = _Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency))
     workers = [asyncio.create_task(loop.work()) for _ in range(concurrency)]
     whole = asyncio.create_task(loop.end_with(workers))
     try:
@@ -108,28 +108,38 @@ class _Loop:
     memory: Memory | None
     stop: Callable[[], bool]
     numbered: Iterator[tuple[int, Question, int]]
-    finished: asyncio.Queue[Row | None]
+    room: asyncio.Semaphore
+    """Rows that may still be added to `finished`; workers wait for it in turn, or one could starve the others."""
+
+    finished: list[Row] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: bool = False
     stopping: bool = False
 
     async def work(self) -> None:
         for position, question, trial in self.numbered:
             if self.stopping or self.stop():
                 return
-            await self.finished.put(await self._row(position, question, trial))
+            row = await self._row(position, question, trial)
+            await self.room.acquire()
+            self.finished.append(row)
+            self.changed.set()
 
     async def end_with(self, workers: Sequence[asyncio.Task[None]]) -> None:
         """Mark the end once all workers are done, or one failed."""
         await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-        await self.finished.put(None)
+        self.ended = True
+        self.changed.set()
 
     async def finished_rows(self) -> list[Row]:
         """All rows finished by now, at least one; none once nothing more will come."""
-        batch = [await self.finished.get()]
-        while batch[-1] is not None and not self.finished.empty():
-            batch.append(self.finished.get_nowait())
-        if batch[-1] is None and len(batch) > 1:
-            self.finished.put_nowait(batch.pop())  # found again by the next call
-        return [row for row in batch if row is not None]
+        await self.changed.wait()
+        if not self.ended:
+            self.changed.clear()
+        rows, self.finished = self.finished, []
+        for _ in rows:
+            self.room.release()
+        return rows
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
         """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""

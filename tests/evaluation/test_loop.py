@@ -80,6 +80,13 @@ def test_the_target_gets_the_question_and_k() -> None:
     assert calls == [(question, 7) for question in asked]
 
 
+@pytest.mark.parametrize("concurrency", [1, 3, 16])
+def test_no_worker_starves_the_others(concurrency: int) -> None:
+    """With a target that never waits every question is begun in its turn: rows come nearly in the order of the set."""
+    found = rows(questions(400), instant, concurrency=concurrency)
+    assert max(abs(place - row.position) for place, row in enumerate(found)) <= 2 * concurrency
+
+
 def test_rows_come_in_the_order_in_which_they_finish() -> None:
     """A slow question holds back nobody: each here waits for the next one's answer, so the last comes first."""
     done = [asyncio.Event() for _ in range(4)]
