@@ -112,6 +112,15 @@ class History:
         others = [run for run in self.candidates if self.was is None or run.run_id != self.was.run_id]
         return [self.was, *others] if self.was else others
 
+    @property
+    def proposed(self) -> tuple[PastRun, PastRun] | None:
+        """A candidate and what it is compared with, unless the reader chooses others; None where there is but one run.
+
+        These are the newest run and the baseline; of a baseline that is the newest run, the run before it.
+        """
+        newest = self.candidates[0] if self.candidates else None
+        return next(((newest, run) for run in self.baselines if newest and run.run_id != newest.run_id), None)
+
 
 def overview(store: Store, access: Access, part: int = 0) -> Overview:
     """The experiments with evaluations that this user may read; golden sets with a baseline or a recent run.

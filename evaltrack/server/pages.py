@@ -16,18 +16,17 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, abort, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from evaltrack.api.compare_context import judge_context
 from evaltrack.api.compare_sides import check_two_runs, info_of_run
-from evaltrack.api.question_history import history_evaluations
 from evaltrack.api.report_html import around_run
 from evaltrack.compare.engine import metrics_left_out
 from evaltrack.errors import EvaltrackError, TrackingError, UsageError
 from evaltrack.report.html.page import Back, document_head, questions_script
 from evaltrack.server import contents, csrf
+from evaltrack.server.ahead import prepare_for_pages, prepare_golden_set
 from evaltrack.server.chosen_runs import ANY_TARGET, Choice
-from evaltrack.server.history_files import columns_of, end_times, outcomes_later
-from evaltrack.server.page_jobs import DriftJob, RunJob
-from evaltrack.server.page_process import made_page, prepare_pages
+from evaltrack.server.made_pages import drift_back, drift_page
+from evaltrack.server.page_jobs import RunJob
+from evaltrack.server.page_process import made_page
 from evaltrack.server.problems import explained, late_problem
 from evaltrack.server.question_views import NOT_SIGNED_IN, QuestionViews
 from evaltrack.server.request_runs import (
@@ -38,14 +37,12 @@ from evaltrack.server.request_runs import (
     other_sets,
     run_links,
     store_here,
-    subfolder,
 )
 from evaltrack.server.shell import REASON_LIMIT, page
 from evaltrack.server.side_by_side import MOST, side_by_side
 from evaltrack.server.streamed import Pending, streamed
 from evaltrack.tracking.baselines import set_baseline
-from evaltrack.tracking.history import past_run, run_history
-from evaltrack.tracking.reader import side_by_side as mlflow_link
+from evaltrack.tracking.history import past_run
 from evaltrack.tracking.run_files import fetch_rows, fetch_summary
 from evaltrack.tracking.server_internals import Access
 
@@ -102,7 +99,7 @@ class _Views(QuestionViews):
         part = request.args.get("part", "0")
         if not re.fullmatch(r"[0-9]{1,3}", part):
             abort(400, "this address names no part of the list")
-        prepare_pages()
+        prepare_for_pages()
         made = contents.overview(store_here(), self._access, int(part))
         return page("evaltrack", "overview.html", page=made, user=self._access.user)
 
@@ -130,11 +127,13 @@ class _Views(QuestionViews):
         name, choice = request.args.get("golden", ""), Choice.of(request.args)
         if not name or choice is None:
             abort(400, "this address names no golden set, or no moment")
-        prepare_pages()
+        prepare_for_pages()
         history = contents.history(store, experiment.experiment_id, name, choice)
         if not history.rows and not history.baseline and not (choice.before or choice.narrow):
             g.evaltrack_links = other_sets(experiment)
             abort(404, f"golden set {name} has no run in this experiment")
+        if history.proposed and choice.before is None:
+            prepare_golden_set(store, experiment, *(run.run_id for run in history.proposed))
         token = csrf.token_of(request)
         may_promote = self._access.may("update", experiment.experiment_id)
         answer = page(
@@ -159,30 +158,8 @@ class _Views(QuestionViews):
         g.evaltrack_links = (*run_links(store, now), *run_links(store, was)[1:])
         check_two_runs(now, was)
         metrics_left_out(was.signature, now.signature, ())  # it is known before the rows are read
-        back = Back((*crumbs(experiment, now), (f"{now.name} against {was.name}", "")), served=True)
-
-        def make() -> bytes:
-            before = history_evaluations(store, now)
-            started = past_run(store, now.run_id).started_at
-            job = DriftJob(
-                baseline=info_of_run(store, was),
-                candidate=info_of_run(store, now),
-                judge_context=judge_context(store, now, was, None),
-                compare_link=mlflow_link(store, now, was),
-                history=run_history(store, now.experiment_id, now.signature.golden, started),
-                runs=columns_of(before.runs),
-                others=before.others,
-                back=back,
-            )
-
-            def fetch(folder: Path) -> tuple[Path, ...]:
-                outcomes = outcomes_later(store, before.runs, subfolder(folder, "history"))
-                sides = tuple(fetch_rows(store, run, subfolder(folder, run.run_id)) for run in (was, now))
-                return (*sides, outcomes)
-
-            return made_page(job, (was.ended_at, now.ended_at, *end_times(before.runs)), fetch)
-
-        return streamed(_pending(back), make, late_problem)
+        back = drift_back(experiment, was, now)
+        return streamed(_pending(back), lambda: drift_page(store, was, now, back), late_problem)
 
     def run(self) -> Response:
         """The report of one run."""

@@ -17,8 +17,9 @@ from evaltrack.errors import UsageError
 from evaltrack.records.past_run import PastRun
 from evaltrack.server import csrf
 from evaltrack.server.chosen_runs import ANY_TARGET, target_of
-from evaltrack.server.history_files import columns_of, end_times, outcomes_file, rows_of_each
-from evaltrack.server.page_jobs import MatrixJob, QuestionJob
+from evaltrack.server.history_files import columns_of, end_times, rows_of_each
+from evaltrack.server.made_pages import matrix_page
+from evaltrack.server.page_jobs import QuestionJob
 from evaltrack.server.page_process import made_page
 from evaltrack.server.problems import late_problem
 from evaltrack.server.request_runs import (
@@ -73,15 +74,10 @@ class QuestionViews:
 
         def make() -> str:
             past = history_evaluations(store, run, any_target=any_target)
-            runs = past.runs
-
-            def fetch(folder: Path) -> tuple[Path, ...]:
-                return outcomes_file(store, runs, folder), *rows_of_each(store, runs[-1:], folder)
-
             return page_text(
                 f"{title} · evaltrack",
                 "matrix.html",
-                made=json.loads(made_page(MatrixJob(columns_of(runs)), end_times(runs), fetch)),
+                made=json.loads(matrix_page(store, past.runs)),
                 experiment=experiment,
                 run=run,
                 view=TargetView(run, past.others, any_target=any_target),

@@ -43,6 +43,12 @@ def page_templates() -> Environment:
     return environment
 
 
+def compile_templates() -> None:
+    """Compile all of them: it takes longer than filling one."""
+    for name in page_templates().list_templates():
+        page_templates().get_template(name)
+
+
 def page(title: str, template: str, status: int = 200, **values: Any) -> Response:
     """A page out of a template."""
     return make_response(page_text(title, template, **values), status)

@@ -60,6 +60,17 @@ def test_the_last_of_very_many_is_one_key_away(large: Large, tab: Open) -> None:
     assert last != "q0"
 
 
+def test_a_question_that_a_link_leads_to_is_drawn_with_it(large: Large, tab: Open) -> None:
+    """Not a frame later: who reads or tests the page in between would find nothing chosen."""
+    page = tab()
+    page.goto(large.path.as_uri())
+    count = "window.drawn = list.querySelectorAll('[aria-selected=true]').length"
+    page.evaluate(f"() => addEventListener('hashchange', () => {{ {count}; }})")
+    page.evaluate("() => { location.hash = '#q-q777'; }")
+    page.locator("#detail", has_text="#q777").wait_for()
+    assert page.evaluate("window.drawn") == 1
+
+
 def test_search_and_filters_reach_all_of_them(large: Large, tab: Open) -> None:
     """By a word of one question; by change; by domain and difficulty together."""
     page = tab()

@@ -159,7 +159,7 @@ function refresh(keep) {
   if (chosen === 0) list.scrollTop = 0;
   showChips();
   lay();
-  draw();
   reveal();
+  draw();
   show();
 }
