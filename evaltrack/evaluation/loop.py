@@ -98,6 +98,7 @@ async def evaluate_each(
     finally:
         loop.stopping = True
         await _cancel({whole, *workers})
+        loop.save()
 
 
 @dataclass
@@ -113,6 +114,10 @@ class _Loop:
 
     finished: list[Row] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    unsaved: list[Row] = field(default_factory=list)
+    """Rows whose workers wait until they are kept."""
+
+    saved: asyncio.Future[None] = field(init=False)
     ended: bool = False
     stopping: bool = False
 
@@ -148,8 +153,29 @@ class _Loop:
             return earlier.model_copy(update={"position": position, "question": question})
         row = await self.evaluator.row(position, question, trial)
         if self.memory:
-            self.memory.keep([row])  # at once: nothing can come between a row and its safety
+            await self._keep(row)
         return row
+
+    async def _keep(self, row: Row) -> None:
+        """Keep a row together with those that finish in the same turn of the event loop: they share one commit."""
+        if not self.unsaved:
+            loop = asyncio.get_running_loop()
+            self.saved = loop.create_future()
+            loop.call_soon(self.save)
+        self.unsaved.append(row)
+        await asyncio.shield(self.saved)  # one worker that is cancelled takes it from no other
+
+    def save(self) -> None:
+        """Keep what is not kept yet."""
+        rows, self.unsaved = self.unsaved, []
+        if not rows or self.memory is None:
+            return
+        try:
+            self.memory.keep(rows)
+        except Exception as error:
+            self.saved.set_exception(error)
+        else:
+            self.saved.set_result(None)
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:

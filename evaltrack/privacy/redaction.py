@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
-from evaltrack.privacy.secret_patterns import SHORTEST, secret_spans
+from evaltrack.privacy.secret_patterns import SHORTEST, may_hold_secrets, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"
@@ -66,12 +66,19 @@ class Redactor:
     def response(self, response: Response) -> Response:
         """The response with every text in it redacted; the same object where nothing matches."""
         sources = response.sources
+        if not self._own and not response.tool_calls and not self._may_hold(_texts_of(response)):
+            return response
         return _updated(
             response,
             answer=self._all(response.answer),
             sources=None if sources is None else tuple(map(self._source, sources)),
             tool_calls=tuple(map(self._call, response.tool_calls)),
         )
+
+    def _may_hold(self, texts: Iterable[str | None]) -> bool:
+        """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none."""
+        text = "\n".join(filter(None, texts))
+        return any(secret in text for secret in self._secrets) or may_hold_secrets(text)
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """The verdict with its texts redacted: a judge may know a key from elsewhere."""
@@ -106,6 +113,13 @@ class Redactor:
             if any(start >= len(assigned) for start, _ in secret_spans(f'{assigned}{item}"')):
                 return self.text(item) if self.text(item) != item else MARK
         return self._all(item)
+
+
+def _texts_of(response: Response) -> Iterator[str | None]:
+    """Every text of a response without tool calls that is redacted."""
+    yield response.answer
+    for source in response.sources or ():
+        yield from (source.chunk_id, source.title, source.url, source.text)
 
 
 def _updated(record: T, **fields: Any) -> T:

@@ -20,7 +20,9 @@ class OneWording:
     wording = 0
 
     def on_wording(self, wording: int) -> Self:
-        """The same recording, read for another wording."""
+        """The same recording, read for a wording."""
+        if wording == self.wording:
+            return self
         other = copy(self)
         other.wording = wording
         return other

@@ -120,7 +120,7 @@ def _rows(table: _Table, columns: Sequence[str] | None, ids: Collection[str] | N
         group = group if mask is None else group.filter(mask)
         for start in range(0, group.num_rows, AT_ONCE):
             for row in group.slice(start, AT_ONCE).to_pylist():
-                yield missing | row
+                yield missing | row if missing else row
 
 
 def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> pa.Table:

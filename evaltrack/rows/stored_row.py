@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from evaltrack.metrics.catalogue import SCORES
@@ -147,8 +148,9 @@ class StoredRow:
     @classmethod
     def of(cls, columns: Mapping[str, Any], own: tuple[str, ...] = ()) -> StoredRow:
         """The row of these columns; those that are not there have their defaults, and so has null where a list is."""
-        values = {name: columns[name] for name in _PLAIN if name in columns}
-        scores = {name: value for name in (*_SCORES, *own) if (value := columns.get(name)) is not None}
+        plain, score_names = _layout(tuple(columns), own)
+        values = {name: columns[name] for name in plain}
+        scores = {name: value for name in score_names if (value := columns[name]) is not None}
         sources, verdicts = columns.get("sources"), columns.get("verdicts")
         wordings, history = columns.get("wordings") or (), columns.get("history") or ()
         return cls(
@@ -251,6 +253,13 @@ class StoredRow:
         """The row without the texts of its sources, which are most of it."""
         sources = self.sources
         return self if sources is None else replace(self, sources=tuple(replace(each, text=None) for each in sources))
+
+
+@lru_cache(maxsize=64)
+def _layout(names: tuple[str, ...], own: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which of these columns are read as they are, and which are scores; it is the same for all rows of a file."""
+    plain = tuple(name for name in _PLAIN if name in names)
+    return plain, tuple(name for name in (*_SCORES, *own) if name in names)
 
 
 def stored_row(row: Row, k: int) -> StoredRow:

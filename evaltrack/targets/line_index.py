@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from weakref import finalize
+
+from evaltrack.targets.results.files import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,3 +50,25 @@ class LineIndex:
             alike[1:] |= pairs
             alike[:-1] |= pairs
         return sorted(int(offset) for offset in self._offsets[alike])
+
+
+class LineFile:
+    """A file whose lines are read at their offsets; it is opened once, when the first of them is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: BinaryIO | None = None
+
+    def line_at(self, offset: int) -> bytes:
+        """The line that begins at an offset, without a byte order mark and the space around it."""
+        if self._opened is None:
+            self._opened = self._path.open("rb")
+            self._close = finalize(self, self._opened.close)  # also where nobody closes it
+        self._opened.seek(offset)
+        return self._opened.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
+
+    def close(self) -> None:
+        """Close the file; the next line opens it again."""
+        if self._opened is not None:
+            self._close()
+            self._opened = None

@@ -28,7 +28,7 @@ from evaltrack.privacy.addresses import shown_text
 from evaltrack.records import Question, Response, Source, Target
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 from evaltrack.targets import no_more_settings
-from evaltrack.targets.line_index import LineIndex
+from evaltrack.targets.line_index import LineFile, LineIndex
 from evaltrack.targets.mapping import bounded
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
@@ -110,6 +110,7 @@ class _RecordedLines(OneWording, Target):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._file = LineFile(path)
         self._has_variants = False
         problems: list[_Problem] = []
         self._index = LineIndex(self._places(problems))
@@ -152,17 +153,18 @@ class _RecordedLines(OneWording, Target):
             raise NotRecordedError(
                 f"no response with id `{question.id}`{named_variant('to', self.wording)} in {self._path}"
             )
-        with self._path.open("rb") as file:
-            for offset in offsets:
-                file.seek(offset)
-                raw = file.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
-                try:
-                    key, wording, response = _recorded_response(raw)
-                except ValueError:
-                    continue
-                if (key, wording) == (question.id, self.wording):
-                    return response
+        for offset in offsets:
+            try:
+                key, wording, response = _recorded_response(self._file.line_at(offset))
+            except ValueError:
+                continue
+            if (key, wording) == (question.id, self.wording):
+                return response
         raise NotRecordedError(f"{self._path} was changed during the run; keep it as it is and run again")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def _recorded_response(raw: bytes) -> tuple[str, int, Response]:

@@ -20,6 +20,10 @@ from evaltrack.targets.usage import read_usage, unread_counts
 
 FIELDS = ("answer", "sources", "abstained", "tool_calls", "usage", "model")
 SOURCE_FIELDS = tuple(Source.model_fields)
+SOURCE_NAMES = frozenset(SOURCE_FIELDS)
+PLAIN_FIELDS = frozenset({"answer", "sources", "abstained", "model"})
+"""Fields of a response that have one form each."""
+
 MOST_UNREAD = 20
 """Names of fields that a response says it has not read."""
 
@@ -67,7 +71,7 @@ def _read(value: object) -> Response:
     if fields is not None:
         return _from_mapping({name: item for name, item in fields.items() if item is not None})
     if isinstance(value, Mapping):
-        return _from_mapping(value)
+        return _plain_response(value) or _from_mapping(value)
     if isinstance(value, list | tuple):
         _check_flat(value)
         return _from_mapping({"sources": value}, "")
@@ -76,6 +80,19 @@ def _read(value: object) -> Response:
     raise InvalidResponseError(
         f"is {type(value).__name__}; return an answer, a list of sources, a mapping or a Response"
     )
+
+
+def _plain_response(value: Mapping[Any, Any]) -> Response | None:
+    """The response of fields that need no reading, as most have; None where they do, or where one of them is wrong."""
+    sources = value.get("sources")
+    if not value or not value.keys() <= PLAIN_FIELDS or type(sources) is not list:
+        return None
+    if not all(type(source) is dict and source.keys() <= SOURCE_NAMES for source in sources):
+        return None
+    try:
+        return Response.model_validate(value)
+    except ValidationError:  # `_from_mapping` says where
+        return None
 
 
 def _check_flat(value: list[object] | tuple[object, ...]) -> None:

@@ -542,6 +542,26 @@ def test_what_is_new_is_kept_before_it_is_given(concurrency: int) -> None:
     assert sorted((row.position, row.trial or 0) for row in memory.kept) == list(product(range(60), (1, 2)))
 
 
+@pytest.mark.parametrize("concurrency", [1, 4, 16])
+def test_rows_that_finish_together_are_kept_together(concurrency: int) -> None:
+    """They share one commit, and a worker begins its next question only when its row is kept."""
+    groups: list[int] = []
+    begun: list[int] = []
+
+    class Groups(Notebook):
+        def keep(self, rows: Sequence[Row], /) -> None:
+            super().keep(rows)
+            groups.append(len(rows))
+
+    async def instantly(_question: Question, _k: int, /) -> Response:
+        begun.append(1)
+        assert len(begun) - sum(groups) <= concurrency
+        return FOUND
+
+    rows(questions(64), instantly, memory=Groups(), concurrency=concurrency)
+    assert groups == [concurrency] * (64 // concurrency)
+
+
 def test_where_nothing_is_new_nothing_is_kept() -> None:
     """A run whose rows were all kept before writes nothing."""
     memory = Notebook(rows(questions(9), instant))

@@ -13,8 +13,16 @@ from uuid import UUID
 import pytest
 
 from evaltrack.privacy.redaction import MARK, Redactor
-from evaltrack.privacy.secret_patterns import Rule, _spans_in_short, entropy, merge_spans, rules, secret_spans
-from evaltrack.records import Response, ToolCall
+from evaltrack.privacy.secret_patterns import (
+    Rule,
+    _spans_in_short,
+    entropy,
+    may_hold_secrets,
+    merge_spans,
+    rules,
+    secret_spans,
+)
+from evaltrack.records import Response, Source, ToolCall
 from tests.conftest import REPO
 from tests.key_forms import keys
 
@@ -48,6 +56,29 @@ INNOCENTS = [
     "http://127.0.0.1:5000/@user and https://[::1]:8080/a:b/@c",
     "tokens: 12345678, access: 2024-01-01T12:00:00+00:00, author: McGillicuddy-O'Shaughnessy 1234",
 ]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("field", ["answer", "title", "url", "text"])
+def test_a_key_in_one_text_of_a_response_is_taken_out(seed: int, field: str) -> None:
+    """All texts of a response are looked at together first; no key passes that the rules know."""
+    before, after = Source(chunk_id="a", text="words"), Source(chunk_id="page-1234", title="T", text="The end, 2024.")
+    for name, (text, secret) in keys(seed).items():
+        source = Source(chunk_id="b", **({} if field == "answer" else {field: text}))
+        shown = Redactor().response(
+            Response(answer=text if field == "answer" else "A", sources=(before, source, after))
+        )
+        assert secret[-10:] not in shown.model_dump_json(), name
+        assert shown.sources is not None
+        assert shown.sources[0] is before, name
+
+
+def test_texts_in_which_nothing_is_secret_are_passed_at_once() -> None:
+    """Not each for itself: that is what most responses are."""
+    assert not may_hold_secrets(
+        "\n".join(["How long may I stay?", "schengen-visa#stay", "90 days in 180, page-1234567890"])
+    )
+    assert may_hold_secrets("at https://bob:hunter2@db.example/x")
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.targets.line_index import LineIndex
+from evaltrack.targets.line_index import LineFile, LineIndex
 
 
 class Alike:
@@ -45,3 +46,15 @@ def test_sixteen_bytes_a_line() -> None:
     assert sum(value.nbytes for value in held) == 16_000
     assert all(value.base is None for value in held)
     assert sum(map(sys.getsizeof, vars(index).values())) < 17_000
+
+
+def test_lines_are_read_at_their_offsets_from_one_open_file(tmp_path: Path) -> None:
+    """A byte order mark is no part of a line; a closed file is opened again."""
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf{1}\n  {2}\r\n{3}")
+    file = LineFile(path)
+    assert [file.line_at(offset) for offset in (14, 0, 7)] == [b"{3}", b"{1}", b"{2}"]
+    file.close()
+    file.close()
+    assert file.line_at(7) == b"{2}"
+    file.close()

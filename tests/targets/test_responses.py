@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 from evaltrack.records import Response, Source, ToolCall, Usage
 from evaltrack.records.response import MOST_TOKENS
 from evaltrack.targets.response_fields import InvalidResponseError
-from evaltrack.targets.responses import as_response, as_source
+from evaltrack.targets.responses import _from_mapping, as_response, as_source
 from evaltrack.targets.tool_calls import UNREAD
 
 RETURN = "return an answer, a list of sources, a mapping or a Response"
@@ -312,3 +312,32 @@ def test_arguments_that_a_row_gives_back() -> None:
     arguments = {"x": nested(90), "n": 2**4000, "t": "\0 \u202e", "f": 1e308, "none": None, "b": True}
     response = as_response({"tool_calls": [{"name": "search", "arguments": arguments}]})
     assert Response.model_validate_json(response.model_dump_json()) == response
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"answer": "a", "sources": [{"chunk_id": "a", "score": 1}, {"title": "T", "url": None, "text": "t\0"}]},
+        {"answer": None, "sources": [], "abstained": True, "model": "m"},
+        {"sources": [{"chunk_id": 7}]},
+        {"sources": [{"chunk_id": "a", "source": "b"}], "model": "m"},
+        {"sources": [{"id": "a", "page": 3}]},
+    ],
+)
+def test_plain_fields_are_read_as_all_others_are(value: dict[str, object]) -> None:
+    """There is a short way for a mapping that holds nothing but them; it gives what the long one gives."""
+    assert as_response(value) == _from_mapping(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"sources": [{"chunk_id": "a"}, {"text": "t"}]}, "^sources.1: a source needs a `chunk_id` or a `title`$"),
+        ({"sources": [{"chunk_id": "a", "score": "high"}]}, "^sources.0.score: "),
+        ({"answer": 5, "sources": []}, "^answer: "),
+    ],
+)
+def test_a_wrong_plain_field_is_named(value: dict[str, object], said: str) -> None:
+    """With its place."""
+    with pytest.raises(InvalidResponseError, match=said):
+        as_response(value)

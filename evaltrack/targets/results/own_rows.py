@@ -35,8 +35,8 @@ def result_of(row: Mapping[str, Any], question: str = "") -> Result:
 
 def without_row_fields(source: Any) -> Any:
     """A source of a row as one of a response."""
-    if not isinstance(source, Mapping):
-        return source
+    if not isinstance(source, Mapping) or not any(name in source for name in ROW_ONLY):
+        return source  # a field that is null is read as one that is not there
     return {
         name: value
         for name, value in source.items()
