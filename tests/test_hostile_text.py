@@ -227,6 +227,10 @@ def pictures(run: RunResult, flat: list[StoredRow]) -> str:
     return f"<all>{''.join(run_pictures(run, flat, 0.75).values())}</all>"
 
 
+def evaluation_file(run: RunResult, flat: list[StoredRow]) -> str:
+    return "".join(evaluation_json(run, "golden.jsonl", map(StoredRow.columns, flat)))
+
+
 def run_html_of(run: RunResult, flat: list[StoredRow], place: str, text: str) -> str:
     return run_html(run, lambda columns, ids: flat, around(place, text))
 
@@ -236,7 +240,9 @@ RENDERINGS: dict[str, Callable[[Made, str, str], str]] = {
     "run, note": lambda made, *_: run_note(made[0], ["ranks.svg"]),
     "run, page": lambda made, place, text: run_html_of(made[0], made[1], place, text),
     "run, JSON": lambda made, *_: whole_run(made[0], made[1]),
-    "run, evaluation.json": lambda made, *_: "".join(evaluation_json(made[0], "golden.jsonl", made[1])),
+    "run, evaluation.json": lambda made, *_: "".join(
+        evaluation_json(made[0], "golden.jsonl", map(StoredRow.columns, made[1]))
+    ),
     "run, reasoning.md": lambda made, *_: "".join(reasoning_page(made[1])),
     "run, verdicts.jsonl": lambda made, *_: "".join(verdict_lines(made[1], made[1][0].verdicts[0].judge)),
     "run, pictures": lambda made, *_: pictures(made[0], made[1]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from evaltrack.errors import InconclusiveError
@@ -30,8 +31,8 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
         TrackingError: the store refused.
         InconclusiveError: the user's own copy of `evaluation.json` cannot be written.
     """
-    golden_path = str(plan.golden.path)
-    writer.log_text("evaluation.json", evaluation_json(result, golden_path, writer.rows(RESULT_COLUMNS)))
+    evaluation = partial(_evaluation, plan, writer, result)
+    writer.log_text("evaluation.json", evaluation())
     _log_verdicts(plan, writer)
     pictures = run_pictures(result, writer.rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
     for name, picture in pictures.items():
@@ -42,9 +43,11 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     late = {} if "model" in run.params else {"model": result.signature.model}
     writer.log_summary(metrics, run_summary(result), note, plan.tags(result.signature), late)
     if plan.settings.evaluation_json:
-        _write(
-            Path(plan.settings.evaluation_json), evaluation_json(result, golden_path, writer.rows(RESULT_COLUMNS)), run
-        )
+        _write(Path(plan.settings.evaluation_json), evaluation(), run)
+
+
+def _evaluation(plan: Plan, writer: RunWriter, result: RunResult) -> Iterable[str]:
+    return evaluation_json(result, str(plan.golden.path), writer.plain_rows(RESULT_COLUMNS))
 
 
 def _write(path: Path, pieces: Iterable[str], run: OpenRun) -> None:

@@ -197,6 +197,10 @@ class Question(Record):
         return tuple(part for part in parts if part[1])
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Made once: `json.dumps` makes an encoder at each call."""
+
+
 def _digest(parts: tuple[object, ...]) -> str:
     """The digest of parts, which a question is asked for in several places while it is under way."""
     try:
@@ -211,5 +215,4 @@ def _short_digest(parts: tuple[object, ...]) -> str:
 
 
 def _new_digest(parts: tuple[object, ...]) -> str:
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(_as_json(parts).encode()).hexdigest()[:16]

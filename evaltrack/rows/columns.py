@@ -116,7 +116,11 @@ def _retrieval_digest(row: Row, k: int) -> str | None:
     if row.response is None or row.response.sources is None:
         return None
     keys = [(source.chunk_id, source.title) for source in row.response.sources[:k]]
-    return text_digest(json.dumps(keys, ensure_ascii=False))
+    return text_digest(_as_json(keys))
+
+
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+"""Made once: `json.dumps` makes an encoder at each call."""
 
 
 def _source_text(source: Source, limit: int) -> str | None:

@@ -278,6 +278,8 @@ _FIELDS = {
 }
 
 
+_SOURCE_FIELDS = frozenset(_FIELDS[StoredSource])
+
 _Part = StoredSource | StoredVerdict | StoredWording | StoredTurn
 
 
@@ -287,9 +289,8 @@ def _values(kind: type[_Part], item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _source(item: Mapping[str, Any]) -> StoredSource:
-    values = _values(StoredSource, item)
-    values["finds"] = tuple(values.get("finds") or ())
-    return StoredSource(**values)
+    values = item if item.keys() <= _SOURCE_FIELDS else _values(StoredSource, item)
+    return StoredSource(**{**values, "finds": tuple(values.get("finds") or ())})
 
 
 def _object(item: _Part) -> dict[str, Any]:

@@ -22,8 +22,8 @@ WINDOW = 5000
 WINDOW_BYTES = 1 << 27
 """Characters of rows held back at most: a slow question must not gather gigabytes of others' answers."""
 
-SOURCE_SIZE = 500
-"""What a source takes besides its texts, in characters."""
+SOURCE_SIZE = ROW_SIZE = 500
+"""What a source, and a row, takes besides its texts, in characters."""
 
 
 _Place = tuple[int, int]
@@ -60,7 +60,7 @@ class TableWriter:
         trial = row.trial or 1
         is_last = trial >= self._trials * len(row.question.wordings)
         columns = flatten(row, self._k, self._own)
-        size = _characters(columns)
+        size = _characters(row)
         place = (row.position, trial if self._trials else 1)
         heapq.heappush(self._waiting, (place, self._added, size, is_last, columns))
         self._held += size
@@ -96,10 +96,16 @@ class TableWriter:
             self._batch, self._characters = [], 0
 
 
-def _characters(columns: dict[str, Any]) -> int:
+def _characters(row: Row) -> int:
     """Of the texts of a row, roughly."""
-    sources, verdicts = columns["sources"] or (), columns["verdicts"] or ()
-    own = sum(len(value) for value in columns.values() if isinstance(value, str))
-    own += sum(SOURCE_SIZE + len(source["text"] or "") + len(source["title"] or "") for source in sources)
-    own += sum(len(turn["content"]) for turn in columns["history"] or ())
-    return own + sum(len(verdict["reasoning"]) + len(verdict["observed"] or "") for verdict in verdicts)
+    size, question, response = ROW_SIZE + len(row.question.question), row.question, row.response
+    if response is not None:
+        size += len(response.answer or "")
+        for source in response.sources or ():
+            size += SOURCE_SIZE + len(source.text or "") + len(source.title or "")
+    size += len(question.expected_answer or "") + sum(len(turn.content) for turn in question.history)
+    size += sum(len(wording) for wording in question.variants)
+    size += len(row.failure.traceback or "") if row.failure is not None else 0
+    for verdict in (*row.verdicts, *row.score_verdicts.values()):
+        size += len(verdict.reasoning) + sum(map(len, verdict.observed.quotes if verdict.observed else ()))
+    return size

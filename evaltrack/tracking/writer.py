@@ -18,7 +18,7 @@ from evaltrack.errors import TrackingError
 from evaltrack.records import Row
 from evaltrack.records.clock import milliseconds_now
 from evaltrack.records.row import Traced
-from evaltrack.rows.reader import count_rows, stored_rows
+from evaltrack.rows.reader import count_rows, read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
@@ -98,6 +98,10 @@ class RunWriter:
     def rows(self, columns: Sequence[str] | None = None, ids: Collection[str] | None = None) -> Iterator[StoredRow]:
         """The rows written, in order, or of these ids alone; after `log_rows`."""
         return stored_rows(self._file, columns, ids)
+
+    def plain_rows(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Some columns of the rows written, in order, as they are; after `log_rows`."""
+        return read_table(self._file, columns)
 
     def log_rows(self, on_progress: OnProgress) -> None:
         """Log rows and table, read the rows back and compare their count.

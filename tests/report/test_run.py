@@ -37,7 +37,8 @@ from evaltrack.report.words import (
     number,
     one_line,
 )
-from evaltrack.rows.reader import stored_rows
+from evaltrack.rows.columns import flatten
+from evaltrack.rows.reader import read_table, stored_rows
 from evaltrack.rows.stored_row import StoredRow, stored_row
 from evaltrack.rows.table import TableWriter
 from tests.rows_file import rich_rows, written
@@ -358,7 +359,7 @@ SAMPLE = """{
 
 def evaluation(made: RunResult, rows: Sequence[Row] = ()) -> dict[str, Any]:
     """What `evaluation.json` holds."""
-    pieces = list(evaluation_json(made, "evals/ground_truth.json", [stored_row(each, 5) for each in rows]))
+    pieces = list(evaluation_json(made, "evals/ground_truth.json", [flatten(each, 5) for each in rows]))
     assert len(pieces) == 2 + len(rows)
     found: dict[str, Any] = json.loads("".join(pieces))
     return found
@@ -368,7 +369,7 @@ def test_evaluation_json_needs_few_columns(tmp_path: Path) -> None:
     """It is the same from the columns that it names as from all of them."""
     path = written(rich_rows(), tmp_path / "rows.parquet")
     few, every = (
-        json.loads("".join(evaluation_json(result(), "golden.jsonl", stored_rows(path, columns))))["results"]
+        json.loads("".join(evaluation_json(result(), "golden.jsonl", read_table(path, columns))))["results"]
         for columns in (RESULT_COLUMNS, None)
     )
     assert few == every
@@ -455,7 +456,7 @@ def test_evaluation_json_of_a_run_without_rows() -> None:
 def test_evaluation_json_keeps_every_letter() -> None:
     """Texts stand as they are, and tokens as whole numbers."""
     made = row(0, 'Où "ça"?\n😀', scores={"num_tokens": 2500.0})
-    text = "".join(evaluation_json(result(), "Prüfung.json", [stored_row(made, 5)]))
+    text = "".join(evaluation_json(result(), "Prüfung.json", [flatten(made, 5)]))
     assert '"num_tokens": 2500,' in text
     assert "Prüfung.json" in text
     assert json.loads(text)["results"][0]["question"] == 'Où "ça"?\n😀'

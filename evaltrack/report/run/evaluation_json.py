@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.rows.stored_row import StoredRow
 
 RESULT_COLUMNS = (
     *("id", "question", "error"),
@@ -26,8 +25,8 @@ SUMMARY = {
 }
 
 
-def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[StoredRow]) -> Iterator[str]:
-    """The object in pieces, its results streamed."""
+def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The object in pieces, its results streamed from `rows` as columns."""
     summary: dict[str, Any] = {name: result.metrics.get(metric) for name, metric in SUMMARY.items()}
     head = {
         "timestamp": datetime.now(UTC).isoformat(),
@@ -42,8 +41,9 @@ def evaluation_json(result: RunResult, golden_path: str, rows: Iterable[StoredRo
         },
     }
     yield json.dumps(head, ensure_ascii=False, indent=2)[:-2] + ',\n  "results": ['
+    as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for number, row in enumerate(rows):
-        yield ("\n    " if number == 0 else ",\n    ") + json.dumps(_result(row), ensure_ascii=False, allow_nan=False)
+        yield ("\n    " if number == 0 else ",\n    ") + as_json(_result(row))
     yield "\n  ]\n}\n"
 
 
@@ -52,14 +52,14 @@ def _judge_model(judge: str) -> str | None:
     return None if judge == "none" else "+".join(name.removeprefix("openai:") for name in judge.split("+"))
 
 
-def _result(row: StoredRow) -> dict[str, Any]:
-    scores = row.scores
+def _result(row: Mapping[str, Any]) -> dict[str, Any]:
+    tokens = row["num_tokens"]
     return {
-        "question": row.question,
-        "hit_rate": scores.get("hit"),
-        "mrr": scores.get("reciprocal_rank"),
-        "judge_score": scores.get("overall_score"),
-        "num_tokens": int(scores["num_tokens"]) if "num_tokens" in scores else None,
-        "combined_score": scores.get("combined_score"),
-        **({"error": row.error} if row.error else {}),
+        "question": row["question"],
+        "hit_rate": row["hit"],
+        "mrr": row["reciprocal_rank"],
+        "judge_score": row["overall_score"],
+        "num_tokens": None if tokens is None else int(tokens),
+        "combined_score": row["combined_score"],
+        **({"error": row["error"]} if row["error"] else {}),
     }
