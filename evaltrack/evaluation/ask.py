@@ -203,6 +203,8 @@ def _first_of(failures: Sequence[Failure]) -> Failure | None:
 
 async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """What all of them give; where one raises, none is left behind."""
+    if not asking:
+        return []
     tasks = [asyncio.ensure_future(each) for each in asking]
     try:
         return list(await asyncio.gather(*tasks))
