@@ -24,7 +24,7 @@ from evaltrack.golden.reader import NumberedQuestion, open_golden
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import cause_words, change_words
 from evaltrack.report.html.run_page import run_headline
-from evaltrack.report.words import failed_words, one_line
+from evaltrack.report.words import failed_words, failure_words, one_line
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _outcome(row: StoredRow, change: Change | None, failed_digest: str | None, k
         return "pass", ""
     if row.outcome == "not measured":
         return "skip", "was not measured"
-    why = one_line(row.error or failed_words(row, k), 1000)
+    why = one_line(failure_words(row.error or "") or failed_words(row, k), 1000)
     if change is not None:
         words = "\n".join((change_words(change), cause_words(change), f"question: {one_line(row.question, 300)}", why))
         return ("fail" if change.counts else "xfail"), words

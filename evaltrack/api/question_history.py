@@ -24,7 +24,7 @@ from evaltrack.compare.histories import (
 from evaltrack.compare.pairing import MAIN_SCORES
 from evaltrack.errors import TrackingError
 from evaltrack.metrics.catalogue import BY_NAME
-from evaltrack.report.words import metric_number, score_title
+from evaltrack.report.words import failure_words, metric_number, score_title
 from evaltrack.rows.reader import checked_columns, stored_rows
 from evaltrack.rows.rows_error import rows_of_run
 from evaltrack.rows.stored_row import StoredRow
@@ -251,7 +251,7 @@ def _row_json(row: StoredRow | None, names: Sequence[str]) -> dict[str, Any]:
     return {
         "scores": scores,
         "answer": (row.answer or "")[:ANSWER],
-        "error": (row.error or "")[:TEXT],
+        "error": failure_words(row.error or "")[:TEXT],
         "sources": [row.name_of(source)[:TEXT] for source in (row.sources or ())[:SHOWN_SOURCES]],
         "reasoning": (row.verdicts[0].reasoning or "")[:ANSWER] if row.verdicts else "",
     }

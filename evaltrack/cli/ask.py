@@ -71,7 +71,9 @@ def ask(
     elif row.response is not None:
         _print_table(row.response, k)
     if row.failure is not None:
-        click.echo(f"Error: {row.failure}", err=True)
+        from evaltrack.report.words import failure_words
+
+        click.echo(f"Error: {failure_words(str(row.failure))}", err=True)
         return EXIT_INCONCLUSIVE
     return 0
 

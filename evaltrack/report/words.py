@@ -157,15 +157,36 @@ def errors_words(errors: int) -> str:
 def grouped_errors(errors: Iterable[tuple[str, str]]) -> list[str]:
     """A line for each kind of message with the first ids of the questions that ended with it, of ids and messages.
 
-    As in ``70 × target_timeout: no response within 60 s (q1, q2, q3, …)``; the most frequent first.
+    As in ``70 × the target took too long: no response within 60 s (q1, q2, q3, …)``; the most frequent first.
     """
     groups: dict[str, tuple[str, list[str]]] = {}
     for key, message in errors:
         groups.setdefault(message_kind(message), (message, []))[1].append(key)
     lines = []
     for message, ids in sorted(groups.values(), key=lambda each: -len(each[1])):
-        lines.append(f"{len(ids):,} × {one_line(message, 200)} ({first_ids(ids, 60)})")
+        lines.append(f"{len(ids):,} × {one_line(failure_words(message), 200)} ({first_ids(ids, 60)})")
     return lines
+
+
+FAILURES: dict[str, str] = {
+    "target_error": "the target failed",
+    "target_timeout": "the target took too long",
+    "target_invalid": "the response of the target cannot be read",
+    "judge_error": "the judge failed",
+}
+"""What each kind of failure means."""
+
+
+def failure_words(error: str) -> str:
+    """The error of a row for people: ``the target took too long: no response within 60 s``."""
+    kind, colon, message = error.partition(": ")
+    return f"{FAILURES[kind]}: {message}" if colon and kind in FAILURES else error
+
+
+def failure_message(error: str) -> str:
+    """The error of a row without its kind: ``no response within 60 s``."""
+    kind, colon, message = error.partition(": ")
+    return message if colon and kind in FAILURES else error
 
 
 def first_ids(ids: Sequence[str], limit: int) -> str:

@@ -48,7 +48,7 @@ def test_a_target_that_fails_exits_3(tmp_path: Path, capsys: pytest.CaptureFixtu
     printed = capsys.readouterr()
     assert json.loads(printed.out)["error"].startswith("target_error: ")
     assert json.loads(printed.out)["sources"] is None
-    assert "Error: target_error: " in printed.err
+    assert "Error: the target failed: " in printed.err
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_the_next_step_comes_from_what_fell() -> None:
     texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
     steps = next_steps(comparison(flips=texts, drops=()))
     assert steps[0].startswith("x has another text, and with it 4 questions got worse: undo the edit")
-    assert steps[1].startswith("The target failed in 1 question: fix the error (target_timeout: no response")
+    assert steps[1].startswith("The target failed in 1 question: fix the error (no response")
     many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
     assert len(next_steps(comparison(flips=many))) == MOST
     unasked = comparison(flips=(FLIP,), lost=(), drops=(), asking=Asking(why_not="its file is gone"))
@@ -181,4 +181,4 @@ def test_what_a_negative_question_and_an_error_show() -> None:
     failed = judged_row(negative, Failure(kind="target_timeout", message="no response within 60 s"))
     (line,) = first_screen(comparison(flips=(replace(FLIP, before=before, after=failed),))).worst
     assert (line.expected, line.before) == ("should decline", "declined · I do not know.")
-    assert line.now == "target_timeout: no response within 60 s"
+    assert line.now == "the target took too long: no response within 60 s"

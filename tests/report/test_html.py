@@ -600,7 +600,7 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
     made = comparison(flips=(answered, replace(answered, id="2")), drops=())
     assert told(made) == [
         ("", "same sources, another answer", ["1", "2"], None),
-        ("", "error: target_timeout: no response within 60 s", ["8"], None),
+        ("", "the target took too long: no response within 60 s", ["8"], None),
     ]
 
 
@@ -966,7 +966,7 @@ def test_questions_of_a_run_stand_failed_first() -> None:
         ("b", "unmeasured"),
         ("a", "pass"),
     ]
-    assert page.question("d")["detail"] == "target_timeout: no response within 60 s"
+    assert page.question("d")["detail"] == "the target took too long: no response within 60 s"
     assert page.question("c")["detail"] == "not in the first 5: c!"
     assert page.question("c")["note"] == "accepted by me, today: known �"
     assert "detail" not in page.question("a")
@@ -976,7 +976,7 @@ def test_questions_of_a_run_stand_failed_first() -> None:
     assert page.question("a")["scores"][0] == ["Recall@5", "1.000"]
     assert page.question("d")["sides"][0]["sources"] is None
     assert "All 4 questions." in page.words
-    assert "1 error is in no mean. 1 × target_timeout: no response within 60 s (d)" in page.words
+    assert "1 error is in no mean. 1 × the target took too long: no response within 60 s (d)" in page.words
 
 
 def test_figures_have_their_counts_and_shares_their_interval() -> None:

@@ -25,7 +25,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.words import METRIC_TITLES, metric_change, metric_number, metric_title
+from evaltrack.report.words import METRIC_TITLES, failure_words, metric_change, metric_number, metric_title
 from tests.compared import question, rows_of
 from tests.hard_comparisons import HARD, compared
 
@@ -81,7 +81,7 @@ def facts(made: Comparison) -> Facts:
         metrics=tuple(metrics),
         hidden=tuple(hidden),
         reasons=tuple(reason for reason in made.reasons if reason != "no regression"),
-        errors=tuple((f"{each.count:,}", each.message) for each in made.errors),
+        errors=tuple((f"{each.count:,}", failure_words(each.message)) for each in made.errors),
         first=tuple(flip.id for flip in made.flips[:5]),
         exit_code={"ok": 0, "regression": 1, "unknown": 3}[made.verdict],
     )
@@ -157,7 +157,7 @@ def machine(made: Comparison) -> Said:
         title = metric_title(name, told["candidate"]["signature"]["k"])
         values = " ".join(metric_number(name, metric[side]) for side in ("baseline", "candidate"))
         lines.append(f"{title} {values} {change} {metric['n']:,}")
-    lines += [f"{each['count']:,} × {each['message']}" for each in told["errors"]]
+    lines += [f"{each['count']:,} × {failure_words(each['message'])}" for each in told["errors"]]
     assert told["exit_code"] == {"ok": 0, "regression": 1, "unknown": 3}[told["verdict"]]
     assert all(change["fate"] == "broke" for change in told["flips"])
     return Said(told["headline"], tuple(lines), tuple(change["id"] for change in told["flips"]))

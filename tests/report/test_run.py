@@ -564,7 +564,7 @@ def test_failures_come_first() -> None:
     order = ["broken", "silent", "bad", "poor", "answered", "fair", "good", "declined"]
     assert [head.replace("\\", "") for head in heads] == order
     assert text.startswith("# What the judge said\n\n8 questions, failures first.\n")
-    assert "- **judge\\_error\\: no JSON; it wrote\\: 'I think'**\n" in text
+    assert "- **the judge failed\\: no JSON; it wrote\\: 'I think'**\n" in text
 
 
 def test_what_was_said_stands_with_its_numbers() -> None:

@@ -12,6 +12,7 @@ from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
 from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
+from evaltrack.report.words import failure_words
 from evaltrack.stats.significance import LEVEL, MIN_CHANGED
 
 FATES: dict[Fate, str] = {
@@ -117,7 +118,7 @@ def error_words(comparison: Comparison) -> Iterator[str]:
         total = max(run.num_errors, sum(each.count for each in errors))
         if not total:
             continue
-        messages = [f"{each.count:,} × {clip(each.message)}" for each in errors[:MESSAGES]]
+        messages = [f"{each.count:,} × {clip(failure_words(each.message))}" for each in errors[:MESSAGES]]
         messages += [f"… and {count(len(errors) - MESSAGES, 'other message')}"] * (len(errors) > MESSAGES)
         of_questions = f" in {count(run.num_questions, 'question')}" if run.num_questions else ""
         yield f"{whose}: {count(total, 'error')}{of_questions}" + (f": {'; '.join(messages)}" if messages else "")

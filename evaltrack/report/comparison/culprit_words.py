@@ -8,6 +8,7 @@ from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.report.comparison.words import CAUSES, clip, count
+from evaltrack.report.words import failure_words
 
 HAPPENED = {
     "ids_changed": "has another id now",
@@ -21,7 +22,7 @@ NOVELTIES = {"new": "is new in the results and now", "edited": "has another text
 def culprit_words(culprit: Culprit, k: int) -> str:
     """What happened to the page, or to the questions where no page is concerned."""
     if culprit.message:
-        return f"error: {clip(culprit.message, 200)}"
+        return clip(failure_words(culprit.message), 200)
     if culprit.kind == "rose":
         above = culprit.num_above == len(culprit.ids)
         where = "ranks above the expected source" if above else f"among the first {k} sources"
@@ -38,7 +39,6 @@ def behind_words(comparison: Comparison) -> str:
     if first is None:
         return ""
     words = f"{clip(first.part or first.page, 120)} {culprit_words(first, comparison.candidate.signature.k)}".strip()
-    words = words.removeprefix("error: ")
     of = f"{len(first.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
     if first.kind != "rose":
         return f"{words} ({of})"

@@ -8,6 +8,7 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
 from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import clip, count
+from evaltrack.report.words import failure_message
 
 MOST = 3
 """Steps that are named; whoever did them compares again."""
@@ -47,7 +48,7 @@ def _step(culprit: Culprit, k: int) -> str:
         page=page,
         rose=culprit_words(culprit, k),
         questions=count(len(culprit.ids), "question"),
-        message=clip(culprit.message, 120) or "see below",
+        message=clip(failure_message(culprit.message), 120) or "see below",
     )
     return f"{words}."
 

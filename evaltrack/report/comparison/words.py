@@ -16,6 +16,7 @@ from evaltrack.report.comparison.verdict_words import reasons, selections_words
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
+    failure_words,
     metric_change,
     metric_number,
     metric_title,
@@ -210,7 +211,7 @@ def repeat_words(change: Change) -> str:
 def cause_words(change: Change) -> str:
     """The cause in its own sentence, and the others that apply."""
     also = "; ".join(CAUSES[cause.kind] for cause in change.also)
-    return clip(change.cause.detail, 300) + (f" (also: {also})" if also else "")
+    return clip(failure_words(change.cause.detail), 300) + (f" (also: {also})" if also else "")
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:

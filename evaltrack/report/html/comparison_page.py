@@ -34,7 +34,7 @@ from evaltrack.report.html.questions import cause_names, changed_questions, grou
 from evaltrack.report.html.strips import strip_head
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, place_views
-from evaltrack.report.words import low_metrics, metric_change, metric_number, metric_title
+from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
 
 KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = tuple(score.metric for score in HEADLINES)
@@ -62,7 +62,8 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
             kind=KINDS[comparison.verdict],
             listed=_listed_words(comparison, len(questions)),
             first_changes=[
-                (clip(flip.id, 80), clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:50]
+                (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
+                for flip in comparison.flips[:50]
             ],
             markup=Markup,
             **fields,

@@ -10,6 +10,7 @@ from evaltrack.report.comparison.culprit_words import culprit_words
 from evaltrack.report.comparison.words import count
 from evaltrack.report.html.document_diff import DiffLine, document_diff
 from evaltrack.report.html.text import safe_link, shown
+from evaltrack.report.words import failure_words
 
 DOCUMENTS, PARTS, QUESTIONS = 6, 6, 12
 
@@ -67,7 +68,7 @@ def _view(document: ChangedDocument, k: int) -> DocumentView:
                 shown(each.id, 200),
                 shown(each.question, 300),
                 f"{each.was} → {each.now}" if each.was != each.now else each.fate,
-                shown(each.cause.detail.replace("`", ""), 200),
+                shown(failure_words(each.cause.detail).replace("`", ""), 200),
             )
             for each in document.questions[:QUESTIONS]
         ),

@@ -23,7 +23,7 @@ from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_c
 from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, number
+from evaltrack.report.words import failed_words, failure_message, failure_words, number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
@@ -78,7 +78,7 @@ def run_questions(
     """Each question of one run, in the order of its rows."""
     for row in rows:
         trace = shown_trace(traces, run_id, row)
-        why = shown(row.error or (failed_words(row, k) if row.passed is False else ""), 400)
+        why = shown(failure_words(row.error or "") or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= turns_before(row, limit) | numbers(None, row)
         fields |= _expected(row, limit) | {"scores": score_lines(row, ScoreScope(k))}
@@ -118,8 +118,8 @@ def _change_fields(
         "was": change.was,
         "now": change.now,
         "cause": change.cause.kind if group not in ("fix", "gain", "new") else "",
-        "detail": shown(change.cause.detail, 400),
-        "also": [f"{CAUSES[cause.kind]}: {shown(cause.detail, 300)}" for cause in change.also],
+        "detail": shown(failure_message(change.cause.detail), 400),
+        "also": [f"{CAUSES[cause.kind]}: {shown(failure_message(cause.detail), 300)}" for cause in change.also],
         "again": change.repeat.kind if change.repeat else "",
         "link": safe_link(change.cause.link),
         "lower": _moves_words(change, comparison.candidate.signature.k),
@@ -196,7 +196,7 @@ def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: st
         {
             "answer": shown(row.answer, limit),
             "declined": bool(row.abstained),
-            "error": shown(row.error, 600),
+            "error": shown(failure_words(row.error or ""), 600),
             "sources": ranked(row, other, k),
             "wordings": wordings(row),
             "missing": missing(row),

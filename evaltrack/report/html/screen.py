@@ -16,7 +16,15 @@ from evaltrack.report.html.metric_table import axis_reach, metric_rows
 from evaltrack.report.html.page import templates
 from evaltrack.report.html.run_page import run_figure, run_headline, run_kind
 from evaltrack.report.html.text import safe_link
-from evaltrack.report.words import cost_words, criterion_words, errors_words, judge_words, model_words, selection_words
+from evaltrack.report.words import (
+    cost_words,
+    criterion_words,
+    errors_words,
+    failure_words,
+    judge_words,
+    model_words,
+    selection_words,
+)
 
 LISTED = 10
 """Questions that are listed: those that failed or broke."""
@@ -71,7 +79,8 @@ def comparison_screen(comparison: Comparison) -> str:
             rows=metric_rows(comparison, main, axis_reach(main)),
             criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
             questions=[
-                (flip.id, clip(flip.question), clip(flip.cause.detail, 300)) for flip in comparison.flips[:LISTED]
+                (flip.id, clip(flip.question), clip(failure_words(flip.cause.detail), 300))
+                for flip in comparison.flips[:LISTED]
             ],
             link=safe_link(comparison.compare_link),
         )

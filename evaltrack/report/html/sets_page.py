@@ -13,7 +13,14 @@ from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.html.page import document, templates
 from evaltrack.report.html.run_page import run_headline, run_kind
 from evaltrack.report.html.text import safe_link, shown
-from evaltrack.report.words import failed_words, metric_number, metric_title, model_words, selection_words
+from evaltrack.report.words import (
+    failed_words,
+    failure_words,
+    metric_number,
+    metric_title,
+    model_words,
+    selection_words,
+)
 from evaltrack.rows.stored_row import StoredRow
 
 MEANS = tuple(score.metric for score in HEADLINES if score.name != "pass")
@@ -113,6 +120,6 @@ def _questions(page: SetPage) -> Iterator[dict[str, str]]:
         yield {
             "id": shown(row.id, 80),
             "question": shown(row.question, 300),
-            "why": shown(row.error or failed_words(row, page.result.signature.k), 300),
+            "why": shown(failure_words(row.error or "") or failed_words(row, page.result.signature.k), 300),
             "address": f"{page.address}#q-{quote(shown(row.id, 200), safe='')}",
         }

@@ -9,7 +9,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.html.places import JUDGED, REASONING, numbers
 from evaltrack.report.html.text import shown
-from evaltrack.report.words import metric_number
+from evaltrack.report.words import failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 
 MOST = 3
@@ -63,4 +63,4 @@ def _came(row: StoredRow | None, k: int) -> Iterator[str]:
         reasoned = REASONING in row.scores
         yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
     if row.error or row.answer:
-        yield shown(row.error or row.answer, ANSWER)
+        yield shown(failure_words(row.error or "") or row.answer, ANSWER)

@@ -9,6 +9,7 @@ from typing import Any
 from evaltrack.metrics.rubric import tier_words
 from evaltrack.records.verdict import ANSWER_GRADES
 from evaltrack.report.run.markdown import plain
+from evaltrack.report.words import failure_words
 from evaltrack.rows.stored_row import StoredRow, StoredVerdict
 
 FIELDS = ("judge", "reasoning", *ANSWER_GRADES, "declined")
@@ -46,7 +47,7 @@ def reasoning_page(rows: Iterable[StoredRow]) -> Iterator[str]:
         if row.expected_answer:
             yield f"- expected: {plain(row.expected_answer, 1000)}\n"
         if row.error:
-            yield f"- **{plain(row.error, 1000)}**\n"
+            yield f"- **{plain(failure_words(row.error), 1000)}**\n"
         for verdict in row.verdicts:
             yield f"- {plain(verdict.judge)}: {_verdict_words(row, verdict)}\n\n  {plain(verdict.reasoning, 3000)}\n"
     if len(judged) > SHOWN:
