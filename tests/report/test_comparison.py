@@ -72,7 +72,7 @@ def test_a_regression_is_rendered_to_the_letter(render: Callable[[Comparison], s
 def test_a_run_against_itself_says_little() -> None:
     """Nothing changed, and no section for what is not there."""
     assert shown(quiet()).splitlines() == [
-        "No regression: no question broke or was fixed.",
+        "No regression: no question broke or was fixed. Recall@3 0.800 on both sides.",
         "bm25 floor 3 against bm25 floor 0, travel, 24 common questions",
         "What differs: chunk_size (none) to 600; commit 1a2b3c4d5e6f (main) to 9f8e7d6c5b4a (main);"
         " target.floor 0 to 3",
@@ -111,14 +111,15 @@ PASSED = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.7, regres
 @pytest.mark.parametrize(
     ("fields", "headline"),
     [
-        ({"flips": (FLIP,) * 3, "fixes": ()}, "❌ 3 questions broke, 0 fixed · pass rate 71.3 → 70.0 %"),
+        ({"flips": (FLIP,) * 3, "fixes": ()}, "❌ 3 questions broke, 0 fixed · 1 lost · pass rate 71.3 → 70.0 %"),
+        ({"lost": (), "metrics": (PASSED,)}, "❌ 1 question broke, 1 fixed · pass rate 71.3 → 70.0 %"),
         (
             {"metrics": (PASSED, RECALL)},
-            "❌ 1 question broke, 1 fixed · pass rate 71.3 → 70.0 % · Recall@3 0.800 → 0.700",
+            "❌ 1 question broke, 1 fixed · 1 lost · pass rate 71.3 → 70.0 % · Recall@3 0.800 → 0.700",
         ),
         (
             {"left_out": ("pass_rate",), "metrics": (RECALL,)},
-            "❌ Regression in retrieval; pass not compared · Recall@3 ",
+            "❌ Regression in retrieval; pass not compared · 1 lost · Recall@3 ",
         ),
     ],
 )
@@ -131,9 +132,9 @@ def test_the_headline_of_a_comment_holds_both_directions_and_the_pass_rate(
 
 
 def test_the_first_sentence_of_the_terminal_says_how_much_worse() -> None:
-    """Both directions, and the pass rate in per cent."""
+    """Both directions, what was lost, and the pass rate in per cent: the sentence of the page."""
     made = comparison(left_out=(), metrics=(PASSED,), flips=(FLIP,) * 3, fixes=())
-    first = "Regression: 3 questions broke, 0 were fixed. Pass rate 71.3 % → 70.0 %."
+    first = "Regression: 3 questions broke, 0 were fixed. 1 question was lost. Pass rate 71.3 % → 70.0 %."
     assert shown(made).splitlines()[0] == first
 
 
@@ -336,7 +337,7 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
     )
     assert cause_summary(made) == (
         "7 of 9 questions that got worse: an expected source is returned lower, "
-        "most often below `fares#refunds` (6); 2: same sources, another answer"
+        "most often below “fares#refunds” (6); 2: same sources, another answer"
     )
     once = cause_summary(replace(made, flips=others, drops=(), causes={"source_demoted": 1}))
     assert once == "1 of 3 questions that got worse: an expected source is returned lower; 2: not looked at"

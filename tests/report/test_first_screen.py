@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaltrack.compare.change import Cause
+from evaltrack.compare.change import Cause, Change
 from evaltrack.compare.comparison import Asking, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
 from evaltrack.records import Failure
+from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
+from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
-from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from tests.compared import found
@@ -72,7 +73,7 @@ def test_the_next_step_comes_from_what_fell() -> None:
     """The page that most questions fell with first; at most three."""
     texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
     steps = next_steps(comparison(flips=texts, drops=()))
-    assert steps[0].startswith("x has another text, and with it 4 questions got worse: undo the edit")
+    assert steps[0].startswith("“x” has another text, and with it 4 questions got worse: undo the edit")
     assert steps[1].startswith("The target failed in 1 question: fix the error (no response")
     many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
     assert len(next_steps(comparison(flips=many))) == MOST
@@ -182,3 +183,63 @@ def test_what_a_negative_question_and_an_error_show() -> None:
     (line,) = first_screen(comparison(flips=(replace(FLIP, before=before, after=failed),))).worst
     assert (line.expected, line.before) == ("should decline", "declined · I do not know.")
     assert line.now == "the target took too long: no response within 60 s"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "shown"),
+    [
+        (
+            "A change fee plus the fare difference, and none within 24 hours.",
+            "A change fee plus the fare difference, always.",
+            ("… and none within 24 hours.", "… always."),
+        ),
+        (
+            "A change fee, and the fare difference.",
+            "A change fee.",
+            ("A change fee, and the fare difference.", "A change fee."),
+        ),
+        ("The airline pays.", "The passenger pays.", ("The airline pays.", "The passenger pays.")),
+        ("The airline always pays.", "The airline always pays.", ("The airline always pays.",) * 2),
+    ],
+)
+def test_two_answers_are_shown_from_where_they_part(before: str, now: str, shown: tuple[str, str]) -> None:
+    """In a line there is room for little, and their beginnings are often the same; so is the rank."""
+    rows = [judged_row(found_question("7"), found("a", answer=answer)) for answer in (before, now)]
+    (line,) = first_screen(comparison(flips=(replace(FLIP, before=rows[0], after=rows[1]),))).worst
+    assert (line.before, line.now) == shown
+
+
+def demoted(number: int, below: str, domain: str = "rail") -> Change:
+    """A question that broke as its source fell below another."""
+    return replace(FLIP, id=str(number), domain=domain, cause=Cause("source_demoted", below, below, 1, 6))
+
+
+def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
+    """No page that is behind a few of them; the first step is about all of them too."""
+    flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
+    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
+    words = behind_words(made)
+    assert words.startswith("an expected source is returned lower in 8 of 8 questions that got worse")
+    assert behind_line(made) == ""
+    first, *others = next_steps(made)
+    assert first.startswith("An expected source ranks lower in 8 questions: look at what changed in search or ranking")
+    assert not any(" ranks lower in 2 questions" in step for step in others)
+    one = tuple(demoted(number, "p0") for number in range(8))
+    assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
+        "“p0” is returned lower (8 of 8 questions"
+    )
+
+
+@pytest.mark.parametrize(
+    ("domains", "words"),
+    [
+        (("rail",) * 6, "; all of them are in “rail”"),
+        (("rail",) * 4 + ("travel",) * 2, "; 4 of them are in “rail”"),
+        (("rail",) * 3 + ("travel",) * 3, ""),
+        (("travel",) * 6, ""),
+    ],
+)
+def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
+    """But not of the domain that most questions are in anyway."""
+    flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
+    assert behind_words(comparison(flips=flips, drops=(), lost=())).endswith(f"that got worse){words}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit, CulpritKind
-from evaltrack.report.comparison.culprit_words import culprit_words
+from evaltrack.report.comparison.culprit_words import culprit_words, leading_cause, quoted
 from evaltrack.report.comparison.words import clip, count
 from evaltrack.report.words import failure_message
 
@@ -35,7 +35,10 @@ STEPS: dict[CulpritKind, str] = {
 
 def next_steps(comparison: Comparison) -> list[str]:
     """At most `MOST` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
-    steps = [_step(culprit, comparison.candidate.signature.k) for culprit in comparison.culprits[:MOST]]
+    cause = leading_cause(comparison)
+    steps = [] if cause is None else [_words(cause, comparison.causes[cause])]
+    k = comparison.candidate.signature.k
+    steps += [_step(culprit, k) for culprit in comparison.culprits if culprit.kind != cause][: MOST - len(steps)]
     steps += _asking_steps(comparison)
     if comparison.verdict == "ok" and not steps:
         steps = ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
@@ -43,12 +46,16 @@ def next_steps(comparison: Comparison) -> list[str]:
 
 
 def _step(culprit: Culprit, k: int) -> str:
-    page = clip(culprit.part or culprit.page, 80) or "An expected source"
-    words = STEPS[culprit.kind].format(
-        page=page,
-        rose=culprit_words(culprit, k),
-        questions=count(len(culprit.ids), "question"),
-        message=clip(failure_message(culprit.message), 120) or "see below",
+    page = quoted(culprit.part or culprit.page, 80)
+    return _words(culprit.kind, len(culprit.ids), page, culprit_words(culprit, k), culprit.message)
+
+
+def _words(kind: CulpritKind, questions: int, page: str = "", rose: str = "", message: str = "") -> str:
+    words = STEPS[kind].format(
+        page=page or "An expected source",
+        rose=rose,
+        questions=count(questions, "question"),
+        message=clip(failure_message(message), 120) or "see below",
     )
     return f"{words}."
 

@@ -9,9 +9,10 @@ from evaltrack.compare.comparison import Comparison, GroupDelta, MetricDelta
 from evaltrack.compare.outcome_table import outcome_table
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.comparison.counts import FATES, count_parts, fates_legend
+from evaltrack.report.comparison.culprit_words import worse_sentence
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
+from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.sentences import change_sentence, worse_sentence
 from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
     clip,

@@ -48,7 +48,7 @@ def cause_views(comparison: Comparison) -> list[CauseView]:
     return [
         CauseView(
             kind,
-            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(behind, comparison, kind)}".replace("`", ""),
+            f"{CAUSES[kind][:1].upper()}{CAUSES[kind][1:]}{riser_words(behind, comparison, kind)}",
             number,
             tuple((shown(e.id, 200), shown(e.question, 160)) for e in worse if e.cause.kind == kind)[:TEXTS],
         )

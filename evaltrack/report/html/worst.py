@@ -14,6 +14,8 @@ from evaltrack.rows.stored_row import StoredRow
 
 MOST = 3
 TEXT, ANSWER = 90, 70
+BEGINNING = 12
+"""Characters that two answers may begin with alike before these are left out."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ def _view(change: Change, k: int) -> WorstView:
         id=shown(change.id, 200),
         question=shown(change.question or change.id, TEXT),
         expected=shown(_expected(row), TEXT),
-        before=" · ".join(_came(change.before, k)) or "–",
-        now=" · ".join(_came(change.after, k)) or "–",
+        before=" · ".join(_came(change.before, change.after, k)) or "–",
+        now=" · ".join(_came(change.after, change.before, k)) or "–",
     )
 
 
@@ -49,18 +51,31 @@ def _expected(row: StoredRow | None) -> str:
     return row.expected_answer or ("should decline" if row.negative else ", ".join(row.expected or ()) or "–")
 
 
-def _came(row: StoredRow | None, k: int) -> Iterator[str]:
-    """``rank 2 · judge 0.310 · Claims most often …``: what was measured of the row, and how its answer begins."""
+def _came(row: StoredRow | None, other: StoredRow | None, k: int) -> Iterator[str]:
+    """``rank 2 · judge 0.310 · … most often within``: what was measured of the row, and its answer where they part.
+
+    A rank that is the same on the other side is left out.
+    """
     if row is None:
         return
-    measured = numbers(None, row)
-    rank, score = measured.get("ranks", (None, None))[1], measured.get("score", (None, None))[1]
+    measured = numbers(other, row)
+    (was, rank), score = measured.get("ranks", (None, None)), measured.get("score", (None, None))[1]
     if row.declined:
         yield "declined"
-    elif rank is not None:
+    elif rank is not None and (rank != was or other is None):
         yield f"rank {rank}" if 0 < rank <= k else f"not among the first {k}"
     if score is not None:
         reasoned = REASONING in row.scores
         yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
-    if row.error or row.answer:
-        yield shown(failure_words(row.error or "") or row.answer, ANSWER)
+    if row.error:
+        yield shown(failure_words(row.error), ANSWER)
+    elif row.answer:
+        yield shown(_from_difference(row.answer, (other and other.answer) or ""), ANSWER)
+
+
+def _from_difference(answer: str, other: str) -> str:
+    """The answer from the word in which it parts from the other; the whole of it where that is near its beginning."""
+    pairs = enumerate(zip(answer, other, strict=False))
+    same = next((place for place, (one, two) in pairs if one != two), min(len(answer), len(other)))
+    start = answer.rfind(" ", 0, same) + 1
+    return f"… {answer[start:]}" if same < len(answer) and start > BEGINNING else answer
