@@ -169,7 +169,7 @@ def test_the_worst_questions_stand_in_one_line_each() -> None:
     assert first.worst[0].question == "Can I get a refund?"
     assert first.worst[0].expected == "Within 30 days."
     assert first.worst[0].before == "rank 1 · judge 0.900 · Yes, within 30 days."
-    assert first.worst[0].now == "not among the first 3 · judge 0.200 · No."
+    assert first.worst[0].now == "not returned · judge 0.200 · No."
     without_rows = first_screen(comparison(flips=(replace(FLIP, before=None, after=None),))).worst[0]
     assert (without_rows.expected, without_rows.before, without_rows.now) == ("–", "–", "–")
     assert first_screen(quiet()).worst == ()

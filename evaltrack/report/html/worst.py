@@ -13,7 +13,7 @@ from evaltrack.report.words import failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 
 MOST = 3
-TEXT, ANSWER = 90, 70
+QUESTION, EXPECTED, ANSWER = 92, 70, 52
 BEGINNING = 12
 """Characters that two answers may begin with alike before these are left out."""
 
@@ -31,17 +31,17 @@ class WorstView:
 
 def worst_views(comparison: Comparison) -> list[WorstView]:
     """The first that broke."""
-    return [_view(change, comparison.candidate.signature.k) for change in comparison.flips[:MOST]]
+    return [_view(change) for change in comparison.flips[:MOST]]
 
 
-def _view(change: Change, k: int) -> WorstView:
+def _view(change: Change) -> WorstView:
     row = change.after or change.before
     return WorstView(
         id=shown(change.id, 200),
-        question=shown(change.question or change.id, TEXT),
-        expected=shown(_expected(row), TEXT),
-        before=" · ".join(_came(change.before, change.after, k)) or "–",
-        now=" · ".join(_came(change.after, change.before, k)) or "–",
+        question=shown(change.question or change.id, QUESTION),
+        expected=shown(_expected(row), EXPECTED),
+        before=" · ".join(_came(change.before, change.after)) or "–",
+        now=" · ".join(_came(change.after, change.before)) or "–",
     )
 
 
@@ -51,7 +51,7 @@ def _expected(row: StoredRow | None) -> str:
     return row.expected_answer or ("should decline" if row.negative else ", ".join(row.expected or ()) or "–")
 
 
-def _came(row: StoredRow | None, other: StoredRow | None, k: int) -> Iterator[str]:
+def _came(row: StoredRow | None, other: StoredRow | None) -> Iterator[str]:
     """``rank 2 · judge 0.310 · … most often within``: what was measured of the row, and its answer where they part.
 
     A rank that is the same on the other side is left out.
@@ -63,7 +63,7 @@ def _came(row: StoredRow | None, other: StoredRow | None, k: int) -> Iterator[st
     if row.declined:
         yield "declined"
     elif rank is not None and (rank != was or other is None):
-        yield f"rank {rank}" if 0 < rank <= k else f"not among the first {k}"
+        yield f"rank {rank}" if rank else "not returned"
     if score is not None:
         reasoned = REASONING in row.scores
         yield f"{'score' if reasoned else 'judge'} {metric_number(REASONING if reasoned else JUDGED, score)}"
