@@ -230,6 +230,19 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     )
 
 
+def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
+    """That it changed is seen; what only ranks elsewhere may have done so with all others."""
+    edited = (
+        replace(FLIP, id=f"e{n}", domain="rail", cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(3)
+    )
+    flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
+    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
+    assert behind_words(made).startswith("“x” was edited (another text, the same id) (3 of 9 questions")
+    more = (*flips, demoted(9, "p9"))
+    made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
+    assert behind_words(made).startswith("an expected source is returned lower in 7 of 10 questions")
+
+
 @pytest.mark.parametrize(
     ("domains", "words"),
     [

@@ -20,6 +20,9 @@ HAPPENED = {
 MOSTLY = 2 / 3
 """Share of what got worse from which it is said to be in one domain."""
 
+SEEN_ON_PAGE = ("source_text_changed", "source_lost", "ids_changed")
+"""What happened to a page itself, and not to the order of several."""
+
 NOVELTIES = {"new": "is new in the results and now", "edited": "has another text and now", None: "now"}
 
 
@@ -48,12 +51,16 @@ def behind_words(comparison: Comparison) -> str:
 
 
 def leading_cause(comparison: Comparison) -> CauseKind | None:
-    """What is behind at least half of what got worse, where no one page or error is."""
+    """What is behind at least half of what got worse, where no one page or error is.
+
+    A page that is new, edited or gone is behind it from a third on: that it changed is seen, and not only inferred.
+    """
     cause, questions = max(comparison.causes.items(), key=lambda item: item[1], default=(None, 0))
     first = next(iter(comparison.culprits), None)
-    if first is None or 2 * len(first.ids) >= comparison.num_worse or 2 * questions < comparison.num_worse:
+    if first is None or 2 * questions < comparison.num_worse:
         return None
-    return cause
+    enough = 3 if first.novelty or first.kind in SEEN_ON_PAGE else 2
+    return None if enough * len(first.ids) >= comparison.num_worse else cause
 
 
 def where_words(comparison: Comparison) -> str:
