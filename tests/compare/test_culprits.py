@@ -43,11 +43,11 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     assert (riser.ids, riser.num_above) == ([f"q{place}" for place in range(5)], 5)
     assert [(each.kind, each.page) for each in made.culprits[1:]] == [("source_lost", "q8!"), ("source_lost", "q9!")]
     assert behind_words(made) == (
-        "promo#1 is new in the results and now ranks above the expected source in 5 of 7 questions that got worse"
+        "“promo#1” is new in the results and now ranks above the expected source in 5 of 7 questions that got worse"
     )
     assert "an expected source is returned lower, most often below `promo#1` (5); 2:" in cause_summary(made)
     assert next_steps(made)[0] == (
-        "promo#1 is new in the results and now ranks above the expected source in 5 questions that got worse: "
+        "“promo#1” is new in the results and now ranks above the expected source in 5 questions that got worse: "
         "edit it, rank it lower, or take it out."
     )
 
@@ -107,7 +107,7 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     if new:
         assert behind_words(made) == (
-            "promo is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
+            "“promo” is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
         )
         assert cause_summary(made).endswith("another answer, most often with `promo` (3)")
     else:
