@@ -45,7 +45,7 @@ def test_a_new_page_above_the_expected_ones_is_named() -> None:
     assert behind_words(made) == (
         "“promo#1” is new in the results and now ranks above the expected source in 5 of 7 questions that got worse"
     )
-    assert "an expected source is returned lower, most often below `promo#1` (5); 2:" in cause_summary(made)
+    assert "an expected source is returned lower, most often below “promo#1” (5); 2:" in cause_summary(made)
     assert next_steps(made)[0] == (
         "“promo#1” is new in the results and now ranks above the expected source in 5 questions that got worse: "
         "edit it, rank it lower, or take it out."
@@ -109,7 +109,7 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
         assert behind_words(made) == (
             "“promo” is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
         )
-        assert cause_summary(made).endswith("another answer, most often with `promo` (3)")
+        assert cause_summary(made).endswith("another answer, most often with “promo” (3)")
     else:
         assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
         assert behind_line(made) == ""  # the summary of causes says it
