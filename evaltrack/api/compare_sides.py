@@ -23,7 +23,7 @@ from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
 from evaltrack.tracking.naming import experiment_to_read
-from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation
+from evaltrack.tracking.reader import EvaluationRun, named_evaluation, newest_broken, newest_evaluation, newest_of_each
 from evaltrack.tracking.run_files import fetch_rows, fetch_trials
 from evaltrack.tracking.store import Store
 
@@ -97,8 +97,8 @@ def _check_newest(store: Store, experiment_id: str, golden: str | None, candidat
 def _check_one_set(store: Store, experiment_id: str) -> None:
     """Refuse to choose where several golden sets wait to be compared: the newest run may be another's."""
     baselines = list_baselines(store, experiment_id)
-    newest = ((each, newest_evaluation(store, experiment_id, each.golden)) for each in baselines)
-    waiting = [each.golden for each, run in newest if run is not None and run.run_id != each.run_id]
+    newest = newest_of_each(store, experiment_id) if len(baselines) > 1 else {}
+    waiting = [each.golden for each in baselines if newest.get(each.golden, each.run_id) != each.run_id]
     if len(waiting) > 1:
         names = ", ".join(waiting[:5]) + (", ..." if len(waiting) > 5 else "")
         cure = "name one: evaltrack compare golden/NAME.jsonl"

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 CLOCK_SKEW = 300
 """Seconds by which the clocks of two machines may differ."""
 
+RECENT = 100
+"""Evaluations that are looked through for golden sets that wait to be compared."""
+
 
 @dataclass(frozen=True)
 class EvaluationRun:
@@ -146,6 +149,20 @@ def newest_evaluation(store: Store, experiment_id: str, golden: str | None, *, b
     """
     runs = [run for run in _ended_runs(store, experiment_id, golden, "FINISHED", 2) if run.info.run_id != but]
     return evaluation_of(runs[0]) if runs else None
+
+
+def newest_of_each(store: Store, experiment_id: str) -> dict[str, str]:
+    """The id of the finished evaluation that ended last, by golden set, among the `RECENT` last of an experiment.
+
+    It is one search, whatever the number of golden sets.
+
+    Raises:
+        TrackingError: the store does not answer.
+    """
+    newest: dict[str, str] = {}
+    for run in _ended_runs(store, experiment_id, None, "FINISHED", RECENT):
+        newest.setdefault(run.data.tags["evaltrack.golden"], run.info.run_id)
+    return newest
 
 
 def newer_evaluation(store: Store, run: EvaluationRun) -> EvaluationRun | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import mlflow
 import pyarrow.parquet as pq
 import pytest
 
-from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval
-from evaltrack.errors import TrackingError
+from evaltrack import Comparison, Response, RunResult, Source, compare_runs, run_eval, set_baseline
+from evaltrack.errors import TrackingError, UsageError
 from evaltrack.report.comparison.files import write_comparison
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.tracking.history import past_runs
@@ -121,3 +122,28 @@ def test_a_table_that_lacks_rows_is_damaged(store_uri: str, tmp_path: Path) -> N
     client.delete_tag(bad.run_id, ROWS_TAG)  # as in a run of before
     with pytest.raises(TrackingError, match=r"per_question.parquet of run .* is damaged, .*: it holds 3 rows, and the"):
         compared(store_uri, good, bad)
+
+
+def test_golden_sets_that_wait_are_found_by_one_search(
+    store_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many have a baseline; a set whose newest run is its baseline does not wait."""
+    options: dict[str, Any] = {"target": lambda q, k: ["a"], "tracking_uri": store_uri, "traces": "off"}
+    for name in ("first", "second", "third", "fourth"):
+        golden = tmp_path / f"{name}.jsonl"
+        golden.write_text('{"id": 1, "question": "?", "expected_chunks": ["a"]}\n')
+        runs = [run_eval(golden, **options) for _ in range(1 if name == "fourth" else 2)]
+        set_baseline(runs[0].run_id, tracking_uri=store_uri)
+    searches: list[str] = []
+    search = mlflow.MlflowClient.search_runs
+
+    def counted(client: mlflow.MlflowClient, ids: list[str], filter_string: str = "", *more: Any, **named: Any) -> Any:
+        searches.append(filter_string)
+        return search(client, ids, filter_string, *more, **named)
+
+    monkeypatch.setattr(mlflow.MlflowClient, "search_runs", counted)
+    with pytest.raises(
+        UsageError, match=r"3 golden sets have runs newer than their baselines \(first, second, third\)"
+    ):
+        compare_runs(tracking_uri=store_uri)
+    assert len(searches) == 1

@@ -1,0 +1,1 @@
+"""A store with years in it: what `scripts/bench_store` measures."""
