@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from evaltrack.records.past_run import PastRun
 from evaltrack.tracking.history import newest_runs, past_runs
+from evaltrack.tracking.server_runs import MOST as LIMIT
 from evaltrack.tracking.server_runs import last_evaluations, last_runs
 from evaltrack.tracking.store import Store
 
@@ -59,8 +60,10 @@ class RecentRuns:
         experiment_ids, names = ({each[place] for each in lacking} for place in (0, 1))
         runs = last_runs(store, sorted(experiment_ids), sorted(names), limit) if lacking else None
         if runs is not None:
+            whole = sum(map(len, runs.values())) < LIMIT  # what has no run then has none, as all were deleted
+            read = lacking if whole else lacking & runs.keys()
             with self._lock:
-                self._kept |= {(store.uri, *each): (now, runs[each]) for each in lacking & runs.keys()}
+                self._kept |= {(store.uri, *each): (now, runs.get(each, [])) for each in read}
 
     def kept(self, store: Store, experiment_id: str, golden: str) -> list[PastRun] | None:
         """The runs of a set, where they are kept."""

@@ -33,7 +33,8 @@ SIGNATURE = "evaltrack.signature"
 SHOWN_TAGS = (GOLDEN, VERDICT, HEADLINE, SIGNATURE, PROMOTED, GIT_COMMIT, PROGRESS, "mlflow.user")
 """Tags from which a `PastRun` is made."""
 
-_COUNTS = tuple((score.metric, f"{score.metric}.n", f"n/{score.metric}") for score in SCORES)
+_COUNTS = {name: score.metric for form in ("n/{}", "{}.n") for score in SCORES for name in (form.format(score.metric),)}
+"""The metric that each count is of, by the names that counts are logged under; the newer name comes last, and holds."""
 
 
 class InfoOfRun(Protocol):
@@ -220,5 +221,5 @@ def _signature(text: str | None) -> Signature | None:
 
 def _counts(metrics: Mapping[str, float]) -> dict[str, int]:
     """Over how many questions each mean is, by either name that runs log it under."""
-    counts = ((name, metrics.get(one, metrics.get(other))) for name, one, other in _COUNTS)
-    return {name: sound_count(value) for name, value in counts if value is not None}
+    named = sorted(metrics.keys() & _COUNTS.keys(), key=lambda name: name.endswith(".n"))
+    return {_COUNTS[name]: sound_count(metrics[name]) for name in named}

@@ -23,11 +23,8 @@ from evaltrack.tracking.store import Store
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
-AT_ONCE = 500
-"""Runs of one query: databases bound the values in one."""
-
 MOST = 20_000
-"""Runs that are read in all."""
+"""Runs that are read in all: where there are so many, some may be left out."""
 
 _METRICS = sorted(
     {name for score in HEADLINES for metric in (score.metric,) for name in (metric, f"{metric}.n", f"n/{metric}")}
@@ -95,10 +92,10 @@ def _read(store: Store, statement: Callable[[], Select[Any]]) -> list[tuple[str,
 
     try:
         with engine.connect() as connection:
-            infos = list(map(_info, connection.execute(statement()).fetchall()))
-            run_ids = [info.run_id for info in infos]
-            tags = _values(connection, "tags", SHOWN_TAGS, run_ids)
-            metrics = _values(connection, "latest_metrics", _METRICS, run_ids)
+            chosen = statement()
+            infos = list(map(_info, connection.execute(chosen).fetchall()))
+            tags = _values(connection, "tags", SHOWN_TAGS, chosen)
+            metrics = _values(connection, "latest_metrics", _METRICS, chosen)
     except SQLAlchemyError:
         _log.info("MLflow's tables are not as expected; its search is asked", exc_info=True)
         return None
@@ -146,17 +143,15 @@ def _newest_first(evaluations: Select[Any]) -> Select[Any]:
     return shown.order_by(runs.start_time.desc(), runs.run_uuid)
 
 
-def _values(
-    connection: Connection, name: str, keys: Sequence[str], run_ids: Sequence[str]
-) -> dict[str, dict[str, Any]]:
-    """The tags or the metrics of runs, as far as they are shown: by run and key."""
+def _values(connection: Connection, name: str, keys: Sequence[str], runs: Select[Any]) -> dict[str, dict[str, Any]]:
+    """The tags or the metrics of runs, as far as they are shown: by run and key, in one query for all runs."""
     from sqlalchemy import column, select, table
 
     is_metric = name == "latest_metrics"
     values = table(name, *map(column, ("run_uuid", "key", "value", *(("is_nan",) if is_metric else ()))))
+    chosen = runs.subquery("chosen")
+    own = select(values).join(chosen, chosen.c.run_uuid == values.c.run_uuid).where(values.c.key.in_(keys))
     by_run: dict[str, dict[str, Any]] = {}
-    for start in range(0, len(run_ids), AT_ONCE):
-        part = select(values).where(values.c.run_uuid.in_(run_ids[start : start + AT_ONCE]), values.c.key.in_(keys))
-        for run_id, key, *value in connection.execute(part).fetchall():
-            by_run.setdefault(run_id, {})[key] = nan if value[1:] == [True] else value[0]
+    for run_id, key, value, *is_nan in connection.execute(own).fetchall():
+        by_run.setdefault(run_id, {})[key] = nan if is_nan == [True] else value
     return by_run

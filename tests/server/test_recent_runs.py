@@ -10,6 +10,7 @@ from evaltrack.records import Signature
 from evaltrack.records.past_run import PastRun
 from evaltrack.server import recent_runs
 from evaltrack.server.recent_runs import NEWEST, SECONDS, RecentRuns
+from evaltrack.tracking import server_runs
 from evaltrack.tracking.history import newest_runs, past_runs
 from evaltrack.tracking.store import Store, connect
 
@@ -91,3 +92,26 @@ def test_where_very_many_are_new_all_are_read_again(store: Store, read: list[str
     kept.runs(store, "0", "two", 2)
     assert read[-2:] == ["one", "two"]
     assert len(newest_runs(store, ["0"], 3)) == 3
+
+
+def test_sets_without_a_run_are_not_searched_one_at_a_time(store: Store, read: list[str]) -> None:
+    """One whose runs were all deleted is read with the others; a new run of it is seen at once."""
+    kept, sets = RecentRuns(), [("0", "one"), ("0", "two"), ("0", "emptied")]
+    kept.read(store, sets, 2)
+    assert [names(kept.runs(store, *each, 2)) for each in sets] == [["run 2", "run 1"], ["run 3"], []]
+    assert read == []
+    add(store, "emptied", 9)
+    kept.refresh(store, ["0"])
+    assert names(kept.runs(store, "0", "emptied", 2)) == ["run 9"]
+
+
+def test_where_not_all_was_read_the_rest_is_searched(
+    store: Store, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A set that was cut off at the bound is not taken for one without runs."""
+    monkeypatch.setattr(server_runs, "MOST", 1)
+    monkeypatch.setattr(recent_runs, "LIMIT", 1)
+    kept = RecentRuns()
+    kept.read(store, [("0", "one"), ("0", "two")], 2)
+    assert names(kept.runs(store, "0", "one", 2)) == ["run 2", "run 1"]
+    assert read == ["one"]

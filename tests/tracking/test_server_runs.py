@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mlflow.entities import Metric
+from sqlalchemy import event, text
 
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.records import Signature
@@ -71,13 +72,39 @@ def test_it_gives_what_mlflows_search_gives(store: Store) -> None:
     assert last_runs(store, [], ["one"], 2) == runs_with_ids(store, []) == {}
 
 
-def test_many_runs_are_read_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Databases bound the values of a query; what is read in all is bounded too."""
-    whole = last_evaluations(store, ["0"], 9)
-    monkeypatch.setattr(server_runs, "AT_ONCE", 1)
-    assert last_evaluations(store, ["0"], 9) == whole
+def test_a_query_is_the_same_whatever_the_number_of_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three queries read them, with their tags and metrics; what is read in all is bounded."""
+    engine = store.client._tracking_client.store.engine
+    queries: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *args: queries.append(args[2]))
+
+    def asked() -> list[str]:
+        queries.clear()
+        made = last_runs(store, ["0"], ["one", "two"], 5000)
+        assert made is not None
+        assert {run.counts["mrr"] for run in made["0", "one"]} == {2}
+        return [each for each in queries if each.startswith("SELECT")]
+
+    few = asked()
+    note_many(store, 1200)
+    assert asked() == few
+    assert len(few) == 3
     monkeypatch.setattr(server_runs, "MOST", 2)
     assert sum(map(len, (last_runs(store, ["0"], ["one", "two"], 9) or {}).values())) == 2
+
+
+def note_many(store: Store, number: int) -> None:
+    """Copies of a run of the first set."""
+    own = past_runs(store, "0", "one")[0].run_id
+    with store.client._tracking_client.store.engine.begin() as connection:
+        for table in ("runs", "tags", "latest_metrics"):
+            rows = (
+                connection.execute(text(f"select * from {table} where run_uuid = :own"), {"own": own}).mappings().all()
+            )
+            copies = [{**row, "run_uuid": f"copy{at}"} for row in rows for at in range(number)]
+            names = ", ".join(rows[0])
+            values = ", ".join(f":{name}" for name in rows[0])
+            connection.execute(text(f"insert into {table} ({names}) values ({values})"), copies)
 
 
 def test_a_store_with_other_tables_is_searched(store: Store) -> None:
