@@ -18,7 +18,10 @@ from .warm import WarmProcess
 
 
 class MlflowServer(WarmProcess):
-    """`mlflow server` with its own SQLite database in a folder, with one worker and no jobs."""
+    """`mlflow server` with its own SQLite database in a folder, with one worker and no jobs.
+
+    With `--artifacts-only` it has no database.
+    """
 
     def __init__(self, folder: Path, *options: str, port: int = 0, env: dict[str, str] | None = None) -> None:
         self.folder, self.port = folder, port or free_port()
@@ -26,7 +29,7 @@ class MlflowServer(WarmProcess):
         command = ["-m", "mlflow", "server", "--port", str(self.port), "--workers", "1", *options]
         own = {**os.environ, **(env or {}), "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with self.log.open("ab") as log:
-            store = ("--backend-store-uri", f"sqlite:///{folder}/mlflow.db")
+            store = () if "--artifacts-only" in options else ("--backend-store-uri", f"sqlite:///{folder}/mlflow.db")
             super().__init__((*command, *store), folder, own, log, new_session=True)
 
     @property

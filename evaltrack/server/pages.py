@@ -178,8 +178,9 @@ class _Views(QuestionViews):
                 return made_page(job, (evaluation.ended_at,), fetch)
             except TrackingError as error:
                 _log.info("no page of run %s", evaluation.run_id, exc_info=True)
-                lacking = f"run {evaluation.name} lacks its rows or its summary; evaluate again, or see it in MLflow"
-                abort(404, error.message if error.__cause__ is None else lacking)
+                if error.__cause__ is None:  # what it needs is gone or damaged
+                    abort(404, error.message)
+                raise
 
         return streamed(_pending(back), make, late_problem)
 

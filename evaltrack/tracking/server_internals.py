@@ -7,14 +7,12 @@ is imported at its top.
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from flask import Flask, g
@@ -27,15 +25,14 @@ from mlflow.server.constants import ARTIFACTS_ONLY_ENV_VAR, BACKEND_STORE_URI_EN
 from mlflow.tracking._tracking_service.client import TrackingServiceClient
 
 from evaltrack.errors import TrackingError
-from evaltrack.tracking.server_artifacts import downloaded
+from evaltrack.tracking.server_artifacts import artifact_errors, downloaded
 from evaltrack.tracking.server_tables import database_of, engine_of, newest_runs, run_with_id
 from evaltrack.tracking.store import NewestRuns, Store, tracking_errors
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import FileInfo, Run
 
 handlers: Any = mlflow_handlers
-_log = logging.getLogger(__name__)
 
 Action = Literal["read", "update"]
 EXPERIMENTS = 1000
@@ -166,7 +163,7 @@ class _InsideService(TrackingServiceClient):
     def download_artifacts(self, run_id: str, path: str, dst_path: str | None = None) -> str:
         """As the server's own download does it, into `dst_path`."""
         root = self._artifact_root(run_id)
-        try:
+        with artifact_errors(f"artifact {path} of run {run_id}"):
             if handlers._is_servable_proxied_run_artifact_root(root):
                 repository = handlers._get_artifact_repo_mlflow_artifacts()
                 path = handlers._get_proxied_run_artifact_destination_path(root, path)
@@ -174,11 +171,14 @@ class _InsideService(TrackingServiceClient):
             else:
                 repository = handlers._get_artifact_repository_for_uri(root)
             return downloaded(repository, path, dst_path)
-        except MlflowException:
-            raise
-        except Exception as error:  # each kind of artifact store fails in its own way
-            _log.warning("artifact %s of run %s cannot be read", path, run_id, exc_info=True)
-            raise MlflowException(f"artifact {Path(path).name} cannot be read ({type(error).__name__})") from error
+
+    def list_artifacts(self, run_id: str, path: str | None = None) -> list[FileInfo]:
+        """As the server's own list does it: what is gone is told from a place that does not answer."""
+        root = self._artifact_root(run_id)
+        with artifact_errors(f"the list of artifacts of run {run_id}"):
+            if handlers._is_servable_proxied_run_artifact_root(root):
+                return list(handlers._list_artifacts_for_proxied_run_artifact_root(root, path))
+            return list(handlers._get_artifact_repository_for_uri(root).list_artifacts(path))
 
     @lru_cache(maxsize=2000)  # noqa: B019 - one for each server, which lives as long
     def _artifact_root(self, run_id: str) -> str:
