@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -43,7 +44,7 @@ def connected_ray(address: str) -> Iterator[RayEngine]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray that is started here calls nobody
     try:
         _knock(address or os.environ.get("RAY_ADDRESS", ""))
-        ray.init(address=address or None, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address or None, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001 - of many kinds, also Python's own
         where = f"`engine_address={address}`" if address else "`engine=ray`"
         what = shown_text(f"{type(error).__name__}: {error}".splitlines()[0])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.engine.folder import WorkFolder
-from evaltrack.evaluation.engine.orders import Order, PartEnd
+from evaltrack.evaluation.engine.orders import Order, PartEnd, Receipt
 from evaltrack.evaluation.engine.part import run_part
 from evaltrack.privacy.addresses import shown_text
 
@@ -150,10 +149,13 @@ def _stripes(num_parts: int, workers: int, num_cpus: int) -> int:
 
 def _done(left: dict[int, Order]) -> Iterator[PartEnd]:
     """The parts that have a receipt by now; they are left no longer."""
-    for number, order in list(left.items()):
-        if (receipt := WorkFolder(Path(order.folder)).receipt(number)) is not None:
-            del left[number]
-            yield PartEnd(part=number, receipt=receipt)
+    folder = next((order.folder for order in left.values()), "")
+    receipts = list[Receipt]()
+    with suppress(InconclusiveError):  # out of reach now, there is another look soon
+        receipts.extend(WorkFolder(folder).receipts(list(left)) if left else ())
+    for receipt in receipts:
+        del left[receipt.part]
+        yield PartEnd(part=receipt.part, receipt=receipt)
 
 
 def _check(deaths: int, error: Exception) -> None:
