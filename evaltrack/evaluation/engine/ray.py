@@ -48,7 +48,8 @@ def connected_ray(address: str) -> Iterator[RayEngine]:
     except Exception as error:  # noqa: BLE001 - of many kinds, also Python's own
         where = f"`engine_address={address}`" if address else "`engine=ray`"
         what = shown_text(f"{type(error).__name__}: {error}".splitlines()[0])
-        raise UsageError(f"{where}: Ray cannot be reached ({what}); start it with: ray start --head") from None
+        cure = "start it with: ray start --head; one that asks for a token needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+        raise UsageError(f"{where}: Ray cannot be reached ({what}); {cure}") from None
     try:
         yield RayEngine(ray)
     finally:
