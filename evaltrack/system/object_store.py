@@ -8,20 +8,45 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, ParamSpec, TypeVar, cast
 
 from evaltrack.system.shared_files import Board
 
 if TYPE_CHECKING:
     import pyarrow.fs
 
+PAUSES = (0.5, 2.0)
+"""Seconds before a request that failed is made again."""
+JOIN_SECONDS = 0.05
+"""In which several writes of the same object become one: others see the last one alone."""
 LOOK_SECONDS = 1.0
 """Between two looks at the same object: each is a request that is paid for."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _patiently(method: Callable[P, T]) -> Callable[P, T]:
+    """Make a request again that failed, after the tries of the store's own library; a missing object is no failure."""
+
+    @wraps(method)
+    def tried(*arguments: P.args, **named: P.kwargs) -> T:
+        for pause in PAUSES:
+            try:
+                return method(*arguments, **named)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                time.sleep(pause)
+        return method(*arguments, **named)
+
+    return tried
 
 
 class StoreFiles:
@@ -64,28 +89,33 @@ class StoreFiles:
         with pa.memory_map(str(draft)) as file:  # one write: a stream that is broken off makes an object of what it has
             self.write(name, file.read_buffer())
 
+    @_patiently
     def read(self, name: str) -> bytes:
         """The content of an object."""
         with self.open(name) as file:
             return file.read()
 
+    @_patiently
     def read_range(self, name: str, start: int, end: int) -> bytes:
         """Some bytes of an object; no others are fetched."""
         with self.open(name) as file:
             file.seek(start)
             return file.read(end - start)
 
+    @_patiently
     def write(self, name: str, content: bytes) -> None:
         """Send an object."""
         store, path = self._opened()
         with store.open_output_stream(f"{path}/{name}") as stream:
             stream.write(content)
 
+    @_patiently
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """An object to read from."""
         store, path = self._opened()
         return cast("AbstractContextManager[BinaryIO]", store.open_input_file(f"{path}/{name}"))
 
+    @_patiently
     def names(self) -> set[str]:
         """The names of all objects, in one request for each thousand."""
         from pyarrow.fs import FileSelector
@@ -118,6 +148,7 @@ class StoreBoard:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="evaltrack-board")
         self._reads: dict[str, tuple[float, Future[None]]] = {}
         self._contents: dict[str, bytes] = {}
+        self._unwritten: dict[str, bytes] = {}
         self._num_writes = 0
 
     def read(self, name: str) -> bytes:
@@ -137,8 +168,8 @@ class StoreBoard:
     def write(self, name: str, content: bytes) -> None:
         """Write soon; reads give the content from now on."""
         self._num_writes += 1  # a read that is under way brings what was there before
-        self._contents[name] = content
-        self._thread.submit(self._write, name, content)
+        self._contents[name] = self._unwritten[name] = content
+        self._thread.submit(self._write, name)
 
     def _read(self, name: str, num_writes: int) -> None:
         with suppress(OSError):
@@ -146,9 +177,11 @@ class StoreBoard:
             if num_writes == self._num_writes:
                 self._contents[name] = content
 
-    def _write(self, name: str, content: bytes) -> None:
-        with suppress(OSError):
-            self._files.write(name, content)
+    def _write(self, name: str) -> None:
+        time.sleep(JOIN_SECONDS)
+        if content := self._unwritten.pop(name, b""):
+            with suppress(OSError):
+                self._files.write(name, content)
 
 
 @cache

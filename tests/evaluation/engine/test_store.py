@@ -28,6 +28,7 @@ from evaltrack.llm.shared_throttle import SharedThrottle
 from evaltrack.records import Row
 from evaltrack.system import object_store
 from evaltrack.system.object_store import StoreFiles
+from tests.faulty_proxy import proxy_process
 from tests.s3_server import BUCKET, KEYS, NEEDS_S3, s3_server
 
 from .in_process import InProcess, Project, question_of, timeless
@@ -203,6 +204,41 @@ def test_rows_wait_for_a_store_that_is_out_of_reach(
     journal.close()
     with closing(part_journal(folder, 0)) as other:
         assert other.reuse.num_rows == 20
+
+
+@pytest.mark.long
+def test_a_store_that_fails_now_and_then(
+    project: Project, server: str, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests that it refuses, and replies that are lost, change nothing."""
+    local = timeless(project.ask(name="1" * 32))
+    port = int(server.rpartition(":")[2])
+    with proxy_process(port, ("503", "dropped", "lost", "doubled"), 0.2, 1) as (address, faults):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        object_store._store_of.cache_clear()
+        assert timeless(project.ask(InProcess(), engine_folder=store)) == local
+        assert sum(faults().values()) - faults()["requests"] > 5
+
+
+def test_a_request_that_fails_is_made_again(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few times; a missing object is no failure."""
+    monkeypatch.setattr(object_store, "PAUSES", (0.0, 0.0))
+    files, tries = StoreFiles(store), list[int]()
+    opened = files._opened
+
+    def failing() -> object:
+        tries.append(1)
+        if len(tries) < 3:
+            raise OSError("AWS Error SLOW_DOWN")
+        return opened()
+
+    monkeypatch.setattr(files, "_opened", failing)
+    with pytest.raises(FileNotFoundError):
+        files.read("none")
+    assert len(tries) == 3
+    monkeypatch.setattr(files, "_opened", lambda: (_ for _ in ()).throw(OSError("AWS Error ACCESS_DENIED")))
+    with pytest.raises(OSError, match="ACCESS_DENIED"):
+        files.names()
 
 
 def test_a_bucket_that_is_not_there_is_refused(store: str) -> None:
