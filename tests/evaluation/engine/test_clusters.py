@@ -29,6 +29,7 @@ ENGINES = [
     for name, package in PACKAGES.items()
 ]
 OF_THE_RUN = ("seconds", "started_at", "trace_id", "root_span_id")
+CLOCK = ("usage/target_seconds.mean", "usage/target_seconds.p95", "sweep/on_front")
 PATIENCE = 120
 
 
@@ -112,9 +113,9 @@ def test_parts_may_lie_in_an_object_store(
         monkeypatch.setenv(name, value)
     with s3_server(tmp_path) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server)
-        own = ("--engine", engine, "--engine-workers", "2", "--engine-folder", f"s3://{BUCKET}/parts")
+        own = ("--engine", engine, "--engine-workers", "2", "--engine-folder", f"s3://{BUCKET}/{engine}")
         assert_as_local(cluster, store_uri, tmp_path, *own)
-        (name,) = StoreFiles(f"s3://{BUCKET}/parts").names()  # questions failed, which may be asked again
+        (name,) = StoreFiles(f"s3://{BUCKET}/{engine}").names()  # questions failed, which may be asked again
         assert (cluster.folder / "state" / f"{name}.sqlite").exists()
     assert not (cluster.folder / "state" / "engine").exists()
 
@@ -161,6 +162,23 @@ def test_spark_on_this_machine_runs_this_python(
     assert len(result["rows"]) == 60
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sweep_may_have_an_engine(cluster: Cluster, engine: str, store_uri: str) -> None:
+    """Each of its runs is asked by the workers of a cluster, and is what it is without one."""
+    settings = {"judge": "none", "engine": [engine, "local"]}
+    sweep = {"golden": "golden.jsonl", "targets": ["python:mine:ask"], "settings": settings}
+    (cluster.folder / "sweep.json").write_text(json.dumps(sweep))
+    env = os.environ | {"MLFLOW_TRACKING_URI": store_uri, "PYTHONPATH": str(REPO)}
+    command = [sys.executable, "-m", "evaltrack", "sweep", "sweep.json"]
+    subprocess.run(command, cwd=cluster.folder, env=env, capture_output=True, check=True, timeout=2 * PATIENCE)
+    runs = connect(store_uri).client.search_runs(["0"], "params.target = 'python:mine:ask'")
+    assert [run.data.params.get("engine") for run in runs] in ([None, engine], [engine, None])
+    one, other = ({**run.data.metrics, **dict.fromkeys(CLOCK)} for run in runs)
+    assert one == other
+    assert len(cluster.asked()) == 2 * 61
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ctrl_c_ends_the_run_with_what_was_done(cluster: Cluster, engine: str, store_uri: str) -> None:
     """As in one process: the run is KILLED and holds the rows that are finished; `resume` asks the others."""
@@ -196,6 +214,7 @@ def test_a_cluster_that_is_not_there_is_an_error_before_anything_is_asked(
     said = cluster.run("--engine", engine, "--engine-address", address, uri=store_uri, code=2)
     assert f"--engine-address {address}: " in said
     assert "cannot be reached" in said
+    assert {"ray": "RAY_AUTH_MODE=token", "spark": "Spark needs Java"}[engine] in said
     assert cluster.asked() == []
     assert not list((cluster.folder / "state").glob("*.sqlite"))
     assert connect(store_uri).client.search_runs(["0"]) == []

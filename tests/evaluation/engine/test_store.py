@@ -105,7 +105,7 @@ def test_a_killed_worker_costs_what_it_had_not_sent(project: Project, store: str
     project.write(40)
     path = project.folder / "mine.py"
     path.write_text(path.read_text().replace("    number", "    __import__('time').sleep(0.1)\n    number", 1))
-    local = timeless(project.ask(name="1" * 32, concurrency=40, in_process=False))
+    local = timeless(project.ask(name="1" * 32, concurrency=40))
     project.asked()
     folder = folder_in(store)
     program = "import sys; from evaltrack.evaluation.engine.part import run_part; run_part(sys.argv[1], {})"
