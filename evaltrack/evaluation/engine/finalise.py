@@ -38,16 +38,18 @@ class RowsInOrder:
 
     def rest(self) -> None:
         """Hand on what there is of the parts that are left, where the run was broken off."""
+        begun = set[int]()
+        with suppress(EvaltrackError):
+            begun = self._folder.begun()
         for part in self._parts[self._next :]:
             self._next = part.number + 1
             receipt = self._receipts.pop(part.number, None)
             with suppress(EvaltrackError):  # what cannot be read now is there when the run goes on
-                for row in rows_of(self._folder, part, receipt) if receipt else self._unfinished(part):
-                    self._take(row)
+                if receipt or part.number in begun:
+                    for row in rows_of(self._folder, part, receipt) if receipt else self._unfinished(part):
+                        self._take(row)
 
     def _unfinished(self, part: Part) -> Iterator[Row]:
-        if part.number not in self._folder.begun():
-            return
         with closing(part_journal(self._folder, part.number)) as journal:
             questions = questions_of(self._folder, part)
             rounds = range(1, self._rounds + 1)
