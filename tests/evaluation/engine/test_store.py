@@ -122,7 +122,7 @@ def test_a_killed_worker_costs_what_it_had_not_sent(project: Project, store: str
             before.extend([journal.reuse.num_rows, len((project.folder / "asked").read_text().splitlines())])
 
     engine = InProcess(num_cpus=1, before=kill)
-    rows = project.ask(engine, engine_folder=store, concurrency=2, in_process=False)
+    rows = project.ask(engine, engine_folder=store, concurrency=2)
     sent, at_kill = before
     asked = project.asked()
     assert timeless(rows) == local
@@ -239,6 +239,22 @@ def test_a_request_that_fails_is_made_again(store: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(files, "_opened", lambda: (_ for _ in ()).throw(OSError("AWS Error ACCESS_DENIED")))
     with pytest.raises(OSError, match="ACCESS_DENIED"):
         files.names()
+
+
+def test_the_server_may_stand_in_the_uri(server: str, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run has its own prefix below; what stands in the query is not shown."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    place = server.removeprefix("http://")
+    folder = folder_in(f"{store}/?scheme=http&endpoint_override={place}&region=us-east-1")
+    folder.make()
+    folder.ask_to_stop()
+    assert folder.is_to_stop
+    assert (folder.files.name, str(folder)) == (
+        NAME,
+        f"{store}/{NAME}?scheme=***&endpoint_override=***&region=***",
+    )
+    folder.remove()
+    assert folder.names() == set()
 
 
 def test_a_bucket_that_is_not_there_is_refused(store: str) -> None:
