@@ -22,7 +22,12 @@ def ask(name: str) -> Ended:
     path = REPO / "scripts" / name
     program = "bash" if b"bash" in path.read_bytes().partition(b"\n")[0] else sys.executable
     return subprocess.run(
-        [program, str(path), "--help"], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        [program, str(path), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
 
 

@@ -54,6 +54,19 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
     picture(page, f"evaltrack-{name}", look)
 
 
+def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open) -> None:
+    """A sentence that begins with a capital, and links that are large enough."""
+    was, now = apart(lambda: [site.travel(2, experiment="refusals", traces="off", k=k) for k in (5, 3)])
+    query = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": was.run_id}
+    page = tab()
+    page.goto(f"{site.uri}/evaltrack/drift?{urlencode(query)}")
+    page.get_by_text("k was 5 and is 3").wait_for()
+    transform = "p => getComputedStyle(p, '::first-letter').textTransform"
+    assert page.locator(".verdict p").evaluate(transform) == "uppercase"
+    assert page.get_by_role("link", name="All golden sets").count() == 1
+    assert audit(page) == []
+
+
 def test_no_page_stands_out_sideways_on_a_phone(site: Handbook, tab: Open) -> None:
     """What is too wide is the markup of one page, so all are opened."""
     page = tab("phone")

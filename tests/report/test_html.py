@@ -605,6 +605,14 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
     ]
 
 
+def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
+    """Else the column is left out."""
+    row = patched(flat("No."), expected=None)
+    flip = replace(FLIP, before=row, after=row)
+    assert ">Expected</th>" in comparison_html(comparison(flips=(FLIP,)))
+    assert ">Expected</th>" not in comparison_html(comparison(flips=(flip,), lost=(), drops=()))
+
+
 def test_where_no_page_is_behind_it_no_card_says_so() -> None:
     """The causes stand above; one page among them brings the card back."""
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
