@@ -54,7 +54,9 @@ JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "ope
 )
 def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int], sentence: str) -> None:
     """And what was lost."""
-    made = quiet(metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields, lost=(LOST,) * fields.get("lost", 0))
+    made = quiet(
+        metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields, lost=(LOST,) * fields.get("lost", 0)
+    )
     assert change_sentence(made) == sentence
 
 

@@ -345,3 +345,13 @@ def test_every_metric_has_a_title() -> None:
     """By which it is found in each rendering."""
     quick = HARD.keys() - {"ten_thousand"}  # whose metrics are those of the others
     assert {metric.name for name in quick for metric in hard(name).metrics} <= METRIC_TITLES.keys()
+
+
+def test_where_nothing_is_drawn_no_axis_and_no_legend_are_shown() -> None:
+    """Of means over a part: `not compared` beside them, and no column that is empty."""
+    text = comparison_html(hard("errors_on_one_side"))
+    table = text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
+    assert 'class="plot ticks"' not in table
+    assert "95 % interval" not in table
+    assert "Axis in points" not in text
+    assert "Axis in points of 100. Line: 95 % interval; filled: shown to differ" in comparison_html(hard("all_flips"))

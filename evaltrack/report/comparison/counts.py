@@ -85,7 +85,8 @@ def chance_words(comparison: Comparison) -> str:
         return ""
     explained = _explained_words(comparison)
     if explained and comparison.chance in ALONE:
-        return f"{ALONE[comparison.chance]}, but {explained}.".format(**_numbers(comparison))
+        words = f"{ALONE[comparison.chance]}, but {explained}.".format(**_numbers(comparison))
+        return f"{words}{_asked_again(comparison)}"
     words = CHANCE[comparison.chance].format(**_numbers(comparison))
     return f"{words}.{_asked_again(comparison)}{_not_asked(comparison)}"
 
