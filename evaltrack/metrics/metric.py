@@ -112,9 +112,14 @@ class Score:
         """Two values and their difference, all with as many decimals as it takes for the three to agree.
 
         As in ``79.05 %``, ``78.10 %`` and ``−0.95 points``, where one decimal would say ``79.0``, ``78.1``, ``−1.0``.
+        Some never do (0.80555…, 0.68333…): the difference is then that of the values with the most decimals.
         """
-        more = next((more for more in MORE if self._agree(was, now, more)), 0)
-        return self.shown(was, more), self.shown(now, more), self.change(now - was, more)
+        more = next((more for more in MORE if self._agree(was, now, more)), None)
+        if more is not None:
+            return self.shown(was, more), self.shown(now, more), self.change(now - was, more)
+        written = float(self._written(now, MORE[-1]) - self._written(was, MORE[-1]))
+        change = self.change(written / 100 if self.form == "percent" else written, MORE[-1])
+        return self.shown(was, MORE[-1]), self.shown(now, MORE[-1]), change
 
     def _agree(self, was: float, now: float, more: int) -> bool:
         """Whether the values, as they are written, differ by as much as is written of their difference."""
@@ -154,8 +159,8 @@ class Score:
         return f"{100 * size if self.form == 'percent' else size:,.{decimals}f}"
 
 
-MORE = (0, 1, 2)
-"""Decimals that are added until two values and their difference agree."""
+MORE = (0, 1)
+"""Decimals that are added where two values and their difference do not agree without."""
 
 ROUNDING = 1e-12
 """Below this a difference of means comes from their rounding."""

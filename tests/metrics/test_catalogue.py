@@ -145,6 +145,8 @@ def test_every_metric_is_said_in_full() -> None:
         ("judge_score", 0.8036, 0.7982, ("0.8036", "0.7982", "−0.0054")),
         ("mrr", 0.75, 0.7501, ("0.750", "0.750", "≈ 0")),
         ("mrr", 0.7504, 0.7506, ("0.7504", "0.7506", "+0.0002")),
+        ("recall_at_k", 0.8 + 0.05 / 9, 0.65 + 0.1 / 3, ("0.8056", "0.6833", "−0.1223")),  # agrees at no length
+        ("pass_rate", 0.8 + 0.05 / 9, 0.65 + 0.1 / 3, ("80.56 %", "68.33 %", "−12.23 points")),
         ("num_tokens", 1000.0, 1250.5, ("1,000", "1,250", "+250")),
         ("num_tokens", 99.9, 1000.6, ("100", "1,001", "+901")),
         ("own", -0.5, float("inf"), ("−0.500", "inf", "+inf")),
@@ -153,5 +155,5 @@ def test_every_metric_is_said_in_full() -> None:
 def test_two_values_and_their_difference_agree_as_they_are_written(
     name: str, was: float, now: float, course: tuple[str, str, str]
 ) -> None:
-    """With one or two decimals more where it takes them."""
+    """With one decimal more where it takes one."""
     assert metric_form(name).course(was, now) == course

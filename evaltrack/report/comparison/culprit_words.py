@@ -9,6 +9,7 @@ from evaltrack.compare.behind import Behind
 from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.run_info import RunDifference, about_answers
 from evaltrack.report.comparison.words import CAUSES, clip, count
 from evaltrack.report.words import failure_message, failure_words
 
@@ -64,12 +65,16 @@ def behind_words(comparison: Comparison) -> str:
 
 def related_words(behind: Behind, before: str) -> str:
     """``; the model is another: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
-    parts = [
-        f"the {clip(each.name, 60)} is another: {clip(each.baseline, 60) or '(none)'} → "
-        f"{clip(each.candidate, 60) or '(none)'}"
-        for each in behind.differences[:RELATED]
-    ]
+    parts = [f"the {clip(each.name, 60)} is another{_values(each)}" for each in behind.differences[:RELATED]]
     return before + ", ".join(parts) if parts else ""
+
+
+def _values(difference: RunDifference) -> str:
+    """``: gpt-4o → gpt-4o-mini``; nothing of a corpus or commit, of which the digests say nothing to people."""
+    if not about_answers(difference):
+        return ""
+    was, now = (clip(value, 60) or "(none)" for value in (difference.baseline, difference.candidate))
+    return f": {was} → {now}"
 
 
 RELATED = 2
