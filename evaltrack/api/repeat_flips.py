@@ -80,7 +80,7 @@ def asking_again(
             raise
         return AskAgain(why_not=str(error))
     if run.signature.target.startswith(FIXED) and _is_fixed_judge(run, command):
-        return AskAgain(why_not="recorded responses cannot be asked again")
+        return AskAgain(why_not="recorded answers cannot be asked again")
     asker = CandidateAsker(run, side, command, records, resources, say, store_uri=store.uri)
     if times == "auto":
         return AskAgain(replace(asker, find_newer=partial(newer_evaluation, store, run)))

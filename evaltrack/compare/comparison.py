@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from evaltrack.compare.behind import Behind, find_behind
+from evaltrack.compare.chance import ByRule, ChanceKind, by_rule_alone, chance_of, explaining_documents
 from evaltrack.compare.change import CauseKind, Change, Outcome
 from evaltrack.compare.culprits import Culprit, find_culprits
 from evaltrack.compare.errors_by_message import ErrorCount
@@ -202,6 +204,35 @@ class Comparison:
         before = [change.before for change in changes if change.before is not None]
         returned = [*before, *self.same]
         return find_culprits([*self.flips, *self.lost, *self.drops], returned, whole=len(returned) >= self.num_common)
+
+    @cached_property
+    def behind(self) -> Behind | None:
+        """What is behind most of what got worse."""
+        worse = [*self.flips, *self.lost, *self.drops]
+        return find_behind(worse, self.culprits, self.causes, self.num_worse, self.differences)
+
+    @property
+    def chance(self) -> ChanceKind | None:
+        """What is known of chance; None where nothing flipped, or it is not compared which questions pass."""
+        if not self.passing_compared:
+            return None
+        return chance_of(self.count("broke"), self.count("fixed"), self.mcnemar_p, self.asking)
+
+    @cached_property
+    def explaining(self) -> tuple[Culprit, ...]:
+        """The documents seen to have changed, where they explain all that broke."""
+        return explaining_documents(self.culprits, self.flips)
+
+    @property
+    def by_rule(self) -> ByRule | None:
+        """What is true of a regression that the rule on questions that break makes alone; None of any other verdict.
+
+        A metric beyond its rule, a loss that is shown, and documents that changed and explain all make it more.
+        """
+        regressed = any(each.regressed for each in (*self.metrics, *(m for g in self.groups for m in g.metrics)))
+        if self.verdict != "regression" or regressed or not self.count("broke") or self.explaining:
+            return None
+        return by_rule_alone(self.chance, self.count("broke"), self.count("fixed"), self.flips)
 
     @property
     def passing_compared(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -13,6 +13,9 @@ from evaltrack.rows.stored_row import StoredRow
 
 CulpritKind = Literal["rose", CauseKind]
 """`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it."""
+
+SEEN_ON_PAGE: tuple[CulpritKind, ...] = ("source_text_changed", "source_lost", "ids_changed")
+"""What happened to a page itself, and not to the order of several."""
 
 
 @dataclass
@@ -38,13 +41,49 @@ class Culprit:
         """The chunk, where it is only one of the page."""
         return self.parts[0] if len(self.parts) == 1 else None
 
+    @property
+    def changed(self) -> bool:
+        """Whether it is a document that is seen to have changed: new, with another text, or under another id."""
+        edited = self.novelty is not None or self.kind in ("source_text_changed", "ids_changed")
+        return self.page is not None and edited
+
 
 def find_culprits(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> list[Culprit]:
     """Those with the most questions first; what rose in several questions stands for the ones that it pushed out.
 
+    A page that merely ranks elsewhere, and is neither edited nor new nor gone, is one only if it explains more than
+    half of what got worse; else search or ranking changed, and no page.
     `returned` are rows of the baseline; `whole`: of all common questions, so that what is in none of them is new.
     """
     risen = find_risers(worse, returned, whole=whole)
+    first = _grouped(worse, risen)
+    others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
+    by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
+    groups = first if len(by_rank) == len(risen) else _grouped(worse, by_rank)
+    return sorted(_without_pages(groups, len(worse)), key=lambda each: -len(each.ids))
+
+
+def _is_one(culprit: Culprit, num_worse: int) -> bool:
+    """Whether it is named: it changed or is gone, is no page, or is behind more than half."""
+    if culprit.page is None or culprit.changed or culprit.kind in SEEN_ON_PAGE:
+        return True
+    return 2 * len(culprit.ids) > num_worse
+
+
+def _without_pages(groups: Iterable[Culprit], num_worse: int) -> list[Culprit]:
+    """The groups, of which those of pages that merely rank elsewhere are one for each kind, without a page."""
+    by_kind: dict[str, Culprit] = {}
+    named = []
+    for each in groups:
+        if _is_one(each, num_worse) and (each.page is not None or each.message):
+            named.append(each)
+        else:
+            by_kind.setdefault(each.kind, Culprit(None, each.kind)).ids.extend(each.ids)
+    return [*named, *by_kind.values()]
+
+
+def _grouped(worse: Sequence[Change], risen: Mapping[str, Riser]) -> list[Culprit]:
+    """Each question under what rose in it, else under what happened to its expected source."""
     by_name: dict[tuple[str | None, str, str], Culprit] = {}
     messages: dict[str, str] = {}
     for change in worse:
@@ -59,7 +98,7 @@ def find_culprits(worse: Sequence[Change], returned: Iterable[StoredRow], *, who
         if each is not culprit:
             each.num_above += culprit.num_above
             each.novelty = _both(each.novelty, culprit.novelty)
-    return sorted(by_name.values(), key=lambda each: -len(each.ids))
+    return list(by_name.values())
 
 
 def _risen(riser: Riser) -> Culprit:

@@ -12,9 +12,14 @@ from evaltrack.records.settings import COMMIT, CORPUS, OWN_PARAM, PACKAGES, read
 if TYPE_CHECKING:
     from evaltrack.records.row import Traced
 
-FIRST = (COMMIT, CORPUS, "target", "model")
 PACKAGE = "package "
 """Before the name of a package that differs."""
+
+MODEL, TARGET, PROMPT = "model", "target", "prompt"
+"""The settings that are held side by side also where a run says no other; and a part of the names of prompts."""
+
+RECORDED = "recorded:"
+"""Begins the name of a target whose answers are read from a file: that differs from run to run, and says little."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class RunDifference:
 
 
 def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifference, ...]:
-    """The user's params first, then commit, target and model, then the other settings by name, then packages.
+    """By weight: model, prompts, params of the user and target, other settings, packages, corpus, commit, files.
 
     Where a run does not say how it was made, target and model alone are held side by side; packages and corpus where
     both say which there are.
@@ -57,11 +62,21 @@ def run_differences(baseline: RunInfo, candidate: RunInfo) -> tuple[RunDifferenc
     names = {*baseline.settings, *candidate.settings} if both else set()
     names -= {PACKAGES, CORPUS} - (baseline.settings.keys() & candidate.settings.keys())
     was, now = (_settings(run, names) for run in (baseline, candidate))
+    differing = (name for name in {*was, *now} if was.get(name) != now.get(name))
     return tuple(
         RunDifference(name.removeprefix(OWN_PARAM), was.get(name), now.get(name), own=name.startswith(OWN_PARAM))
-        for name in sorted({*was, *now}, key=_place)
-        if was.get(name) != now.get(name)
+        for name in sorted(differing, key=lambda name: (_weight(name, was.get(name), now.get(name)), name))
     )
+
+
+def about_answers(difference: RunDifference) -> bool:
+    """Whether it can have made another answer of the same sources: another model, another prompt."""
+    return difference.name == MODEL or _is_prompt(difference.name)
+
+
+def about_sources(difference: RunDifference) -> bool:
+    """Whether it can have changed what is there to be returned: another corpus, another commit."""
+    return difference.name in (CORPUS, COMMIT) and not difference.own
 
 
 def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:
@@ -72,6 +87,21 @@ def _settings(run: RunInfo, names: Collection[str]) -> dict[str, str]:
     return settings | {name: value for name, value in signed.items() if value}
 
 
-def _place(name: str) -> tuple[bool, int, str]:
-    last = len(FIRST) + name.startswith(PACKAGE)
-    return not name.startswith(OWN_PARAM), FIRST.index(name) if name in FIRST else last, name
+def _is_prompt(name: str) -> bool:
+    return PROMPT in name and not name.startswith("judge")
+
+
+def _weight(name: str, was: str | None, now: str | None) -> int:
+    """Its place, the weightiest first."""
+    plain = name.removeprefix(OWN_PARAM)
+    if plain == MODEL or _is_prompt(plain):
+        return 0 if plain == MODEL else 1
+    if name == TARGET and all((value or RECORDED).startswith(RECORDED) for value in (was, now)):
+        return 9
+    if name.startswith(OWN_PARAM):
+        return 2
+    if name == TARGET or name.startswith(f"{TARGET}."):
+        return 3 if name == TARGET else 4
+    if name.startswith(PACKAGE):
+        return 6
+    return {CORPUS: 7, COMMIT: 8}.get(name, 5)

@@ -15,7 +15,7 @@ from evaltrack.compare.repeats import Asking
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
-from evaltrack.stats.significance import LEVEL, mcnemar_exact
+from evaltrack.stats.significance import LEVEL
 
 
 @dataclass(frozen=True)
@@ -106,17 +106,15 @@ def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, askin
         if shown and (counted > gate.allow_flips or gate.kind == "significant"):
             yield f"{_went(counted, fixed, gate)}: a net loss is shown"
     elif counted > gate.allow_flips:
-        yield _went(counted, fixed, gate, whole=counted == broke) + _what_asking_told(changes, asking)
+        yield f"{_went(counted, fixed, gate)}{_what_asking_told(changes, asking)}"
     elif shown and broke > gate.allow_flips:
         yield f"{_went(broke, fixed, gate)}: a net loss is shown, though each may be scatter"
 
 
 def _what_asking_told(changes: Changes, asking: Asking) -> str:
-    """Why these questions are no scatter, or why that is not known."""
+    """Why these questions are no scatter; empty where nothing could be asked again, or answers do not vary."""
     kinds = Counter(flip.repeat.kind for flip in changes.flips if flip.repeat is not None)
-    if not asking.possible:
-        return f"; scatter was not ruled out: {asking.why_not}" if asking.why_not else ""
-    if not asking.scatter:
+    if not asking.possible or not asking.scatter:
         return ""
     found = [", which scatter does not explain"] * bool(kinds["real"])
     found += [f"; {kinds['not measured']:,} of them could not be measured again"] * bool(kinds["not measured"])
@@ -124,11 +122,10 @@ def _what_asking_told(changes: Changes, asking: Asking) -> str:
     return "".join(found)
 
 
-def _went(broke: int, fixed: int, gate: Gate, *, whole: bool = True) -> str:
-    """``3 questions broke, 52 were fixed (exact McNemar p 1e-9)``; p where they are all."""
+def _went(broke: int, fixed: int, gate: Gate) -> str:
+    """``3 questions broke, 52 were fixed``, with how many are allowed where that is any."""
     allowed = f" ({gate.allow_flips} allowed)" if gate.allow_flips else ""
-    p_value = f" (exact McNemar p {mcnemar_exact(broke, fixed):.3g})" if whole else ""
-    other = f", {fixed:,} {'was' if fixed == 1 else 'were'} fixed{p_value}" if fixed else ""
+    other = f", {fixed:,} {'was' if fixed == 1 else 'were'} fixed" if fixed else ""
     return f"{broke:,} question{'s' * (broke != 1)} broke{allowed}{other}"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from decimal import Decimal
+from math import isfinite
 from typing import Literal
 
 MINUS = "\N{MINUS SIGN}"
@@ -106,33 +108,59 @@ class Score:
         """Whether each domain and difficulty has a mean of it."""
         return self.headline > 0 or self.own
 
-    def shown(self, value: float) -> str:
-        """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens."""
-        digits = self._digits(abs(value))
+    def course(self, was: float, now: float) -> tuple[str, str, str]:
+        """Two values and their difference, all with as many decimals as it takes for the three to agree.
+
+        As in ``79.05 %``, ``78.10 %`` and ``−0.95 points``, where one decimal would say ``79.0``, ``78.1``, ``−1.0``.
+        Some never do (0.80555…, 0.68333…): the difference is then that of the values with the most decimals.
+        """
+        more = next((more for more in MORE if self._agree(was, now, more)), None)
+        if more is not None:
+            return self.shown(was, more), self.shown(now, more), self.change(now - was, more)
+        written = float(self._written(now, MORE[-1]) - self._written(was, MORE[-1]))
+        change = self.change(written / 100 if self.form == "percent" else written, MORE[-1])
+        return self.shown(was, MORE[-1]), self.shown(now, MORE[-1]), change
+
+    def _agree(self, was: float, now: float, more: int) -> bool:
+        """Whether the values, as they are written, differ by as much as is written of their difference."""
+        if not all(map(isfinite, (was, now))):
+            return True
+        old, new, change = (self._written(value, more) for value in (was, now, now - was))
+        return new - old == change
+
+    def _written(self, value: float, more: int) -> Decimal:
+        digits = Decimal(self._digits(abs(value), more).replace(",", ""))
+        return -digits if value < 0 else digits
+
+    def shown(self, value: float, more: int = 0) -> str:
+        """A value or a mean for people: ``0.713``, ``71.3 %``, ``83.0`` of points of 100, ``1,251`` tokens.
+
+        It has `more` decimals than that.
+        """
+        digits = self._digits(abs(value), more)
         sign = MINUS if value < 0 and digits.strip("0.,") else ""
         return f"{sign}{digits} %" if self.form == "percent" else f"{sign}{digits}"
 
-    def change(self, value: float) -> str:
+    def change(self, value: float, more: int = 0) -> str:
         """A difference of two values with its sign: ``−0.053``, ``+3.5 points`` of a share in per cent, ``0``.
 
-        One that is not 0 and would be written as 0 is ``≈ 0``.
+        One that is not 0 and would be written as 0 is ``≈ 0``. It has `more` decimals than that.
         """
         if abs(value) < ROUNDING:
             return "0"
-        digits = self._digits(abs(value))
+        digits = self._digits(abs(value), more)
         if not digits.strip("0.,"):
             return "≈ 0"
-        unit = f" point{'' if digits == '1.0' else 's'}" if self.form == "percent" else ""
+        unit = f" point{'' if Decimal(digits.replace(',', '')) == 1 else 's'}" if self.form == "percent" else ""
         return f"{'+' if value > 0 else MINUS}{digits}{unit}"
 
-    def _digits(self, size: float) -> str:
-        return {
-            "score": f"{size:.3f}" if size < 100 else f"{size:,.0f}",
-            "percent": f"{100 * size:.1f}",
-            "points": f"{size:.1f}",
-            "count": f"{size:,.0f}",
-        }[self.form]
+    def _digits(self, size: float, more: int) -> str:
+        decimals = {"score": 3 if size < 100 else 0, "percent": 1, "points": 1, "count": 0}[self.form] + more
+        return f"{100 * size if self.form == 'percent' else size:,.{decimals}f}"
 
+
+MORE = (0, 1)
+"""Decimals that are added where two values and their difference do not agree without."""
 
 ROUNDING = 1e-12
 """Below this a difference of means comes from their rounding."""

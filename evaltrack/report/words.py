@@ -141,6 +141,11 @@ def metric_change(name: str, value: float) -> str:
     return metric_form(name).change(value)
 
 
+def metric_course(name: str, was: float, now: float) -> tuple[str, str, str]:
+    """Two values of a metric and their difference, so that the three agree, as `Score.course` writes them."""
+    return metric_form(name).course(was, now)
+
+
 def score_title(name: str, k: int | None) -> str:
     """The title of a question's score: ``Recall@5``, ``Recall@k`` where k is not given; MRR is a mean of several."""
     if name == "reciprocal_rank":

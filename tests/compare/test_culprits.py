@@ -90,7 +90,7 @@ def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
 def test_what_rose_in_one_question_of_several_is_none() -> None:
     """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
     several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})
-    assert [each.kind for each in several.culprits] == ["source_demoted"] * 3
+    assert [(each.kind, each.page, len(each.ids)) for each in several.culprits] == [("source_demoted", None, 3)]
     alone = compared({"q0": found("x", "q0!")})
     assert [(each.kind, each.page, each.novelty) for each in alone.culprits] == [("rose", "x", "new")]
     either = compared({"q0": found("x", "y", "q0!")})
@@ -112,7 +112,9 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
         assert cause_summary(made).endswith("another answer, most often with “promo” (3)")
     else:
         assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
-        assert behind_line(made) == ""  # the summary of causes says it
+        assert behind_line(made) == (
+            "Behind it: no single document: in 3 of 3 questions that got worse other sources led to another answer"
+        )
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -129,3 +131,32 @@ def test_pages_planted_in_real_collections_are_named() -> None:
     assert len(real) == 2
     outcome = plant_risers(18, 0, {name: given for name, given in real.items() if len(given) >= 24})
     assert outcome.named >= 0.9 * outcome.planted, outcome.wrong
+
+
+def ranked_below(others: Mapping[int, str]) -> Comparison:
+    """Ten questions, each with an expected source that falls below one that stood elsewhere before."""
+    was = {f"q{place}": found(f"q{place}!", "a", "b", other) for place, other in others.items()}
+    now = {f"q{place}": found("a", other, "b", f"q{place}!") for place, other in others.items()}
+    return compared(now, was)
+
+
+def test_a_page_that_was_there_before_is_named_for_more_than_half_alone() -> None:
+    """It is neither edited nor new: where several did the same, search or ranking changed."""
+    most = ranked_below(dict.fromkeys(range(6), "promo") | {place: f"x{place}" for place in range(6, 10)})
+    few = ranked_below(dict.fromkeys(range(4), "promo") | {place: f"x{place}" for place in range(4, 10)})
+    assert (first(most).page, first(most).novelty) == ("a", None)
+    assert "edit it" not in next_steps(most)[0]
+    assert "look at what changed in search or ranking" in next_steps(most)[0]
+    assert "promo" not in behind_words(few) + " ".join(next_steps(few))
+
+
+def test_where_no_document_explains_most_of_it_that_is_said() -> None:
+    """With the ranks that the expected sources had and have, and what to look at."""
+    made = compared({f"q{place}": found(f"x{place}", f"y{place}", f"q{place}!") for place in range(4)})
+    assert [(each.kind, each.page) for each in made.culprits] == [("source_demoted", None)]
+    assert behind_words(made) == (
+        "no single document: in 4 of 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
+    )
+    assert next_steps(made) == [
+        "An expected source ranks lower in 4 questions: look at what changed in search or ranking."
+    ]

@@ -9,16 +9,28 @@ from evaltrack.report.comparison.differences import SHOWN, difference_words
 from tests.comparisons import BASELINE, CANDIDATE, MADE, comparison
 
 
-def test_the_params_of_the_user_come_first() -> None:
-    """Then commit and target, then the other settings by name; what one run lacks is None there."""
+def test_the_weightiest_difference_comes_first() -> None:
+    """The model, then the user's params, the target and its options, then the commit; what one lacks is None there."""
     target = replace(CANDIDATE, signature=CANDIDATE.signature.model_copy(update={"target": "bm25:new", "model": "m"}))
     assert run_differences(BASELINE, target) == (
-        RunDifference("chunk_size", None, "600", own=True),
-        RunDifference("commit", "1a2b3c4d5e6f (main)", "9f8e7d6c5b4a (main)"),
-        RunDifference("target", "bm25:docs", "bm25:new"),
         RunDifference("model", None, "m"),
+        RunDifference("chunk_size", None, "600", own=True),
+        RunDifference("target", "bm25:docs", "bm25:new"),
         RunDifference("target.floor", "0", "3"),
+        RunDifference("commit", "1a2b3c4d5e6f (main)", "9f8e7d6c5b4a (main)"),
     )
+
+
+def test_files_of_recorded_answers_come_last() -> None:
+    """Their names differ whatever was done; prompts come next to the model, packages before corpus and commit."""
+    settings = {"param.prompt": "v", "corpus": "c", "packages": "a 1.0", "commit": "c", "k": "k"}
+    names = ("model", "prompt", "k", "package a", "corpus", "commit", "target")
+    sides = []
+    for number in "12":
+        signature = CANDIDATE.signature.model_copy(update={"target": f"recorded:{number}.jsonl", "model": number})
+        own = {name: f"{value}{number}" for name, value in settings.items()} | {"packages": f"a {number}.0"}
+        sides.append(replace(CANDIDATE, signature=signature, settings=own))
+    assert tuple(each.name for each in run_differences(*sides)) == names
 
 
 def test_a_run_that_does_not_say() -> None:
@@ -27,7 +39,7 @@ def test_a_run_that_does_not_say() -> None:
     assert difference_words(replace(comparison(), baseline=replace(BASELINE, settings={}))) == ""
 
 
-def test_packages_come_last_each_by_itself() -> None:
+def test_packages_come_each_by_itself() -> None:
     """Those that differ alone, and where both runs say which there are."""
     was = replace(BASELINE, settings=MADE | {"packages": "a 1.0, b 1.0, c 1.0"})
     now = replace(BASELINE, settings=MADE | {"packages": "a 1.0, b 2.0, d 1.0", "target.zoo": "1"})
@@ -42,7 +54,7 @@ def test_packages_come_last_each_by_itself() -> None:
 
 
 def test_the_corpus_is_held_side_by_side_where_both_say_it() -> None:
-    """It stands behind the commit."""
+    """It stands before the commit."""
     was = replace(BASELINE, settings=MADE | {"corpus": "19 pages, 87 chunks, aaaaaaaa"})
     now = replace(BASELINE, settings=MADE | {"corpus": "18 pages, 80 chunks, bbbbbbbb"})
     (difference,) = run_differences(was, now)

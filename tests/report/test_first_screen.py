@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaltrack.compare.change import Cause, Change
-from evaltrack.compare.comparison import Asking, GateLine, RuleState
+from evaltrack.compare.comparison import Asking, Comparison, GateLine, RuleState
 from evaltrack.compare.culprits import CulpritKind
+from evaltrack.compare.gate import Gate
+from evaltrack.compare.repeats import Repeat
 from evaltrack.records import Failure
+from evaltrack.report.comparison.counts import chance_words
 from evaltrack.report.comparison.culprit_words import behind_line, behind_words, worse_sentence
-from evaltrack.report.comparison.headline import change_sentence
+from evaltrack.report.comparison.headline import change_sentence, verdict_sentence
+from evaltrack.report.comparison.junit import comparison_junit
+from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.next_steps import MOST, STEPS, next_steps
+from evaltrack.report.comparison.terminal import comparison_text
+from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
+from evaltrack.report.html.comparison_page import comparison_html
 from evaltrack.report.html.document_diff import LINES, ROWS, document_diff
+from evaltrack.report.html.edit import LINE, edit_view
 from evaltrack.report.html.first_screen import difference_lines, first_screen
+from evaltrack.report.html.worst import Excerpt, SideView
 from tests.compared import found
 from tests.compared import question as found_question
 from tests.compared import row as judged_row
-from tests.comparisons import BASELINE, CANDIDATE, FLIP, RECALL, SIGNATURE, comparison, quiet
+from tests.comparisons import BASELINE, CANDIDATE, FIX, FLIP, LOST, RECALL, SIGNATURE, comparison, quiet
 
 PASSING = replace(RECALL, name="pass_rate", baseline=0.713, candidate=0.678, n=230, threshold=None, regressed=False)
 JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "openai:m"}))
@@ -37,13 +47,17 @@ JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "ope
         ({"broke": 0, "fixed": 2}, "0 questions broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
         (
             {"broke": 0, "fixed": 0, "lost": 2},
-            "No question broke or was fixed. 2 questions were lost. Pass rate 71.3 % → 67.8 %.",
+            "2 of 24 questions could not be measured (the target took too long). No other broke. "
+            "Pass rate 71.3 % → 67.8 %.",
         ),
     ],
 )
 def test_a_sentence_says_both_directions_with_their_sizes(fields: dict[str, int], sentence: str) -> None:
     """And what was lost."""
-    assert change_sentence(quiet(metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields)) == sentence
+    made = quiet(
+        metrics=(RECALL, PASSING), left_out=(), candidate=JUDGED, fates=fields, lost=(LOST,) * fields.get("lost", 0)
+    )
+    assert change_sentence(made) == sentence
 
 
 def test_without_a_judge_and_without_passing_the_sentence_says_what_was_measured() -> None:
@@ -74,11 +88,14 @@ def test_the_next_step_comes_from_what_fell() -> None:
     texts = tuple(replace(FLIP, id=str(n), cause=Cause("source_text_changed", "", "x", 1, 1)) for n in range(4))
     steps = next_steps(comparison(flips=texts, drops=()))
     assert steps[0].startswith("“x” has another text, and with it 4 questions got worse: undo the edit")
-    assert steps[1].startswith("The target failed in 1 question: fix the error (no response")
+    assert steps[1].startswith("The target failed in 1 question: fix the error (no response"), steps
     many = tuple(replace(FLIP, id=str(n), cause=Cause("source_lost", "", f"s{n}", 1, None)) for n in range(9))
     assert len(next_steps(comparison(flips=many))) == MOST
     unasked = comparison(flips=(FLIP,), lost=(), drops=(), asking=Asking(why_not="its file is gone"))
-    assert next_steps(unasked)[-1] == "Whether the answers scatter is not known: its file is gone."
+    assert next_steps(unasked) == [
+        "“fares#refunds” now ranks above the expected source in 1 question that got worse: look at what changed in "
+        "search or ranking."
+    ]
     assert next_steps(quiet()) == ["Nothing got worse: this run can be the next baseline (evaltrack baseline set)."]
     assert next_steps(quiet(verdict="unknown")) == []
 
@@ -90,8 +107,8 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
         baseline=replace(BASELINE, settings=settings),
         candidate=replace(CANDIDATE, settings={"commit": "b7d3e9a", "prompt": "v4"}),
     )
-    assert first_screen(made).differs == "commit a1f9c2e to b7d3e9a; prompt (none) to v4"
-    assert difference_lines(made) == [("commit", "a1f9c2e", "b7d3e9a"), ("prompt", "–", "v4")]
+    assert first_screen(made).differs == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
+    assert difference_lines(made) == [("prompt", "–", "v4"), ("commit", "a1f9c2e", "b7d3e9a")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
 
 
@@ -156,23 +173,41 @@ def test_very_long_documents_are_bounded() -> None:
 # The questions that broke
 
 
+def line(view: SideView | Excerpt) -> str:
+    """As a page shows it, with its cuts."""
+    if isinstance(view, SideView):
+        return " · ".join(filter(None, (view.measured, line(view.answer))))
+    return f"{'[…] ' * view.begins_later}{view.text}{' […]' * view.goes_on}"
+
+
 def test_the_worst_questions_stand_in_one_line_each() -> None:
     """What is expected, and of each side rank, judge's score and the beginning of the answer."""
     question = found_question("7", question="Can I get a refund?", expected_answer="Within 30 days.")
     before = judged_row(question, found("7!", "a", answer="Yes, within 30 days."), score=0.9)
     now = judged_row(question, found("a", "b", answer="No."), score=0.2)
     broken = replace(FLIP, before=before, after=now)
-    first = first_screen(
-        comparison(flips=(broken, *(replace(broken, id=str(n)) for n in range(5))), fates={"broke": 6})
-    )
-    assert (len(first.worst), first.num_broke) == (3, 6)
-    assert first.worst[0].question == "Can I get a refund?"
-    assert first.worst[0].expected == "Within 30 days."
-    assert first.worst[0].before == "rank 1 · judge 0.900 · Yes, within 30 days."
-    assert first.worst[0].now == "not returned · judge 0.200 · No."
-    without_rows = first_screen(comparison(flips=(replace(FLIP, before=None, after=None),))).worst[0]
-    assert (without_rows.expected, without_rows.before, without_rows.now) == ("–", "–", "–")
+    flips = (broken, *(replace(broken, id=str(n)) for n in range(5)))
+    (group,) = first_screen(comparison(flips=flips, fates={"broke": 6})).worst
+    assert (len(group.questions), group.title, group.fixed) == (3, "The worst of the 6 that broke", False)
+    first = group.questions[0]
+    assert (line(first.question), line(first.expected)) == ("Can I get a refund?", "Within 30 days.")
+    assert line(first.before) == "rank 1 · judge 0.900 · Yes, within 30 days."
+    assert line(first.now) == "not returned · judge 0.200 · No."
+    bare = comparison(flips=(replace(FLIP, before=None, after=None),), fixes=())
+    ((without_rows,),) = (group.questions for group in first_screen(bare).worst)
+    assert {line(each) for each in (without_rows.expected, without_rows.before, without_rows.now)} == {"–"}
     assert first_screen(quiet()).worst == ()
+
+
+def test_where_as_many_were_fixed_some_of_these_stand_there_too() -> None:
+    """Two of each; where more broke these alone."""
+    flips, fixes = (tuple(replace(each, id=f"{n}") for n in range(7)) for each in (FLIP, FIX))
+    broke, fixed = first_screen(comparison(flips=flips, fixes=fixes)).worst
+    assert (broke.title, len(broke.questions), broke.fixed) == ("The worst of the 7 that broke", 2, False)
+    assert (fixed.title, len(fixed.questions), fixed.fixed) == ("Of the 7 that were fixed", 2, True)
+    assert [group.fixed for group in first_screen(comparison(flips=flips, fixes=fixes[:6])).worst] == [False]
+    page = comparison_html(comparison(flips=flips, fixes=fixes))
+    assert page.index("The worst of the 7 that broke") < page.index("Of the 7 that were fixed")
 
 
 def test_what_a_negative_question_and_an_error_show() -> None:
@@ -180,33 +215,46 @@ def test_what_a_negative_question_and_an_error_show() -> None:
     negative = found_question("7", expected_chunks=[])
     before = judged_row(negative, found(answer="I do not know."))
     failed = judged_row(negative, Failure(kind="target_timeout", message="no response within 60 s"))
-    (line,) = first_screen(comparison(flips=(replace(FLIP, before=before, after=failed),))).worst
-    assert (line.expected, line.before) == ("should decline", "declined · I do not know.")
-    assert line.now == "the target took too long: no response within 60 s"
+    made = comparison(flips=(replace(FLIP, before=before, after=failed),), fixes=())
+    ((shown_line,),) = (group.questions for group in first_screen(made).worst)
+    assert (line(shown_line.expected), line(shown_line.before)) == ("should decline", "declined · I do not know.")
+    assert line(shown_line.now) == "the target took too long: no response within 60 s"
+
+
+def test_a_question_that_was_declined_says_where_its_source_stood_too() -> None:
+    """A low rank may be why."""
+    asked = found_question("7")
+    before, now = (judged_row(asked, found("7!")), judged_row(asked, found("a", "7!", answer="No.", abstained=True)))
+    made = comparison(flips=(replace(FLIP, before=before, after=now),), fixes=())
+    assert line(first_screen(made).worst[0].questions[0].now) == "rank 2 · declined · No."
+
+
+FEE = "A change fee plus the fare difference, for every leg of the journey that is flown"
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "shown"),
+    ("before", "now", "cut"),
     [
+        (f"{FEE}, and none within 24 hours.", f"{FEE}, always.", ("[…] and none within 24 hours.", "[…] always.")),
         (
-            "A change fee plus the fare difference, and none within 24 hours.",
-            "A change fee plus the fare difference, always.",
-            ("… and none within 24 hours.", "… always."),
-        ),
-        (
-            "A change fee, and the fare difference.",
+            f"{FEE}, always.",
             "A change fee.",
-            ("A change fee, and the fare difference.", "A change fee."),
+            ("A change fee plus the fare difference, for every leg of the journey that is […]", "A change fee."),
         ),
-        ("The airline pays.", "The passenger pays.", ("The airline pays.", "The passenger pays.")),
+        ("A change fee, and …", "A change fee …", ("A change fee, and …", "A change fee …")),
         ("The airline always pays.", "The airline always pays.", ("The airline always pays.",) * 2),
     ],
 )
-def test_two_answers_are_shown_from_where_they_part(before: str, now: str, shown: tuple[str, str]) -> None:
-    """In a line there is room for little, and their beginnings are often the same; so is the rank."""
+def test_what_is_left_out_of_an_answer_is_marked(before: str, now: str, cut: tuple[str, str]) -> None:
+    """A short one is whole, a long one begins where the two part; dots of its own are its own. So is the rank."""
     rows = [judged_row(found_question("7"), found("a", answer=answer)) for answer in (before, now)]
-    (line,) = first_screen(comparison(flips=(replace(FLIP, before=rows[0], after=rows[1]),))).worst
-    assert (line.before, line.now) == shown
+    made = comparison(flips=(replace(FLIP, before=rows[0], after=rows[1]),), fixes=())
+    each = first_screen(made).worst[0].questions[0]
+    assert (line(each.before), line(each.now)) == cut
+    assert ('<span class="cut" title="left out here">[…]</span>' in comparison_html(made)) == ("[…]" in "".join(cut))
+
+
+# What is behind it
 
 
 def demoted(number: int, below: str, domain: str = "rail") -> Change:
@@ -219,14 +267,14 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
     words = behind_words(made)
-    assert words.startswith("an expected source is returned lower in 8 of 8 questions that got worse")
-    assert behind_line(made) == ""
+    assert words.startswith("no single document: in 8 of 8 questions that got worse an expected source is returned low")
+    assert behind_line(made) == f"Behind it: {words}"
     first, *others = next_steps(made)
     assert first.startswith("An expected source ranks lower in 8 questions: look at what changed in search or ranking")
     assert not any(" ranks lower in 2 questions" in step for step in others)
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
-        "“p0” is returned lower (8 of 8 questions"
+        "“p0” is returned lower, which explains 8 of 8 questions that got worse"
     )
 
 
@@ -237,17 +285,17 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
     )
     flips = (*edited, *(demoted(number, f"p{number}") for number in range(6)))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6, "source_text_changed": 3})
-    assert behind_words(made).startswith("“x” was edited (another text, the same id) (3 of 9 questions")
+    assert behind_words(made).startswith("“x” was edited, which explains 3 of 9 questions that got worse")
     more = (*flips, demoted(9, "p9"))
     made = comparison(flips=more, drops=(), lost=(), causes={"source_demoted": 7, "source_text_changed": 3})
-    assert behind_words(made).startswith("an expected source is returned lower in 7 of 10 questions")
+    assert behind_words(made).startswith("no single document: in 7 of 10 questions that got worse an expected source")
 
 
 @pytest.mark.parametrize(
     ("domains", "words"),
     [
-        (("rail",) * 6, "; all of them are in “rail”"),
-        (("rail",) * 4 + ("travel",) * 2, "; 4 of them are in “rail”"),
+        (("rail",) * 6, ", all in “rail”"),
+        (("rail",) * 4 + ("travel",) * 2, ", 4 of them in “rail”"),
         (("rail",) * 3 + ("travel",) * 3, ""),
         (("travel",) * 6, ""),
     ],
@@ -255,4 +303,140 @@ def test_a_page_that_was_edited_is_behind_it_from_a_third_on() -> None:
 def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], words: str) -> None:
     """But not of the domain that most questions are in anyway."""
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
-    assert behind_words(comparison(flips=flips, drops=(), lost=())).endswith(f"that got worse){words}")
+    made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
+    assert behind_words(made) == f"“p0” is returned lower, which explains 6 of 6 questions that got worse{words}"
+
+
+def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
+    """As a difference between the runs; of what was returned the corpus, and of neither the file's name."""
+    answered = tuple(replace(FLIP, id=str(n), cause=Cause("answer_changed", "")) for n in range(24))
+    model = CANDIDATE.signature.model_copy(update={"model": "gpt-4o-mini", "target": "recorded:after.jsonl"})
+    was = BASELINE.signature.model_copy(update={"model": "gpt-4o", "target": "recorded:before.jsonl"})
+    sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
+    made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
+    assert behind_words(made) == (
+        "no document: same sources, another answer in 24 of 24 questions that got worse; "
+        "the model is another: gpt-4o → gpt-4o-mini"
+    )
+    assert next_steps(made)[0] == (
+        "The answer changed in 24 questions and the sources did not; the model is another: gpt-4o → gpt-4o-mini: "
+        "evaluate again with what was there before."
+    )
+    gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
+    corpora = {name: replace(each, settings={"corpus": name}) for name, each in sides.items()}
+    made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 1}, **corpora)
+    assert behind_words(made).endswith("; the corpus is another")
+
+
+def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
+    """No document is; the error stands behind it."""
+    made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
+    assert behind_words(made) == (
+        "no document: the target failed in 1 of 1 question that was lost (no response within 60 s)"
+    )
+
+
+# Whether it is a regression by the rule alone
+
+
+def flipped(broke: int, fixed: int, p_value: float, **fields: Any) -> Comparison:
+    """A regression for which no metric is beyond its rule."""
+    flips = tuple(replace(FLIP, id=f"b{n}", cause=Cause("answer_changed", "")) for n in range(broke))
+    fixes = tuple(replace(FIX, id=f"f{n}") for n in range(fixed))
+    given: dict[str, Any] = {"flips": flips, "fixes": fixes, "drops": (), "lost": (), "groups": (), "left_out": ()}
+    return comparison(
+        **given | {"metrics": (PASSING,), "mcnemar_p": p_value, "causes": {"answer_changed": broke}} | fields
+    )
+
+
+EDITED = Cause("source_text_changed", "", "x", 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("made", "words", "tone"),
+    [
+        (flipped(7, 7, 1.0), "Regression by the rule, no net loss", "warn"),
+        (flipped(1, 9, 0.02), "Regression by the rule, no net loss", "warn"),
+        (flipped(3, 0, 0.25), "Regression by the rule, may be chance", "warn"),
+        (flipped(24, 0, 1e-7), "Regression", "bad"),
+        (flipped(3, 0, 0.25, metrics=(RECALL,)), "Regression", "bad"),
+        (flipped(3, 0, 0.25, asking=Asking(possible=True, scatter=False)), "Regression", "bad"),
+        (flipped(3, 0, 0.25, flips=(replace(FLIP, repeat=Repeat(10, 0, 10, "real")),)), "Regression", "bad"),
+        (flipped(1, 0, 1.0, flips=(replace(FLIP, cause=EDITED),)), "Regression", "bad"),
+        (flipped(3, 0, 0.25, verdict="unknown"), "Could not tell", "warn"),
+        (
+            flipped(3, 0, 0.25, left_out=("judge_score",), metrics=(PASSING, replace(RECALL, regressed=False))),
+            "Regression by the rule in retrieval and pass, may be chance; judge score not compared",
+            "warn",
+        ),
+    ],
+)
+def test_a_regression_by_the_rule_alone_says_so_in_its_first_words(made: Comparison, words: str, tone: str) -> None:
+    """In amber; a loss that is shown, by numbers, by asking again or by a document that changed, is red."""
+    assert (verdict_words(made), verdict_tone(made)) == (words, tone)
+    rule = "; the gate allows none to break" if "by the rule" in words else ""
+    assert ("; the gate allows none to break" in verdict_sentence(made)) == bool(rule)
+    forms = (comparison_text, comparison_markdown, comparison_junit, comparison_html)
+    assert all(words in form(made) for form in forms)
+    assert made.exit_code == {"regression": 1, "unknown": 3}[made.verdict]
+
+
+def test_the_rule_that_makes_it_one_names_what_it_allows() -> None:
+    """None, or as many as were said to be allowed."""
+    made = flipped(4, 4, 1.0, gate=Gate(allow_flips=2))
+    assert change_sentence(made).startswith("4 questions broke, 4 were fixed; the gate allows 2 to break. Pass rate")
+    assert next_steps(flipped(7, 7, 1.0))[-1].startswith("Where answers vary, --gate evidence counts only a net loss")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "Three alone could be chance (p = 0.25), but one edited document explains all 3."),
+        (
+            {"fates": {"broke": 3, "fixed": 3}},
+            "As many were fixed as broke, but one edited document explains all 3 that",
+        ),
+        ({"asking": Asking(why_not="recorded")}, "Three alone could be chance (p = 0.25), but one edited document"),
+    ],
+)
+def test_a_document_that_changed_and_explains_all_is_not_undone_by_chance(fields: dict[str, Any], words: str) -> None:
+    """Few questions are no evidence, the edit is."""
+    flips = tuple(replace(FLIP, id=str(n), cause=EDITED) for n in range(3))
+    made = flipped(3, 0, 0.25, flips=flips, causes={"source_text_changed": 3}, **fields)
+    assert chance_words(made).startswith(words)
+    assert "not known whether" not in chance_words(made)
+    two = (*flips[:2], replace(flips[2], cause=Cause("source_text_changed", "", "y", 1, 1)))
+    assert "2 edited documents explain all 3" in chance_words(replace(made, flips=two))
+    half = (*flips[:2], replace(flips[2], cause=Cause("answer_changed", "")))
+    assert "explain" not in chance_words(replace(made, flips=half))
+
+
+def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
+    """Before and after, with a link to the rest; of a page that was not edited there is none."""
+    texts = {"x": ("Two lines. Paid after three hours.", "Two lines. Paid after five hours.")}
+    rows = [judged_row(found_question("7"), found("x", texts={"x": text})) for text in texts["x"]]
+    broken = replace(FLIP, before=rows[0], after=rows[1], cause=EDITED)
+    made = flipped(1, 0, 1.0, flips=(broken,), causes={"source_text_changed": 1})
+    edit = first_screen(made).edit
+    assert edit is not None
+    assert ["".join(text for _, text in each.pieces).strip() for each in edit.lines] == [
+        "Paid after three hours.",
+        "Paid after five hours.",
+    ]
+    assert '<a href="#culprits">See what was changed</a>' in comparison_html(made)
+    assert first_screen(flipped(3, 0, 0.25)).edit is None
+
+
+def test_a_long_line_is_shown_around_its_change() -> None:
+    """Between words, with its cuts marked."""
+    before = f"{'Words before it ' * 20}three {'and words behind ' * 20}"
+    rows = [
+        judged_row(found_question("7"), found("x", texts={"x": text}))
+        for text in (before, before.replace("three", "five"))
+    ]
+    broken = replace(FLIP, before=rows[0], after=rows[1], cause=EDITED)
+    edit = edit_view(flipped(1, 0, 1.0, flips=(broken,), causes={"source_text_changed": 1}))
+    assert edit is not None
+    for each, word in zip(edit.lines, ("three", "five"), strict=True):
+        text = "".join(piece for _, piece in each.pieces)
+        assert (word in text, each.begins_later, each.goes_on, len(text) <= LINE) == (True, True, True, True)

@@ -25,7 +25,7 @@ from evaltrack.report.comparison.junit import comparison_junit
 from evaltrack.report.comparison.markdown import comparison_markdown
 from evaltrack.report.comparison.terminal import comparison_text
 from evaltrack.report.html.comparison_page import comparison_html
-from evaltrack.report.words import METRIC_TITLES, failure_words, metric_change, metric_number, metric_title
+from evaltrack.report.words import METRIC_TITLES, failure_words, metric_course, metric_title
 from tests.compared import question, rows_of
 from tests.hard_comparisons import HARD, compared
 
@@ -62,11 +62,8 @@ def facts(made: Comparison) -> Facts:
     k, metrics, hidden = made.candidate.signature.k, [], []
     for metric in made.metrics:
         whole = metric.regressed or metric.measured is None or metric.measured[0] == metric.n
-        change = metric_change(metric.name, metric.candidate - metric.baseline)
-        line = [
-            metric_title(metric.name, k),
-            *(metric_number(metric.name, m) for m in (metric.baseline, metric.candidate)),
-        ]
+        *values, change = metric_course(metric.name, metric.baseline, metric.candidate)
+        line = [metric_title(metric.name, k), *values]
         if change not in ("0", "≈ 0") and whole:
             line.append(change)
         if change not in ("0", "≈ 0") and not whole:
@@ -111,7 +108,7 @@ def markdown(made: Comparison) -> Said:
     text = re.sub(r"<(?!!)[^>]*>|&#8203;|\*\*", "", comparison_markdown(made))
     lines = [re.sub(r"\\(.)", r"\1", unescape(line)) for line in text.splitlines()]
     broke = _after(lines, "#### Broke (", r"\| .*\?(\S+) \w+ \|")
-    return Said(lines[3].partition(": ")[0], tuple(lines), broke)
+    return Said(lines[1].partition(" ")[2].partition(" ")[2].partition(": ")[0], tuple(lines), broke)
 
 
 def _after(lines: list[str], title: str, pattern: str) -> tuple[str, ...]:
@@ -153,10 +150,9 @@ def machine(made: Comparison) -> Said:
     lines.append(f"{told['num_common']:,} common questions: {counts}")
     for name, metric in told["metrics"].items():
         whole = metric["regressed"] or metric["measured"]["baseline"] == metric["n"]
-        change = metric_change(name, metric["delta"]) if whole else ""
+        was, now, change = metric_course(name, metric["baseline"], metric["candidate"])
         title = metric_title(name, told["candidate"]["signature"]["k"])
-        values = " ".join(metric_number(name, metric[side]) for side in ("baseline", "candidate"))
-        lines.append(f"{title} {values} {change} {metric['n']:,}")
+        lines.append(f"{title} {was} {now} {change if whole else ''} {metric['n']:,}")
     lines += [f"{each['count']:,} × {failure_words(each['message'])}" for each in told["errors"]]
     assert told["exit_code"] == {"ok": 0, "regression": 1, "unknown": 3}[told["verdict"]]
     assert all(change["fate"] == "broke" for change in told["flips"])
@@ -323,7 +319,7 @@ def test_what_grew_by_losing_is_grey_and_says_so() -> None:
     text = comparison_html(made)
     assert ("Recall@5", "+0.071") in facts(made).hidden
     (row,) = (line for line in said("errors_on_one_side", "page").lines if line.startswith("Recall@5 "))
-    assert "not shown" in row
+    assert "not compared, 12 lost" in row
     assert "on the 28 measured in both" in row
     assert 'class="plot' not in text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0].replace(
         'class="plot ticks"', ""
@@ -349,3 +345,13 @@ def test_every_metric_has_a_title() -> None:
     """By which it is found in each rendering."""
     quick = HARD.keys() - {"ten_thousand"}  # whose metrics are those of the others
     assert {metric.name for name in quick for metric in hard(name).metrics} <= METRIC_TITLES.keys()
+
+
+def test_where_nothing_is_drawn_no_axis_and_no_legend_are_shown() -> None:
+    """Of means over a part: `not compared` beside them, and no column that is empty."""
+    text = comparison_html(hard("errors_on_one_side"))
+    table = text.partition('aria-label="Metrics of both runs"')[2].partition("</table>")[0]
+    assert 'class="plot ticks"' not in table
+    assert "95 % interval" not in table
+    assert "Axis in points" not in text
+    assert "Axis in points of 100. Line: 95 % interval; filled: shown to differ" in comparison_html(hard("all_flips"))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
+from evaltrack.compare.chance import ChanceKind
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.fate_kinds import BY_URGENCY, Fate
@@ -13,7 +14,7 @@ from evaltrack.compare.repeats import REPEAT_KINDS
 from evaltrack.report.comparison.headline import broke_words
 from evaltrack.report.comparison.words import clip, count, p_words
 from evaltrack.report.words import failure_words
-from evaltrack.stats.significance import LEVEL, MIN_CHANGED
+from evaltrack.stats.significance import MIN_CHANGED
 
 FATES: dict[Fate, str] = {
     "broke": "passed before, fails now",
@@ -67,7 +68,7 @@ def fates_legend(comparison: Comparison) -> str:
 
 
 def flips_words(comparison: Comparison) -> str:
-    """``3 questions broke, 0 were fixed. So few can be chance (p = 0.25).`` or what else is known of chance."""
+    """``3 questions broke, 0 were fixed. So few could be chance (p = 0.25).`` or what else is known of chance."""
     if not comparison.passing_compared:
         return "Whether questions pass is not compared."
     words = broke_words(comparison)
@@ -75,40 +76,95 @@ def flips_words(comparison: Comparison) -> str:
 
 
 def chance_words(comparison: Comparison) -> str:
-    """Whether what broke and was fixed can be chance, by McNemar's exact test, and what asking again showed.
+    """Whether what broke and was fixed can be chance, what asking again showed, and that nothing could be asked again.
 
-    ``So few can be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared. A target that
-    answers the same again broke these questions for good: p then speaks of questions that are not in the set.
+    ``So few could be chance (p = 0.25).``; empty where nothing broke or was fixed, or that is not compared. p is that
+    of McNemar's exact test. Where documents that changed explain all that broke, that is said with it.
     """
-    broke, fixed, p_value = comparison.count("broke"), comparison.count("fixed"), comparison.mcnemar_p
-    if not comparison.passing_compared or not (broke or fixed):
+    if comparison.chance is None:
         return ""
-    if broke and comparison.asking.possible and comparison.asking.scatter is False and p_value >= LEVEL:
-        sample = "so few say" if broke + fixed < MIN_CHANGED else "this says"
-        return f"{NO_CHANCE} About other questions {sample} little ({p_words(p_value)})."
-    often = f"in {100 * p_value:.0f}" if p_value >= ONE_OF_100 else "in less than 1"
-    alone = f"by chance alone it would come {often} of 100 comparisons"
-    if p_value < LEVEL:
-        words = f"Chance does not explain the {'loss' if broke > fixed else 'gain'}: {alone}"
-    else:
-        words = "So few can be chance" if broke + fixed < MIN_CHANGED else f"That can be chance: {alone}"
-    return f"{words} ({p_words(p_value)}).{_asked_again(comparison)}"
+    explained = _explained_words(comparison)
+    if explained and comparison.chance in ALONE:
+        words = f"{ALONE[comparison.chance]}, but {explained}.".format(**_numbers(comparison))
+        return f"{words}{_asked_again(comparison)}"
+    words = CHANCE[comparison.chance].format(**_numbers(comparison))
+    return f"{words}.{_asked_again(comparison)}{_not_asked(comparison)}"
+
+
+NO_CHANCE = "What broke is no chance: the target gives each question the same answer every time"
+"""Of a target whose answers do not scatter."""
+
+CHANCE: dict[ChanceKind, str] = {
+    "deterministic": f"{NO_CHANCE}. About other questions {{sample}} little ({{p}})",
+    "balanced": "No sign of a difference: as many were fixed as broke",
+    "few": "So few could be chance ({p})",
+    "no sign": "No sign of a difference: nearly as many {less} as {more} ({p})",
+    "possible": "It could be chance: {equal} ({p})",
+    "excluded": "Chance does not explain the {way}: {equal} ({p})",
+}
+"""What is known of chance, in words; each goes on or ends behind it."""
+
+ALONE: dict[ChanceKind, str] = {
+    "balanced": "As many were fixed as broke",
+    "few": "{number} alone could be chance ({p})",
+    "no sign": "By their number alone they could be chance ({p})",
+    "possible": "By their number alone they could be chance ({p})",
+}
+"""The same where documents that changed explain what broke."""
+
+NUMBERS = ("None", "One", "Two", "Three", "Four", "Five")
+"""How many broke, of those that are few."""
+
+ONE_OF_100 = 0.01
+"""Below this p is worded as less than one of a hundred."""
+
+
+def _numbers(comparison: Comparison) -> dict[str, str]:
+    """What stands in these sentences."""
+    broke, fixed, p_value = comparison.count("broke"), comparison.count("fixed"), comparison.mcnemar_p
+    share = f"{100 * p_value:.0f}" if p_value >= ONE_OF_100 else "less than 1"
+    return {
+        "p": p_words(p_value),
+        "sample": "so few say" if broke + fixed < MIN_CHANGED else "this says",
+        "equal": f"two equal systems differ so much in {share} of 100 comparisons",
+        "way": "loss" if broke > fixed else "gain",
+        "less": "were fixed" if broke > fixed else "broke",
+        "more": "broke" if broke > fixed else "were fixed",
+        "number": NUMBERS[broke] if broke < len(NUMBERS) else f"{broke:,}",
+    }
+
+
+def _explained_words(comparison: Comparison) -> str:
+    """``one edited document explains all 3``; empty where documents that changed do not explain all that broke."""
+    documents, broke = comparison.explaining, comparison.count("broke")
+    if not documents:
+        return ""
+    edited = {"new" if each.novelty == "new" else "edited" if each.kind != "ids_changed" else "" for each in documents}
+    kind = next(iter(edited)) if len(edited) == 1 else ""
+    one = len(documents) == 1
+    which = f"{'one' if one else f'{len(documents):,}'} {kind or 'changed'} document{'' if one else 's'}"
+    what = f"all {broke:,}{' that broke' if comparison.count('fixed') else ''}"
+    return f"{which} explain{'s' if one else ''} {'it' if broke == 1 else what}"
 
 
 def _asked_again(comparison: Comparison) -> str:
     """What asking again showed, after a space; empty where nothing was asked again."""
     asking, kinds = comparison.asking, Counter(change.repeat.kind for change in comparison.flips if change.repeat)
+    if comparison.chance == "deterministic":
+        return ""
     if asking.possible and asking.scatter is False and comparison.count("broke"):
-        return f" {NO_CHANCE}"
+        return f" {NO_CHANCE}."
     again = ", ".join(f"{kinds[kind]:,} {kind}" for kind in REPEAT_KINDS if kinds[kind])
     return f" Asked again ({count(asking.calls, 'call')}): {again}." if again and asking.calls else ""
 
 
-NO_CHANCE = "What broke is no chance: the target gives each question the same answer every time."
-"""Of a target whose answers do not scatter."""
-
-ONE_OF_100 = 0.01
-"""Below this p is worded as less than one of a hundred."""
+def _not_asked(comparison: Comparison) -> str:
+    """That it is not known whether what broke fails always, after a space; empty where it was asked again."""
+    asking = comparison.asking
+    if not comparison.count("broke") or asking.possible or not asking.why_not:
+        return ""
+    why = clip(asking.why_not, 200)
+    return f" It is not known whether each question that broke fails every time: {why}{'' if why[-1:] == '.' else '.'}"
 
 
 def error_words(comparison: Comparison) -> Iterator[str]:

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from evaltrack.compare.behind import Behind
 from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
+from evaltrack.compare.run_info import RunDifference, about_answers
 from evaltrack.report.comparison.words import CAUSES, clip, count
-from evaltrack.report.words import failure_words
+from evaltrack.report.words import failure_message, failure_words
 
 HAPPENED = {
     "ids_changed": "has another id now",
-    "source_text_changed": "was edited (another text, the same id)",
+    "source_text_changed": "was edited",
     "source_lost": "is no longer returned",
     "source_demoted": "is returned lower",
 }
 MOSTLY = 2 / 3
 """Share of what got worse from which it is said to be in one domain."""
 
-SEEN_ON_PAGE = ("source_text_changed", "source_lost", "ids_changed")
-"""What happened to a page itself, and not to the order of several."""
+OF_SEARCH: dict[CauseKind, str] = {
+    "source_lost": CAUSES["source_lost"],
+    "source_demoted": CAUSES["source_demoted"],
+    "context_changed": "other sources led to another answer",
+}
+"""Causes that several documents have together, of which none is behind it alone."""
 
 NOVELTIES = {"new": "is new in the results and now", "edited": "has another text and now", None: "now"}
 
@@ -38,41 +44,53 @@ def culprit_words(culprit: Culprit, k: int) -> str:
 
 
 def behind_words(comparison: Comparison) -> str:
-    """What is behind most questions that got worse; empty where nothing did.
+    """What is behind most questions that got worse, and where none is that it is no single document; else empty.
 
     As in ``“promo#1” is new in the results and now ranks above the expected source in 5 of 7 questions that got worse``
+    or ``no single document: in 14 of 14 questions that got worse an expected source is returned lower (rank 1 → 8 …)``
     """
-    first = next(iter(comparison.culprits), None)
-    if first is None:
+    behind = comparison.behind
+    if behind is None:
         return ""
-    if (cause := leading_cause(comparison)) is not None:
-        return f"{_cause_part(comparison, cause)}{where_words(comparison)}"
-    return f"{_culprit_part(comparison, first)}{where_words(comparison)}"
+    culprit = behind.culprit
+    if culprit is None:
+        words = _cause_part(comparison, behind)
+    elif culprit.page is None:
+        words = _error_part(comparison, culprit, behind.cause)
+    else:
+        words = _document_part(comparison, culprit)
+    message = f" ({clip(failure_message(culprit.message), 200)})" if culprit and culprit.message else ""
+    return f"{words}{where_words(comparison)}{message}{related_words(behind, '; ')}"
 
 
-def leading_cause(comparison: Comparison) -> CauseKind | None:
-    """What is behind at least half of what got worse, where no one page or error is.
+def related_words(behind: Behind, before: str) -> str:
+    """``; the model is another: gpt-4o → gpt-4o-mini``: what differs between the runs and can have to do with it."""
+    parts = [f"the {clip(each.name, 60)} is another{_values(each)}" for each in behind.differences[:RELATED]]
+    return before + ", ".join(parts) if parts else ""
 
-    A page that is new, edited or gone is behind it from a third on: that it changed is seen, and not only inferred.
-    """
-    cause, questions = max(comparison.causes.items(), key=lambda item: item[1], default=(None, 0))
-    first = next(iter(comparison.culprits), None)
-    if first is None or 2 * questions < comparison.num_worse:
-        return None
-    enough = 3 if first.novelty or first.kind in SEEN_ON_PAGE else 2
-    return None if enough * len(first.ids) >= comparison.num_worse else cause
+
+def _values(difference: RunDifference) -> str:
+    """``: gpt-4o → gpt-4o-mini``; nothing of a corpus or commit, of which the digests say nothing to people."""
+    if not about_answers(difference):
+        return ""
+    was, now = (clip(value, 60) or "(none)" for value in (difference.baseline, difference.candidate))
+    return f": {was} → {now}"
+
+
+RELATED = 2
+"""Differences between the runs that are named beside the cause."""
 
 
 def where_words(comparison: Comparison) -> str:
-    """``; 14 of them are in “cdc”``, where most of what got worse is in one domain, and most questions are not."""
+    """``, 14 of them in “cdc”``, where most of what got worse is in one domain, and most questions are not."""
     domains = {group.name: group.num_questions for group in comparison.groups if group.kind == "domain"}
     worse = Counter(change.domain for change in (*comparison.flips, *comparison.lost, *comparison.drops))
     domain, questions = next(iter(worse.most_common(1)), ("", 0))
     few = 0 < 2 * domains.get(domain, 0) <= sum(domains.values())
     if not few or worse.total() != comparison.num_worse or questions < max(2, MOSTLY * worse.total()):
         return ""
-    some = "all" if questions == worse.total() else f"{questions:,}"
-    return f"; {some} of them are in {quoted(domain, 60)}"
+    some = "all" if questions == worse.total() else f"{questions:,} of them"
+    return f", {some} in {quoted(domain, 60)}"
 
 
 def quoted(name: str | None, limit: int) -> str:
@@ -81,27 +99,39 @@ def quoted(name: str | None, limit: int) -> str:
     return f"“{words}”" if words else ""
 
 
-def _cause_part(comparison: Comparison, cause: CauseKind) -> str:
-    of = f"{comparison.causes[cause]:,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
-    return f"{CAUSES[cause]} in {of}{riser_words(comparison.culprits, comparison, cause)}"
+def _cause_part(comparison: Comparison, behind: Behind) -> str:
+    of = f"in {behind.questions:,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    if behind.cause not in OF_SEARCH:
+        return f"no document: {CAUSES[behind.cause]} {of}"
+    ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
+    below = riser_words(comparison.culprits, comparison, behind.cause)
+    return f"no single document: {of} {OF_SEARCH[behind.cause]}{ranks}{below}"
 
 
-def _culprit_part(comparison: Comparison, first: Culprit) -> str:
+def _error_part(comparison: Comparison, error: Culprit, cause: CauseKind) -> str:
+    of = f"{len(error.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    return f"no document: {CAUSES[cause]} in {of}"
+
+
+def _document_part(comparison: Comparison, first: Culprit) -> str:
     name = quoted(first.part or first.page, 120)
     words = f"{name} {culprit_words(first, comparison.candidate.signature.k)}".strip()
     of = f"{len(first.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
     if first.kind != "rose":
-        return f"{words} ({of})"
+        return f"{words}, which explains {of}"
     some = 0 < first.num_above < len(first.ids)
     return f"{words} in {of}{f', above the expected source in {first.num_above:,} of them' if some else ''}"
 
 
 def behind_line(comparison: Comparison) -> str:
-    """``Behind it: `` and what is; empty where it is no page and no error, as the summary of causes says it then."""
-    first = next(iter(comparison.culprits), None)
-    if first is None or not (first.page or first.message) or leading_cause(comparison) is not None:
-        return ""
-    return f"Behind it: {behind_words(comparison)}"
+    """``Behind it: `` and what is; empty where nothing got worse."""
+    words = behind_words(comparison)
+    return f"Behind it: {words}" if words else ""
+
+
+def several_causes(comparison: Comparison) -> str:
+    """The summary of causes where there are several: of one alone what is behind it says as much."""
+    return cause_summary(comparison) if len(comparison.causes) > 1 else ""
 
 
 def cause_summary(comparison: Comparison) -> str:
@@ -126,8 +156,13 @@ def worse_sentence(comparison: Comparison) -> str:
 
 
 def worse_words(comparison: Comparison) -> str:
-    """``that got worse``, of questions that were lost too ``that got worse or were lost``."""
-    return "that got worse or were lost" if comparison.lost else "that got worse"
+    """``that got worse``, ``that were lost``, or of both ``that got worse or were lost``."""
+    lost = comparison.count("lost")
+    if not lost:
+        return "that got worse"
+    if lost < comparison.num_worse:
+        return "that got worse or were lost"
+    return "that was lost" if lost == 1 else "that were lost"
 
 
 def riser_words(risen: Sequence[Culprit], comparison: Comparison, kind: CauseKind) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
-from evaltrack.report.comparison.culprit_words import cause_summary
+from evaltrack.report.comparison.counts import chance_words
+from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import (
     cause_words,
@@ -36,7 +37,13 @@ def annotations(comparison: Comparison) -> Iterator[str]:
 
 
 def _verdict(comparison: Comparison) -> tuple[str, str]:
-    lines = (sides_words(comparison), *reason_words(comparison), cause_summary(comparison))
+    lines = (
+        behind_line(comparison),
+        sides_words(comparison),
+        *reason_words(comparison),
+        chance_words(comparison),
+        several_causes(comparison),
+    )
     return verdict_sentence(comparison), "\n".join(filter(None, lines))
 
 

@@ -12,7 +12,7 @@ from evaltrack.report.words import (
     METRIC_TITLES,
     OWN_IN_GROUPS,
     metric_change,
-    metric_number,
+    metric_course,
     metric_title,
 )
 
@@ -87,5 +87,6 @@ def group_cell(group: GroupDelta, name: str) -> str:
     metric = next((metric for metric in group.metrics if metric.name == name), None)
     if metric is None:
         return "–"
-    change = f" ({metric_change(name, metric.delta)})" if metric.delta and metric.shows_change else ""
-    return f"{metric_number(name, metric.candidate)}{change}{' FAIL' if metric.regressed else ''}"
+    _, now, difference = metric_course(name, metric.baseline, metric.candidate)
+    change = f" ({difference})" if metric.delta and metric.shows_change else ""
+    return f"{now}{change}{' FAIL' if metric.regressed else ''}"

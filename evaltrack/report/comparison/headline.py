@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.verdict_words import Tone, verdict_tone, verdict_words
 from evaltrack.report.comparison.words import count, course_words
-from evaltrack.report.words import metric_number, metric_title
+from evaltrack.report.words import FAILURES, metric_course, metric_title
 
 
 def verdict_sentence(comparison: Comparison) -> str:
@@ -20,21 +20,29 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 
 def change_sentence(comparison: Comparison) -> str:
-    """Both directions with their sizes.
+    """Both directions with their sizes, and what could not be measured.
 
-    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.``
+    As in ``15 questions broke, 7 were fixed. Pass rate 71.3 % → 67.8 %.`` Of a regression by the rule on questions
+    that break alone it says the rule: ``7 questions broke, 7 were fixed; the gate allows none to break.``
 
     Where it is not compared which questions pass, the first metric that is compared says how it went.
     """
-    flips = broke_words(comparison)
-    parts = [f"{flips[0].upper()}{flips[1:]}."] if flips else []
-    if lost := comparison.count("lost"):
-        parts.append(f"{count(lost, 'question')} {'was' if lost == 1 else 'were'} lost.")
+    parts = [f"{words[0].upper()}{words[1:]}." for words in _what_happened(comparison)]
     first = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
     first = first or next(iter(comparison.metrics), None)
     if first is not None:
         parts.append(f"{metric_title(first.name, comparison.candidate.signature.k)} {way_words(first)}.")
     return " ".join(parts)
+
+
+def _what_happened(comparison: Comparison) -> Iterator[str]:
+    """Questions that broke and were fixed, and those that could not be measured: these first where nothing flipped."""
+    flips, lost = broke_words(comparison), lost_words(comparison)
+    if flips and lost and not comparison.count("broke") + comparison.count("fixed"):
+        yield lost
+        yield "no other broke"
+        return
+    yield from filter(None, (f"{flips}{allowed_words(comparison)}" if flips else "", lost))
 
 
 def broke_words(comparison: Comparison) -> str:
@@ -47,38 +55,42 @@ def broke_words(comparison: Comparison) -> str:
     return f"{count(broke, 'question')} broke, {fixed:,} {'was' if fixed == 1 else 'were'} fixed"
 
 
-def pass_rate_words(comparison: Comparison) -> str:
-    """``Pass rate 71.3 % → 67.8 %``; empty where it was not measured on both sides."""
-    metric = next((metric for metric in comparison.metrics if metric.name == "pass_rate"), None)
-    return "" if metric is None else f"{metric_title(metric.name, 0)} {course_words(metric)}"
+def allowed_words(comparison: Comparison) -> str:
+    """``; the gate allows none to break``, where that rule alone makes it a regression."""
+    if not comparison.by_rule:
+        return ""
+    allowed = comparison.gate.allow_flips if comparison.gate else 0
+    return f"; the gate allows {f'{allowed:,}' if allowed else 'none'} to break"
 
 
-SIGNS = {"ok": "✅", "regression": "❌", "unknown": "⚠️"}
+def lost_words(comparison: Comparison) -> str:
+    """``20 of 315 questions could not be measured (the target failed)``; empty where none was lost."""
+    lost = comparison.count("lost")
+    if not lost:
+        return ""
+    kinds = {change.cause.detail.partition(":")[0] for change in comparison.lost}
+    reason = FAILURES.get(next(iter(kinds)), "") if len(kinds) == 1 else ""
+    words = f"{lost:,} of {count(comparison.num_common, 'question')} could not be measured"
+    return f"{words}{f' ({reason})' if reason else ''}"
 
 
 def headline_words(comparison: Comparison) -> str:
-    """``❌ 3 questions broke, 0 fixed · pass rate 71.3 → 70.0 %``: the title of a comment.
+    """``❌ Regression: 3 questions broke, 0 were fixed. Pass rate 71.3 % → 70.0 %.``: the title of a comment.
 
-    It names the metrics that broke a rule too, and what is not compared; a verdict that could not be told says so.
+    It is the first sentence of every rendering, and behind it the metrics that broke a rule.
     """
-    return f"{SIGNS[comparison.verdict]} {' · '.join(_headline(comparison))}"
-
-
-def _headline(comparison: Comparison) -> Iterator[str]:
-    verdict = verdict_words(comparison)
     broken = [metric for metric in comparison.metrics if metric.regressed and metric.name != "pass_rate"]
-    if comparison.verdict == "unknown" or not comparison.passing_compared or " " in verdict.removeprefix("No "):
-        yield verdict
-    if comparison.passing_compared:
-        yield f"{count(comparison.count('broke'), 'question')} broke, {comparison.count('fixed'):,} fixed"
-    if lost := comparison.count("lost"):
-        yield f"{lost:,} lost"
-    if words := pass_rate_words(comparison):
-        yield words[0].lower() + words[1:].replace(" % →", " →")
-    yield from (f"{metric_title(m.name, comparison.candidate.signature.k)} {course_words(m)}" for m in broken)
+    sentence = verdict_sentence(comparison)
+    moved = [f"{metric_title(m.name, comparison.candidate.signature.k)} {course_words(m)}" for m in broken]
+    others = ", ".join(words for words in moved if words.lower() not in sentence.lower())
+    return f"{SIGNS[verdict_tone(comparison)]} {sentence}{f' {others}.' if others else ''}"
+
+
+SIGNS: dict[Tone, str] = {"ok": "✅", "bad": "❌", "warn": "⚠️"}
 
 
 def way_words(metric: MetricDelta) -> str:
-    """``71.3 % → 67.8 %``, or ``71.3 % on both sides``."""
-    was, now = metric_number(metric.name, metric.baseline), metric_number(metric.name, metric.candidate)
-    return f"{was} → {now}" if was != now else f"{now} on both sides"
+    """``71.3 % → 67.8 %``, or ``79.0 % on both sides, of the 295 measured in both``."""
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    part = f", of the {metric.n:,} measured in both" if metric.partial else ""
+    return f"{was} → {now}{part}" if was != now else f"{now} on both sides{part}"

@@ -9,6 +9,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.ci_commands import without_any_commands
 from evaltrack.report.comparison.counts import counts_words, flips_words
+from evaltrack.report.comparison.culprit_words import behind_line
 from evaltrack.report.comparison.group_words import group_words
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.notes import note_words
@@ -58,6 +59,7 @@ def _rules(comparison: Comparison) -> Iterator[ET.Element]:
     k = comparison.candidate.signature.k
     lines = [clip(reason, 300) for reason in reasons(comparison)]
     lines += [clip(line, 600) for line in (verdict_sentence(comparison), sides_words(comparison))]
+    lines += [clip(behind_line(comparison), 600)] * bool(comparison.behind)
     lines.append(counts_words(comparison))
     lines += [flips_words(comparison), *(metric_words(metric, k) for metric in comparison.metrics)]
     lines += [clip(note, 600) for note in note_words(comparison)]

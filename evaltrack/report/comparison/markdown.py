@@ -8,7 +8,7 @@ from urllib.parse import quote
 from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
-from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
+from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import group_cell, group_flips, group_words, shown_groups
@@ -16,14 +16,13 @@ from evaltrack.report.comparison.headline import headline_words
 from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, ranked_sources
-from evaltrack.report.comparison.verdict_words import verdict_words
 from evaltrack.report.comparison.words import (
     CAUSES,
     cause_words,
     change_words,
     clip,
     criteria_words,
-    delta_words,
+    delta_cell,
     drop_words,
     dropped_words,
     interval_words,
@@ -34,7 +33,7 @@ from evaltrack.report.comparison.words import (
 )
 from evaltrack.report.github_markdown import Page, address, code, diff_markdown, inert, link, raw_html, sentence
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_title
 
 SMALLEST = 2_000
 """Bytes below which not even the head of a page is sure to fit."""
@@ -65,7 +64,7 @@ def comparison_markdown(comparison: Comparison, limit: int = 65_000) -> str:
         raise ValueError(f"limit is {limit}; it must be at least {SMALLEST} bytes")
     page, parts, k = Page(limit), list(sections(comparison)), comparison.candidate.signature.k
     page.add(marker(comparison.candidate.signature.golden))
-    page.add(f"### {inert(headline_words(comparison), 300)}\n")
+    page.add(f"### {inert(headline_words(comparison), 400)}\n")
     for block in _head(comparison):
         page.add(block, reserve=NOTE * len(parts))
     folds = list(_folds(comparison))
@@ -130,16 +129,16 @@ def marker(golden: str) -> str:
 
 
 def _head(comparison: Comparison) -> Iterator[str]:
-    yield f"**{verdict_words(comparison)}**: {inert(sides_words(comparison), 900)}{_links(comparison)}\n"
+    if behind := behind_line(comparison):
+        yield f"{inert(behind, 600)}\n"
+    yield f"{inert(sides_words(comparison), 900)}{_links(comparison)}\n"
     if differences := difference_words(comparison):
         yield f"What differs: {inert(differences, 1500)}\n"
     for line in gate_lines(comparison):
         yield f"- {MARKS[line.state]} {inert(line.text, 300)}"
     if chance := chance_words(comparison):
-        yield f"\n{inert(chance, 300)}"
-    if behind := behind_line(comparison):
-        yield f"\n{inert(behind, 400)}"
-    if summary := cause_summary(comparison):
+        yield f"\n{inert(chance, 500)}"
+    if summary := several_causes(comparison):
         yield f"\n{sentence(summary, 1000)}"
 
 
@@ -173,11 +172,12 @@ def _metrics(comparison: Comparison) -> Iterator[str]:
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for metric in shown_metrics(comparison):
         title = metric_title(metric.name, comparison.candidate.signature.k)
+        was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
         cells = (
             f"**{title}**" if metric.regressed else title,
-            metric_number(metric.name, metric.baseline),
-            metric_number(metric.name, metric.candidate),
-            f"{delta_words(metric)}{drop_words(metric)}",
+            was,
+            now,
+            f"{delta_cell(metric)}{drop_words(metric)}",
             interval_words(metric),
             f"{metric.n:,}",
             f"{metric.wins:,} / {metric.losses:,}",

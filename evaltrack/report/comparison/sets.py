@@ -16,16 +16,16 @@ from evaltrack.compare.set_comparisons import EXIT_CODES, ComparedSet, SetCompar
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.report.ci_commands import json_without_commands
 from evaltrack.report.comparison.json_form import COMPARISON_SCHEMA, comparison_json
-from evaltrack.report.comparison.verdict_words import VERDICTS, verdict_words
+from evaltrack.report.comparison.verdict_words import TONES, VERDICTS, Tone, verdict_tone, verdict_words
 from evaltrack.report.comparison.words import clip, delta_words, reason_words
 from evaltrack.report.github_markdown import inert
-from evaltrack.report.words import metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_title
 
 METRICS = tuple(score.metric for score in HEADLINES if score.name != "pass")
 """The metrics of the table; one that no set compares is left out."""
 
 FLIPS: tuple[Fate, ...] = ("broke", "fixed")
-STYLES = {"ok": "green", "regression": "bold red", "unknown": "yellow"}
+STYLES: dict[Tone, str] = {"ok": "green", "bad": "bold red", "warn": "yellow"}
 
 
 def sets_json_text(made: SetComparisons) -> str:
@@ -57,7 +57,8 @@ def print_set_comparisons(made: SetComparisons, console: Console) -> None:
         width = max(len(cells[place]) for cells in [titles, *lines])  # a number that is cut says nothing
         table.add_column(title, justify="right" if place > 1 else "left", no_wrap=True, min_width=width)
     for each, cells in zip(made.sets, lines, strict=True):
-        verdict = Text(cells[1], style=STYLES[each.verdict])
+        tone = verdict_tone(each.comparison) if each.comparison else TONES[each.verdict]
+        verdict = Text(cells[1], style=STYLES[tone])
         table.add_row(Text(cells[0]), verdict, *(Text(cell) for cell in cells[2:]))
     console.print(table, crop=False)
     for line in _reasons(made):
@@ -104,7 +105,8 @@ def _moved(comparison: Comparison, name: str) -> str:
     if metric is None:
         return "–"
     delta = delta_words(metric) if metric.delta else ""
-    return metric_number(name, metric.candidate) + (f" ({delta})" if delta else "")
+    now = metric_course(name, metric.baseline, metric.candidate)[1]
+    return now + (f" ({delta})" if delta else "")
 
 
 def _reasons(made: SetComparisons) -> Iterator[str]:

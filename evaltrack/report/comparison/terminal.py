@@ -15,7 +15,7 @@ from evaltrack.compare.change import Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.report.ci_commands import BREAK, without_any_commands
 from evaltrack.report.comparison.counts import chance_words, counts_words, sections
-from evaltrack.report.comparison.culprit_words import behind_line, cause_summary
+from evaltrack.report.comparison.culprit_words import behind_line, several_causes
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.group_words import changed_groups, group_regressed, group_sentence, shown_groups
@@ -23,12 +23,14 @@ from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.history_words import history_words, legend_words
 from evaltrack.report.comparison.notes import note_words
 from evaltrack.report.comparison.row_words import answers, piece_words
+from evaltrack.report.comparison.verdict_words import Tone, verdict_tone
 from evaltrack.report.comparison.words import (
     cause_words,
     change_words,
     clip,
     count,
     criteria_words,
+    delta_cell,
     delta_words,
     dropped_words,
     interval_words,
@@ -36,7 +38,7 @@ from evaltrack.report.comparison.words import (
     sides_words,
 )
 from evaltrack.report.word_diff import condensed, word_diff
-from evaltrack.report.words import metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_title
 
 SHOWN = 10
 SHOWN_OTHERS = 3
@@ -46,7 +48,7 @@ WORST_GROUPS = 5
 DIFFS = 3
 """Flips whose answers are shown word by word."""
 
-STYLES = {"ok": "bold green", "regression": "bold red", "unknown": "bold yellow"}
+STYLES: dict[Tone, str] = {"ok": "bold green", "bad": "bold red", "warn": "bold yellow"}
 RULE_STYLES = {"broken": "bold red", "unknown": "bold yellow", "not shown": "yellow", "held": "green"}
 FATE_STYLES = {
     "broke": "bold red",
@@ -65,15 +67,16 @@ def print_comparison(comparison: Comparison, console: Console, *, all_groups: bo
     On a terminal lines end where its width does, between words; nothing is cut. `all_groups` shows every group, else
     the five worst of those that changed.
     """
-    _line(console, verdict_sentence(comparison), STYLES[comparison.verdict])
+    _line(console, verdict_sentence(comparison), STYLES[verdict_tone(comparison)])
+    if behind := behind_line(comparison):
+        _line(console, behind)
     _line(console, sides_words(comparison))
     if differences := difference_words(comparison):
         _line(console, f"What differs: {differences}")
     for line in gate_lines(comparison):
         _line(console, line.text, RULE_STYLES[line.state] if line.state != "held" else "", f"{MARKS[line.state]} ")
-    for words in (chance_words(comparison), behind_line(comparison), cause_summary(comparison)):
-        if words:
-            _line(console, words)
+    for words in filter(None, (chance_words(comparison), several_causes(comparison))):
+        _line(console, words)
     if comparison.metrics:
         console.print(_metrics(comparison))
     _line(console, counts_words(comparison))
@@ -126,11 +129,12 @@ def _metrics(comparison: Comparison) -> Table:
     for name in ("baseline", "candidate", "change", "95 % interval", "n"):
         table.add_column(name, justify="right", overflow="fold")
     for metric in shown_metrics(comparison):
+        was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
         cells = (
             Text(metric_title(metric.name, comparison.candidate.signature.k)),
-            Text(metric_number(metric.name, metric.baseline)),
-            Text(metric_number(metric.name, metric.candidate)),
-            Text(delta_words(metric), style=_delta_style(metric)),
+            Text(was),
+            Text(now),
+            Text(delta_cell(metric), style=_delta_style(metric)),
             Text(interval_words(metric)),
             Text(f"{metric.n:,}"),
         )

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.report.words import selection_words
 
 VERDICTS = {"ok": "No regression", "regression": "Regression", "unknown": "Could not tell"}
+
+Tone = Literal["ok", "bad", "warn"]
+"""Green, red, or amber."""
+
+TONES: dict[str, Tone] = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 
 PARTS = {
     "retrieval": "recall_at_k",
@@ -18,22 +24,29 @@ PARTS = {
 """What a verdict can be about, each with the metric that stands for it."""
 
 
+def verdict_tone(comparison: Comparison) -> Tone:
+    """The colour of the verdict: a regression by the rule on questions that break alone is amber, and no red one."""
+    return "warn" if comparison.by_rule else TONES[comparison.verdict]
+
+
 def verdict_words(comparison: Comparison) -> str:
     """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
 
-    Of runs that were asked a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``.
+    Of runs that were asked a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``. Of
+    one that no loss is shown of: ``Regression by the rule, no net loss``, or ``may be chance``.
     """
     verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
         other_rubric = "judge score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
     part = _part_words(comparison)
+    rule, remark = (" by the rule", f", {comparison.by_rule}") if comparison.by_rule else ("", "")
     if not apart:
-        return f"{verdict}{part}"
+        return f"{verdict}{rule}{part}{remark}"
     measured = {metric.name for metric in comparison.metrics}
     within = [part for part, name in PARTS.items() if name in measured]
     where = f" in {_and(within)}" if within and comparison.verdict != "unknown" else ""
-    return f"{verdict}{where}{part}; {_and(apart)} not compared"
+    return f"{verdict}{rule}{where}{part}{remark}; {_and(apart)} not compared"
 
 
 def _part_words(comparison: Comparison) -> str:

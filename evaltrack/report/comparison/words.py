@@ -18,6 +18,7 @@ from evaltrack.report.words import (
     criterion_words,
     failure_words,
     metric_change,
+    metric_course,
     metric_number,
     metric_title,
     number,
@@ -64,7 +65,8 @@ def count(number_of: int, noun: str) -> str:
 
 def course_words(metric: MetricDelta) -> str:
     """``0.803 → 0.750``."""
-    return f"{metric_number(metric.name, metric.baseline)} → {metric_number(metric.name, metric.candidate)}"
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
+    return f"{was} → {now}"
 
 
 def sides_words(comparison: Comparison) -> str:
@@ -108,7 +110,20 @@ def metric_words(metric: MetricDelta, k: int) -> str:
 
 def delta_words(metric: MetricDelta) -> str:
     """The difference with its sign; empty where it is not one of the whole."""
-    return metric_change(metric.name, metric.delta) if metric.shows_change else ""
+    return metric_course(metric.name, metric.baseline, metric.candidate)[2] if metric.shows_change else ""
+
+
+def delta_cell(metric: MetricDelta) -> str:
+    """The same in a table: ``no change``, or ``not compared, 20 lost`` where it is not one of the whole."""
+    was, now, change = metric_course(metric.name, metric.baseline, metric.candidate)
+    if change == "0" or (was == now and not metric.shows_change):
+        return "no change"
+    return change if metric.shows_change else f"not compared, {_num_lost(metric):,} lost"
+
+
+def _num_lost(metric: MetricDelta) -> int:
+    """Questions of the baseline that are not in the means."""
+    return metric.measured[0] - metric.n if metric.measured else 0
 
 
 def both_words(metric: MetricDelta) -> str:

@@ -13,7 +13,7 @@ from evaltrack.report.comparison.culprit_words import worse_sentence
 from evaltrack.report.comparison.group_words import group_flips, shown_groups
 from evaltrack.report.comparison.headline import change_sentence
 from evaltrack.report.comparison.notes import note_words
-from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.verdict_words import verdict_tone, verdict_words
 from evaltrack.report.comparison.words import (
     clip,
     count,
@@ -26,7 +26,7 @@ from evaltrack.report.html.documents import document_views
 from evaltrack.report.html.first_screen import difference_lines, first_screen
 from evaltrack.report.html.fitting import fitted
 from evaltrack.report.html.judged import grade_titles
-from evaltrack.report.html.metric_table import axis_reach, metric_rows, way_of
+from evaltrack.report.html.metric_table import axis_legend, axis_reach, metric_rows, way_of
 from evaltrack.report.html.page import Back, document, questions_script, templates, with_questions
 from evaltrack.report.html.past import beside, past_lines, served_address
 from evaltrack.report.html.places import score_scale
@@ -35,9 +35,8 @@ from evaltrack.report.html.questions import cause_names, changed_questions, grou
 from evaltrack.report.html.strips import strip_head
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.html.why import cause_views, place_views
-from evaltrack.report.words import failure_words, low_metrics, metric_change, metric_number, metric_title
+from evaltrack.report.words import failure_words, low_metrics, metric_course, metric_title
 
-KINDS = {"ok": "ok", "regression": "bad", "unknown": "warn"}
 FIRST = tuple(score.metric for score in HEADLINES)
 """They share one axis on the first screen; the others stand in a table below."""
 
@@ -60,7 +59,7 @@ def comparison_html(comparison: Comparison, back: Back | None = None) -> str:
         .render(
             made=comparison,
             back=back,
-            kind=KINDS[comparison.verdict],
+            kind=verdict_tone(comparison),
             listed=_listed_words(comparison, len(questions)),
             first_changes=[
                 (clip(flip.id, 80), clip(flip.question), clip(failure_words(flip.cause.detail), 300))
@@ -90,6 +89,7 @@ def _first_fields(comparison: Comparison) -> dict[str, Any]:
         "compare_link": safe_link(comparison.compare_link),
         "rows": metric_rows(comparison, first, reach),
         "axis": axis_head(reach),
+        "axis_legend": axis_legend(first),
         "common": count(comparison.num_common, "common question"),
         "counts": count_parts(comparison),
         "legend": fates_legend(comparison),
@@ -192,9 +192,10 @@ def _badness(group: GroupDelta) -> tuple[int, bool, float]:
 def _cell(comparison: Comparison, metric: MetricDelta | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    change = metric_change(metric.name, metric.delta) if metric.delta else "="
+    _, now, difference = metric_course(metric.name, metric.baseline, metric.candidate)
+    change = difference if metric.delta else "="
     return {
-        "now": metric_number(metric.name, metric.candidate),
+        "now": now,
         "delta": change if metric.shows_change else "",
         "way": way_of(comparison, metric),
         "n": metric.n,

@@ -10,9 +10,10 @@ from evaltrack.report.comparison.culprit_words import behind_words
 from evaltrack.report.comparison.differences import difference_words
 from evaltrack.report.comparison.gate_words import MARKS, gate_lines
 from evaltrack.report.comparison.next_steps import next_steps
-from evaltrack.report.comparison.words import clip
+from evaltrack.report.comparison.words import clip, p_words
+from evaltrack.report.html.edit import EditView, edit_view
 from evaltrack.report.html.text import shown
-from evaltrack.report.html.worst import WorstView, worst_views
+from evaltrack.report.html.worst import WorstGroup, worst_groups
 
 CLASSES: dict[RuleState, str] = {"held": "ok", "broken": "bad", "not shown": "warn", "unknown": "warn"}
 
@@ -29,15 +30,16 @@ class RuleView:
 
 @dataclass(frozen=True)
 class FirstScreen:
-    """The parts of the first card below its headline."""
+    """The parts of the first card below its headline; `p_value` says by which test it is known of chance."""
 
     rules: tuple[RuleView, ...]
     chance: str
+    p_value: str
     behind: str
+    edit: EditView | None
     steps: tuple[str, ...]
     differs: str
-    worst: tuple[WorstView, ...]
-    num_broke: int
+    worst: tuple[WorstGroup, ...]
 
 
 def first_screen(comparison: Comparison) -> FirstScreen:
@@ -45,11 +47,12 @@ def first_screen(comparison: Comparison) -> FirstScreen:
     return FirstScreen(
         rules=tuple(map(_rule, gate_lines(comparison))),
         chance=chance_words(comparison),
-        behind=shown(behind_words(comparison), 400),
+        p_value=f"exact McNemar test: {p_words(comparison.mcnemar_p)}",
+        behind=shown(behind_words(comparison), 600),
+        edit=edit_view(comparison),
         steps=tuple(next_steps(comparison)),
         differs=difference_words(comparison),
-        worst=tuple(worst_views(comparison)),
-        num_broke=comparison.count("broke"),
+        worst=tuple(worst_groups(comparison)),
     )
 
 

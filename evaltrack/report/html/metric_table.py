@@ -9,9 +9,9 @@ from math import floor, isfinite, log10
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.evidence import differs
 from evaltrack.metrics.catalogue import BY_METRIC
-from evaltrack.report.comparison.words import both_words, interval_words
+from evaltrack.report.comparison.words import both_words, delta_cell, interval_words
 from evaltrack.report.html.plots import AxisMark, Way, axis_plot
-from evaltrack.report.words import metric_change, metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_title
 
 STEPS = (1, 2, 5, 10)
 """What an axis may reach, times a power of ten."""
@@ -58,6 +58,19 @@ def axis_reach(metrics: Iterable[MetricDelta]) -> float:
     return next(step * power for step in STEPS if step * power >= max(ends) - 1e-9)
 
 
+def axis_legend(metrics: Iterable[MetricDelta]) -> str:
+    """What the marks mean, of those that are drawn; empty where none is."""
+    drawn = [(metric, mark) for metric in metrics if metric.shows_change and (mark := _mark(metric, "same"))]
+    marks = {
+        "Line: 95 % interval": any(metric.interval for metric, _ in drawn),
+        "filled: shown to differ": any(mark.shown for _, mark in drawn),
+        "hollow: not shown to differ": any(not mark.shown for _, mark in drawn),
+        "dashed: the limit of the gate": any(mark.limit is not None for _, mark in drawn),
+    }
+    words = "; ".join(words for words, is_drawn in marks.items() if is_drawn)
+    return f"Axis in points of 100. {words[:1].upper()}{words[1:]}." if words else ""
+
+
 def metric_rows(comparison: Comparison, metrics: Sequence[MetricDelta], reach: float) -> list[MetricRow]:
     """One row for each metric, all plots from -reach to reach points."""
     return [_row(comparison, metric, reach) for metric in metrics]
@@ -67,11 +80,12 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
     way = way_of(comparison, metric)
     mark = _mark(metric, way) if metric.shows_change else None
     partial = metric.partial or comparison.verdict == "unknown"
+    was, now, _ = metric_course(metric.name, metric.baseline, metric.candidate)
     return MetricRow(
         title=metric_title(metric.name, comparison.candidate.signature.k),
-        was=metric_number(metric.name, metric.baseline),
-        now=metric_number(metric.name, metric.candidate),
-        change=_change(metric),
+        was=was,
+        now=now,
+        change=delta_cell(metric),
         interval=interval_words(metric),
         way=way,
         plot=axis_plot(mark, reach, _label(metric)) if mark else "",
@@ -88,17 +102,11 @@ def _row(comparison: Comparison, metric: MetricDelta, reach: float) -> MetricRow
     )
 
 
-def _change(metric: MetricDelta) -> str:
-    if not metric.shows_change:
-        return "not shown"
-    return metric_change(metric.name, metric.delta) if metric.delta else "no change"
-
-
 def _label(metric: MetricDelta) -> str:
     """What the plot shows, for who does not see it."""
     shown = "shown to differ" if differs(metric) else "not shown to differ"
     interval = f", 95 % interval {interval_words(metric)}" if metric.interval else ""
-    return f"{_change(metric)}{interval}, {shown}"
+    return f"{delta_cell(metric)}{interval}, {shown}"
 
 
 def _mark(metric: MetricDelta, way: Way) -> AxisMark | None:

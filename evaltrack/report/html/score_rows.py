@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evaltrack.compare.comparison import Comparison
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.metric import Score
-from evaltrack.report.words import metric_change, metric_number, metric_title
+from evaltrack.report.words import metric_course, metric_number, metric_title
 from evaltrack.rows.stored_row import StoredRow
 
 SCORES_SHOWN = tuple(score for score in SCORES if not score.binary and score.section != "judge")
@@ -59,11 +59,13 @@ def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[tuple[str,
 
 
 def _values(before: StoredRow, after: StoredRow, name: str) -> list[str]:
+    if name in before.scores and name in after.scores:
+        return list(metric_course(name, before.scores[name], after.scores[name])[:2])
     return [metric_number(name, row.scores[name]) if name in row.scores else "" for row in (before, after)]
 
 
 def _change(before: StoredRow, after: StoredRow, name: str, higher_is_better: bool) -> tuple[str, str]:
     if name not in before.scores or name not in after.scores or before.scores[name] == after.scores[name]:
         return "", ""
-    change = after.scores[name] - before.scores[name]
-    return metric_change(name, change), "good" if (change > 0) == higher_is_better else "bad"
+    was, now = before.scores[name], after.scores[name]
+    return metric_course(name, was, now)[2], "good" if (now > was) == higher_is_better else "bad"

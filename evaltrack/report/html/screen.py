@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.records import Row
-from evaltrack.report.comparison.counts import counts_words, flips_words
-from evaltrack.report.comparison.culprit_words import cause_summary
-from evaltrack.report.comparison.verdict_words import verdict_words
+from evaltrack.report.comparison.counts import chance_words, counts_words
+from evaltrack.report.comparison.culprit_words import behind_line, several_causes
+from evaltrack.report.comparison.headline import verdict_sentence
+from evaltrack.report.comparison.verdict_words import verdict_tone
 from evaltrack.report.comparison.words import clip, count, criteria_words, reason_words, sides_words
-from evaltrack.report.html.comparison_page import FIRST, KINDS
+from evaltrack.report.html.comparison_page import FIRST
 from evaltrack.report.html.metric_table import axis_reach, metric_rows
 from evaltrack.report.html.page import templates
 from evaltrack.report.html.run_page import run_figure, run_headline, run_kind
@@ -69,13 +70,14 @@ def comparison_screen(comparison: Comparison) -> str:
         .get_template("comparison_screen.html")
         .render(
             made=comparison,
-            kind=KINDS[comparison.verdict],
-            verdict=verdict_words(comparison),
+            kind=verdict_tone(comparison),
+            verdict=verdict_sentence(comparison),
+            behind=behind_line(comparison),
             sides=sides_words(comparison),
             reasons=list(reason_words(comparison)) if comparison.verdict != "ok" else [],
-            summary=cause_summary(comparison),
+            summary=several_causes(comparison),
             counts=counts_words(comparison),
-            flips=flips_words(comparison),
+            chance=chance_words(comparison),
             rows=metric_rows(comparison, main, axis_reach(main)),
             criteria=[(pair[1].met, criteria_words(pair)) for pair in comparison.criteria],
             questions=[

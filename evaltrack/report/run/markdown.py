@@ -9,6 +9,8 @@ from evaltrack.compare.comparison import Comparison
 from evaltrack.evaluation.result import RunResult
 from evaltrack.metrics.aggregate import LEVELS
 from evaltrack.metrics.worst_domains import worst_domains
+from evaltrack.report.comparison.counts import chance_words
+from evaltrack.report.comparison.culprit_words import behind_line
 from evaltrack.report.comparison.headline import verdict_sentence
 from evaltrack.report.comparison.words import clip, count, reason_words
 from evaltrack.report.words import (
@@ -223,5 +225,7 @@ def comparison_note(comparison: Comparison, experiment_id: str, *, side_by_side:
         links.append(f"[Side by side]({here}/evaluation-runs?{query})")
     against = f"against {described(clip(was.name, 80))}, {count(comparison.num_common, 'common question')}"
     lines = [f"**{verdict_sentence(comparison)}** {against} · {' · '.join(links)}"]
+    lines += [f"\n{described(behind, 500)}"] if (behind := behind_line(comparison)) else []
     lines += [f"\n- {described(reason, 200)}" for reason in reason_words(comparison)]
+    lines += [f"\n{described(chance, 500)}"] if (chance := chance_words(comparison)) else []
     return _within(lines, COMPARISON_LIMIT)
