@@ -6,6 +6,7 @@ Run it after a change of an option, a setting, a metric, a promised name or an e
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ PAGES = {
 """Each page with the function that returns its text."""
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, page in PAGES.items():
         (ROOT / name).write_text(page(), encoding="utf-8")
         print(name)

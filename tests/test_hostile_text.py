@@ -224,7 +224,7 @@ def whole_run(run: RunResult, flat: list[StoredRow]) -> str:
 
 def pictures(run: RunResult, flat: list[StoredRow]) -> str:
     """All of them in one document."""
-    return f"<all>{''.join(run_pictures(run, flat, 0.75).values())}</all>"
+    return f"<all>{''.join(run_pictures(run, (row.columns() for row in flat), 0.75).values())}</all>"
 
 
 def evaluation_file(run: RunResult, flat: list[StoredRow]) -> str:

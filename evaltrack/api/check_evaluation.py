@@ -39,5 +39,6 @@ def _names(
         yield "`scores=`", score
     for condition in settings.filter:
         yield "`filter=`", condition
-    for name in ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json", "engine_address"):
+    own = ("run_name", "experiment", "model", "only_failed", "require", "evaluation_json")
+    for name in (*own, "engine_address", "engine_folder"):
         yield f"`{name}=`", getattr(settings, name)

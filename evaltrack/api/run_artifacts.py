@@ -34,7 +34,7 @@ def log_reports(plan: Plan, store: Store, run: OpenRun, writer: RunWriter, resul
     evaluation = partial(_evaluation, plan, writer, result)
     writer.log_text("evaluation.json", evaluation())
     _log_verdicts(plan, writer)
-    pictures = run_pictures(result, writer.rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
+    pictures = run_pictures(result, writer.plain_rows(PICTURE_COLUMNS), plan.settings.pass_threshold)
     for name, picture in pictures.items():
         writer.log_text(f"pictures/{name}", [picture])
     writer.log_text(REPORT, [run_html(result, writer.rows, _around(plan, store, run, writer, result))])

@@ -27,6 +27,7 @@ from evaltrack.records import (
     Verdict,
     together,
 )
+from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
 from evaltrack.records.trace_place import TracePlace
 from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
@@ -36,6 +37,8 @@ from evaltrack.targets.threads import aside
 Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
+_Place = tuple[int | None, int]
+"""The trial and the wording of a row."""
 
 TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
@@ -86,34 +89,41 @@ class Evaluator:
     redactor: Redactor | None = None
     scorers: Sequence[Scorer] = ()
 
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether no row is waited for: the target answers at once, and nobody judges."""
+        return self.target.answers_at_once and not self.judges and not self.scorers
+
     async def row(self, position: int, question: Question, trial: int) -> Row:
         """Ask, judge and score one question, in one of its trials, which says in which wording."""
         wording = question.wording_of(trial)
         variant, target = question.in_wording(wording), self.target.on_wording(wording)
         await target.ready()
         started_at, start = seconds_now(), time.perf_counter()
-        outcome = await self._within(self.timeout, lambda: target(variant, self.rules.k), "target")
-        seconds = time.perf_counter() - start
-        if isinstance(outcome, Response) and outcome.seconds is not None:
-            seconds = outcome.seconds
-        asked = Row(
-            position=position,
-            question=question,
-            trial=trial,
-            wording=wording,
-            started_at=started_at,
-            seconds=seconds,
-        )
+        seconds = None if target.answers_at_once else self.timeout
+        outcome = await self._within(seconds, lambda: target(variant, self.rules.k), "target")
+        asked: dict[str, Any] = {
+            "position": position,
+            "question": question,
+            "trial": trial,
+            "wording": wording,
+            "started_at": started_at,
+            "seconds": time.perf_counter() - start,
+        }
         if isinstance(outcome, Failure):
-            return asked.model_copy(update={"failure": outcome})
-        shown = await _aside(outcome, self.redactor.response, outcome) if self.redactor else outcome
-        return asked.model_copy(update={"response": shown, **await self._judged(variant, outcome, shown, asked)})
+            return Row(**asked, failure=outcome)
+        if outcome.seconds is not None:
+            asked["seconds"] = outcome.seconds
+        is_long = _is_long(outcome)
+        shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
+        measured = await self._judged(variant, outcome, shown, (trial, wording), is_long=is_long)
+        return record_of(Row, asked | {"response": shown} | measured)
 
     async def judge_row(self, row: Row) -> Row:
         """Judge and score a row that holds an answer, as `row` gives it without judges; its own scores stay."""
         assert row.response is not None
         question, response = row.question.in_wording(row.wording), row.response
-        verdicts, failure, _ = await self._opinions(question, response, response, row, ())
+        verdicts, failure, _ = await self._opinions(question, response, response, (row.trial, row.wording), ())
         counted, failed = () if failure else verdicts, failure is not None
         before = Measured(row.scores, row.unmeasured, row.duplicates, row.finds)
         measured = measure(question, response, self.rules, counted, row.tokens, judge_failed=failed, before=before)
@@ -127,33 +137,30 @@ class Evaluator:
         }
         return row.model_copy(update={"verdicts": verdicts, "failure": failure, **vars(measured), **more})
 
-    async def _judged(self, question: Question, response: Response, shown: Response, asked: Row) -> dict[str, Any]:
+    async def _judged(
+        self, question: Question, response: Response, shown: Response, place: _Place, *, is_long: bool
+    ) -> dict[str, Any]:
         """What judges and scores add to a row: judges see what is `shown`, scores measure what came back."""
-        verdicts, failure, own_values = await self._opinions(question, response, shown, asked, self.scorers)
+        verdicts, failure, own_values = await self._opinions(question, response, shown, place, self.scorers)
         texts = [*(turn.content for turn in question.history if self.target.takes_history), question.question]
-        tokens = await _aside(response, _tokens, texts, response, self.rules.k, self.count)
+        tokens = await _aside(is_long, _tokens, texts, response, self.rules.k, self.count)
         counted = () if failure else verdicts
         measured = measure(question, response, self.rules, counted, tokens, judge_failed=failure is not None)
-        return {
-            "verdicts": verdicts,
-            "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
-            "score_usage": reduce(together, (each.usage for each in own_values), None),
-            "failure": failure,
-            "tokens": tokens,
-            **vars(measured),
-            "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
-            "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
-        }
+        added = {"verdicts": verdicts, "failure": failure, "tokens": tokens, **vars(measured)}
+        return added | _own(own_values, measured) if own_values else added
 
     async def _opinions(
-        self, question: Question, response: Response, shown: Response, asked: Row, scorers: Sequence[Scorer]
+        self, question: Question, response: Response, shown: Response, place: _Place, scorers: Sequence[Scorer]
     ) -> tuple[tuple[Verdict, ...], Failure | None, list[OwnValues]]:
         """What the judges said, the failure of those that said nothing, and what one's own scores gave."""
+        if not self.judges and not scorers:
+            return (), None, []
+        trial, wording = place[0] or 1, place[1]
         judges = self.judges if response.answer is not None else ()  # what only retrieves has nothing to be judged
-        own = [judge.on_trial(asked.trial or 1).on_wording(asked.wording) for judge in judges]
+        own = [judge.on_trial(trial).on_wording(wording) for judge in judges]
         calls: list[Coroutine[Any, Any, Verdict | Failure | OwnValues]]
         calls = [self._judge(judge, question, shown) for judge in own]
-        on_trial = [each.on_trial(asked.trial or 1) for each in scorers]
+        on_trial = [each.on_trial(trial) for each in scorers]
         calls += [self._scored(each, question, response if each.measures_raw else shown) for each in on_trial]
         judged = await _together(calls)
         verdicts = tuple(verdict for verdict in judged if isinstance(verdict, Verdict))
@@ -183,7 +190,7 @@ class Evaluator:
         return outcome.model_copy(update={"reasons": reasons, "verdicts": verdicts})
 
     async def _within(
-        self, seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+        self, seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
     ) -> Outcome | Failure:
         """What was asked for, or why it did not come, with nothing secret in the reason."""
         outcome = await _within(seconds, ask, who)
@@ -193,6 +200,16 @@ class Evaluator:
         broken = failure(outcome.kind, clean(outcome.message), outcome.usage)
         traceback = storable(clean(outcome.traceback))[-TRACEBACK_LIMIT:] if outcome.traceback else None
         return broken.model_copy(update={"traceback": traceback, "trace": outcome.trace})
+
+
+def _own(own_values: Sequence[OwnValues], measured: Measured) -> dict[str, Any]:
+    """The fields of a row with scores of one's own beside those that were measured."""
+    return {
+        "score_verdicts": {name: each.verdicts[name] for each in own_values for name in each.verdicts},
+        "score_usage": reduce(together, (each.usage for each in own_values), None),
+        "scores": reduce(dict.__or__, (dict(each.values) for each in own_values), dict(measured.scores)),
+        "unmeasured": reduce(dict.__or__, (dict(each.reasons) for each in own_values), dict(measured.unmeasured)),
+    }
 
 
 def _first_of(failures: Sequence[Failure]) -> Failure | None:
@@ -215,12 +232,17 @@ async def _together(asking: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         raise
 
 
-async def _aside(response: Response, work: Callable[..., T], *arguments: Any) -> T:
-    """Do work on a response, in a thread where it is long: seconds of it would be taken from others' deadlines."""
-    texts = (response.answer, *(source.text for source in response.sources or ()))
-    if sum(len(text) for text in texts if text) < LONG_RESPONSE:
-        return work(*arguments)
-    return await aside(work, *arguments)
+def _is_long(response: Response) -> bool:
+    """Whether work on the response may take so long that it is done beside the event loop."""
+    size = len(response.answer or "")
+    for source in response.sources or ():
+        size += len(source.text or "")
+    return size >= LONG_RESPONSE
+
+
+async def _aside(is_long: bool, work: Callable[..., T], *arguments: Any) -> T:
+    """Do work, in a thread where it is long: seconds of it would be taken from others' deadlines."""
+    return await aside(work, *arguments) if is_long else work(*arguments)
 
 
 def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | None) -> Tokens | None:
@@ -234,7 +256,7 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
 
 
 async def _within(
-    seconds: float, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
+    seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
 ) -> Outcome | _Broken:
     """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
     outcome: Outcome | BaseException

@@ -117,6 +117,7 @@ class _Verdicts:
 
     evaluator: Evaluator
     batches: BatchJournal
+    answers_at_once: bool = False
 
     async def row(self, position: int, question: Question, trial: int) -> Row:
         answer = self.batches.answer(question, trial)

@@ -153,7 +153,7 @@ class Journal:
 
     def lies_also_in(self, folder: WorkFolder | None) -> None:
         """Keep in which shared folder workers keep rows of this run, until they are adopted here."""
-        self._say({"parts": str(folder.path) if folder else ""})
+        self._say({"parts": folder.place if folder else ""})
 
     def recall(self, question: Question, trial: int, /) -> Row | None:
         """The row of a question that was finished earlier; None where it is to be asked."""

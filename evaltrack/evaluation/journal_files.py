@@ -57,8 +57,8 @@ def delete_journal(path: Path) -> None:
 
 def parts_folder(command: Mapping[str, Any]) -> WorkFolder | None:
     """The shared folder in which workers keep what they did, by what the journal says; None where there is none."""
-    path = command.get("parts")
-    return WorkFolder(Path(path)) if isinstance(path, str) and path else None
+    place = command.get("parts")
+    return WorkFolder(place) if isinstance(place, str) and place else None
 
 
 def command_in(database: sqlite3.Connection) -> dict[str, Any] | None:

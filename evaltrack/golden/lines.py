@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from evaltrack.golden.entries import kind_of
+from evaltrack.golden.plain_question import plain_question
 from evaltrack.records import Question, Role
 
 MAX_DEPTH = 100
@@ -26,6 +27,8 @@ LISTS = {
 
 def checked_question(value: dict[str, object]) -> Question | list[str]:
     """The question that a JSON object is, or all that is wrong with it; it needs a `domain`."""
+    if (plain := plain_question(value)) is not None:
+        return plain
     try:
         question = Question.model_validate(value)
     except ValidationError as error:

@@ -208,9 +208,10 @@ def _questions(
     The hashes of all ids that can be read, of bad lines too, are appended to `id_hashes`.
     """
     for line, value in _objects(path, problems):
-        if id_hashes is not None and (key := _id(value)) is not None:
-            id_hashes.append(hash(key))
         question = checked_question(value)
+        key = _id(value) if isinstance(question, list) else question.id
+        if id_hashes is not None and key is not None:
+            id_hashes.append(hash(key))
         if isinstance(question, list):
             problems.extend((line, problem) for problem in question)
         else:

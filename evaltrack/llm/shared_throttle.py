@@ -1,11 +1,10 @@
-"""A throttle whose pauses hold for the workers of a run on all machines: they tell each other in a shared folder."""
+"""A throttle whose pauses hold for the workers of a run on all machines: they signal them by shared files."""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import Path
 from uuid import uuid4
 
 from pydantic import ValidationError
@@ -13,13 +12,13 @@ from pydantic import ValidationError
 from evaltrack.llm.refusals import LONGEST_WAIT
 from evaltrack.llm.throttle import Throttle
 from evaltrack.records.base import Record
-from evaltrack.system.files import replace_file
+from evaltrack.system.shared_files import Board
 
 LOOK_SECONDS = 0.05
 """Between two looks at what other workers say."""
 
-_folder: list[Path] = []
-"""The folder of this process, where it is one worker among several."""
+_board: list[Board] = []
+"""The shared files of this process, where it is one worker among several."""
 
 
 class Pause(Record):
@@ -33,9 +32,9 @@ class Pause(Record):
 class SharedThrottle(Throttle):
     """Holds, and halves, also when another worker was told so; each has its share of the calls in flight."""
 
-    def __init__(self, limit: int, path: Path) -> None:
+    def __init__(self, limit: int, board: Board, name: str) -> None:
         super().__init__(limit)
-        self._path, self._stamp = path, ""
+        self._board, self._name, self._stamp = board, name, ""
         self._looked_at = -LOOK_SECONDS
 
     def pushed_back(self, since: float) -> None:
@@ -67,10 +66,8 @@ class SharedThrottle(Throttle):
             until, why = earlier.until, earlier.why
         own = Pause(stamp=uuid4().hex, until=until, why=why)
         self._stamp = own.stamp
-        new = self._path.with_name(f"{self._path.name}.{own.stamp}.new")
         with suppress(OSError):  # the others are told by the server themselves
-            new.write_text(own.model_dump_json(), encoding="utf-8")
-            replace_file(new, self._path)
+            self._board.write(self._name, own.model_dump_json().encode())
 
     def _look(self) -> None:
         """Do as another worker was told since the last look."""
@@ -88,18 +85,18 @@ class SharedThrottle(Throttle):
 
     def _said(self) -> Pause | None:
         try:
-            return Pause.model_validate_json(self._path.read_bytes())
+            return Pause.model_validate_json(self._board.read(self._name))
         except (OSError, ValidationError):
             return None
 
 
-def share_pauses(folder: Path | None) -> None:
-    """Have the models that this process opens from now on share their pauses in a folder; None: no longer."""
-    _folder[:] = [folder] if folder else []
+def share_pauses(board: Board | None) -> None:
+    """Have the models that this process opens from now on share their pauses by these files; None: no longer."""
+    _board[:] = [board] if board else []
 
 
 def open_throttle(limit: int, server: str) -> Throttle:
     """The throttle of a model on a server, which other workers may ask too."""
-    if not _folder:
+    if not _board:
         return Throttle(limit)
-    return SharedThrottle(limit, _folder[0] / f"pause-{sha256(server.encode()).hexdigest()[:16]}.json")
+    return SharedThrottle(limit, _board[0], f"pause-{sha256(server.encode()).hexdigest()[:16]}.json")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from evaltrack.metrics.relevance import num_expected
 from evaltrack.metrics.run_metrics import MetricTable
-from evaltrack.records import Question, Row, Usage
+from evaltrack.records import Row, Usage
 
 SHOWN_ROWS = 20
 """Failed and missed questions kept at most for the renderings; the tables in MLflow hold all."""
@@ -31,6 +31,8 @@ class ExactMean:
     def add(self, value: float) -> None:
         """Add one value; the sum stays exact."""
         self.count += 1
+        if not value:
+            return
         num_kept = 0
         for partial in self._partials:
             large, small = (value, partial) if abs(value) >= abs(partial) else (partial, value)
@@ -134,6 +136,7 @@ class Summary:
         self.num_questions = self.num_measured = self.num_errors = self.num_negatives = self.duplicates = 0
         self._overall: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._groups: defaultdict[str, defaultdict[str, ExactMean]] = defaultdict(lambda: defaultdict(ExactMean))
+        self._entered: dict[tuple[str, tuple[str, ...]], list[ExactMean]] = {}
         self._judges: defaultdict[str, ExactMean] = defaultdict(ExactMean)
         self._best: float | None = None
         self.num_judged = self.judge_errors = 0
@@ -145,17 +148,25 @@ class Summary:
         self.num_measured += row.passed is not None
         self.num_errors += row.failure is not None
         self.duplicates += row.duplicates
-        groups = [self._groups[group] for group in _groups(row.question)]
+        groups = _groups(row.question.domain, row.question.difficulty)
+        for group in groups:
+            self._groups[group]  # it is one also where nothing was measured
         for name, value in row.scores.items():
-            score = self._table.by_name[name]
-            self._overall[score.metric].add(value)
-            if score.by_group:
-                for group in groups:
-                    group[score.metric].add(value)
+            for mean in self._means_of(name, groups):
+                mean.add(value)
         self._add_judged(row)
         if "precision_at_k" in row.scores:
             reachable = min(self._k, num_expected(row)) / self._k
             self._overall["precision_at_k.max"].add(reachable)
+
+    def _means_of(self, name: str, groups: tuple[str, ...]) -> list[ExactMean]:
+        """The means that a score enters: of the run, and of the groups of its question."""
+        means = self._entered.get((name, groups))
+        if means is None:
+            score = self._table.by_name[name]
+            holders = [self._overall, *(self._groups[group] for group in groups if score.by_group)]
+            means = self._entered[name, groups] = [holder[score.metric] for holder in holders]
+        return means
 
     def _add_judged(self, row: Row) -> None:
         combined = row.scores.get("combined_score")
@@ -215,12 +226,11 @@ class Summary:
         }
 
 
-def _groups(question: Question) -> list[str]:
+def _groups(domain: str, difficulty: str | None) -> tuple[str, ...]:
     """The groups of a question: its domain, with a prefix where it would read as a difficulty, and its difficulty."""
-    domain = question.domain
     is_reserved = domain in LEVELS or domain.startswith(DOMAIN_PREFIX)
     name = DOMAIN_PREFIX + domain if is_reserved else domain
-    return [name, question.difficulty] if question.difficulty else [name]
+    return (name, difficulty) if difficulty else (name,)
 
 
 def domain_of(group: str) -> str | None:

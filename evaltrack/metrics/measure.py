@@ -15,7 +15,8 @@ from evaltrack.records import Question, Reasoned, Response, Tokens, Verdict, Wei
 from evaltrack.records.row import Finds
 from evaltrack.records.verdict import ANSWER_GRADES
 
-RETRIEVED = frozenset({*(score.name for score in SCORES if score.retrieval), "judged_at_k"})
+OF_RETRIEVAL = tuple(score.name for score in SCORES if score.retrieval)
+RETRIEVED = frozenset({*OF_RETRIEVAL, "judged_at_k"})
 TOOLS = frozenset({"tools_called", "tool_invoked", "tools_coordinated", "sources_included"})
 """Scores of what came back, which no verdict changes."""
 
@@ -102,13 +103,14 @@ def _answering(
     scores = {name: value for name, value in returned.scores.items() if name in RETRIEVED}
     unmeasured = {name: why for name, why in returned.unmeasured.items() if name in RETRIEVED}
     declined = response.declined or any(verdict.declined for verdict in verdicts)
-    if question.negative and judge_failed and not declined:
+    negative = question.negative
+    if negative and judge_failed and not declined:
         unmeasured["negative_pass"] = JUDGE_FAILED  # it might have seen that the answer declines
-    elif question.negative:
+    elif negative:
         scores["negative_pass"] = float(declined)
     elif question.expected is not None:
         scores["false_abstention"] = float(response.declined)
-    if not question.negative:
+    if verdicts and not negative:
         scores |= _judged(verdicts)
     if "overall_score" not in scores:
         unmeasured["overall_score"] = _why_not_judged(question, response, verdicts, judge_failed)
@@ -129,9 +131,9 @@ def _answering(
 
 def _tools(question: Question, response: Response) -> dict[str, float]:
     """The functional checks of an agent, of a question that expects tools."""
-    expected, calls = set(question.expected_tools), {call.name for call in response.tool_calls}
-    if not expected:
+    if not question.expected_tools:
         return {}
+    expected, calls = set(question.expected_tools), {call.name for call in response.tool_calls}
     scores = {"tools_called": float(expected <= calls), "tool_invoked": float(not expected.isdisjoint(calls))}
     if len(expected) > 1:
         scores["tools_coordinated"] = scores["tools_called"]
@@ -159,10 +161,13 @@ def _reasoning(
     return Measured(scores | token_scores | {"pass": float(passed)}, {}, passed=passed, reasoned=led_to)
 
 
+_COMBINED = (("hit", "hit"), ("judge", "overall_score"), ("num_tokens", "num_tokens"))
+"""The parts of the combined score, each by its word in a reason and its name as a score."""
+
+
 def combined_score(scores: Mapping[str, float], weights: Weights) -> float | str:
     """``hit^alpha * judge^gamma / (num_tokens / 1000)^beta``, or the reason why it was not measured."""
-    parts = {"hit": scores.get("hit"), "judge": scores.get("overall_score"), "num_tokens": scores.get("num_tokens")}
-    missing = [name for name, value in parts.items() if value is None]
+    missing = [word for word, name in _COMBINED if name not in scores]
     if missing:
         return f"not measured: {', '.join(missing)}"
     if not scores["num_tokens"]:
@@ -207,9 +212,10 @@ def _judged(verdicts: Sequence[Verdict]) -> dict[str, float]:
 
 def checked_relevance(question: Question, response: Response) -> Relevance | str:
     """What came back of what is expected, or the reason why retrieval was not measured."""
-    if question.expected is None:
+    expected = question.expected
+    if expected is None:
         return NO_EXPECTATION
-    if question.negative:
+    if not expected:
         return NEGATIVE
     if response.sources is None:
         return NO_SOURCES
@@ -219,7 +225,7 @@ def checked_relevance(question: Question, response: Response) -> Relevance | str
 def _retrieval(question: Question, relevance: Relevance | str, k: int) -> tuple[dict[str, float], dict[str, str]]:
     """The retrieval scores by name, or for each the reason why it was not measured."""
     if isinstance(relevance, str):
-        return {}, {score.name: relevance for score in SCORES if score.retrieval}
+        return {}, dict.fromkeys(OF_RETRIEVAL, relevance)
     ranks, expected = relevance.ranks, relevance.expected
     scores = {
         "recall_at_k": retrieval.recall_at_k(ranks, expected, k),

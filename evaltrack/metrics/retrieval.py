@@ -18,6 +18,7 @@ W. Cohen, J. Lafferty, *Beyond Independent Relevance*, SIGIR 2003).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import fsum, log2
 
 
@@ -59,7 +60,13 @@ def ndcg_at_k(ranks: Sequence[int], expected: int, k: int) -> float:
     """
     places = (max(rank, place) for place, rank in enumerate(ranks, start=1) if rank <= k)
     gain = fsum(1 / log2(place + 1) for place in places if place <= k)
-    return gain / fsum(1 / log2(rank + 1) for rank in range(1, min(k, expected) + 1))
+    return gain / _ideal(min(k, expected))
+
+
+@lru_cache(maxsize=1000)
+def _ideal(places: int) -> float:
+    """The gain of a list with relevant sources at all of its first places."""
+    return fsum(1 / log2(rank + 1) for rank in range(1, places + 1))
 
 
 def context_precision(ranks: Sequence[int], k: int) -> float:

@@ -139,6 +139,8 @@ def count_tokens(texts: Iterable[str], model: str | None) -> TokenCount:
 
 
 def _count(encoding: Encoding, text: str) -> int:
+    if len(text) <= BLOCK:
+        return len(encoding.encode_ordinary(text))
     return sum(len(encoding.encode_ordinary(part)) for part in _parts(text))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from evaltrack.errors import UsageError
 from evaltrack.privacy.masking import MASK, maskable, secrets_of, spellings
-from evaltrack.privacy.secret_patterns import SHORTEST, may_hold_secrets, secret_spans
+from evaltrack.privacy.secret_patterns import REMEMBERED, SHORT, SHORTEST, may_hold_secrets, secret_spans
 from evaltrack.records import Response, Source, ToolCall, Verdict
 
 MARK = "[redacted]"
@@ -42,6 +42,7 @@ class Redactor:
                 )
         self._own = [re.compile(pattern) for pattern in patterns]
         self._secrets = spellings(filter(maskable, secrets))
+        self._clean_texts: set[str] = set()
 
     @classmethod
     def with_environment(cls, patterns: Sequence[str] = (), secrets: Iterable[str] = ()) -> Redactor:
@@ -76,9 +77,18 @@ class Redactor:
         )
 
     def _may_hold(self, texts: Iterable[str | None]) -> bool:
-        """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none."""
-        text = "\n".join(filter(None, texts))
-        return any(secret in text for secret in self._secrets) or may_hold_secrets(text)
+        """Whether any of the texts may hold a secret: all are looked at together, as nearly all of them hold none.
+
+        Those that hold none are remembered, as the chunks of a corpus are returned for many questions.
+        """
+        new = {text for text in texts if text} - self._clean_texts
+        text = "\n".join(new)
+        if any(secret in text for secret in self._secrets) or may_hold_secrets(text):
+            return True
+        if len(self._clean_texts) > REMEMBERED:
+            self._clean_texts.clear()
+        self._clean_texts |= {each for each in new if len(each) <= SHORT}
+        return False
 
     def verdict(self, verdict: Verdict) -> Verdict:
         """The verdict with its texts redacted: a judge may know a key from elsewhere."""
@@ -115,11 +125,10 @@ class Redactor:
         return self._all(item)
 
 
-def _texts_of(response: Response) -> Iterator[str | None]:
+def _texts_of(response: Response) -> list[str | None]:
     """Every text of a response without tool calls that is redacted."""
-    yield response.answer
-    for source in response.sources or ():
-        yield from (source.chunk_id, source.title, source.url, source.text)
+    sources = response.sources or ()
+    return [response.answer, *(text for each in sources for text in (each.chunk_id, each.title, each.url, each.text))]
 
 
 def _updated(record: T, **fields: Any) -> T:

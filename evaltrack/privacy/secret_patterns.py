@@ -139,6 +139,8 @@ def may_hold_secrets(text: str) -> bool:
     lowered = text.lower()
     if any(rule.pattern.search(text) for rule in rules().wanted("text", lowered)):
         return True
+    if len(lowered) < SHORTEST:
+        return False
     words = [word for word in lowered.split() if len(word) >= SHORTEST]
     if words and rules().any_keyword.search("\n".join(words)):
         return True

@@ -60,6 +60,11 @@ class Target(Closable, Protocol):
         return False
 
     @property
+    def answers_at_once(self) -> bool:
+        """Whether it has its responses at hand: it waits for nothing, has no time limit and costs nothing."""
+        return False
+
+    @property
     def packages(self) -> Mapping[str, str]:
         """Name and version of each package that is installed where it runs, as far as that is known."""
         return {}

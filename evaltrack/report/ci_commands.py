@@ -16,14 +16,15 @@ _BEGINS_LINE = re.compile(r"(?:\A|(?<=[\r\n]))([^\S\r\n]*:)(?=:)")
 
 def without_commands(text: str) -> str:
     """The text with every command that stands anywhere in a line broken."""
-    return _ANYWHERE.sub(f"##{BREAK}", text)
+    return _ANYWHERE.sub(f"##{BREAK}", text) if "##" in text else text
 
 
 def without_any_commands(text: str) -> str:
     """The same for whole lines: also what is a command only where a line begins."""
-    return _BEGINS_LINE.sub(rf"\1{BREAK}", without_commands(text))
+    commandless = without_commands(text)
+    return _BEGINS_LINE.sub(rf"\1{BREAK}", commandless) if "::" in text else commandless
 
 
 def json_without_commands(text: str) -> str:
     """JSON that reads back as the same data: a hash is written as its escape."""
-    return _ANYWHERE.sub(r"#\\u0023", text)
+    return _ANYWHERE.sub(r"#\\u0023", text) if "##" in text else text

@@ -276,5 +276,6 @@ def _reasoned_words(row: StoredRow) -> str:
     if row.hard_fails:
         parts.append(", ".join(row.hard_fails))
     elif row.penalty:
-        parts.append(f"{MINUS}{row.penalty} for a claim {row.coupling_gap} above what it earned")
+        bands = f"{row.coupling_gap} band{'' if row.coupling_gap == 1 else 's'}"
+        parts.append(f"{MINUS}{row.penalty} points: it claims {bands} more confidence than it earned")
     return "; ".join(parts)

@@ -6,7 +6,8 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING
 
-from evaltrack.rows.columns import Column, columns_with
+from evaltrack.rows.column import Column
+from evaltrack.rows.columns import columns_with
 
 if TYPE_CHECKING:
     import pyarrow as pa

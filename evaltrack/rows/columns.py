@@ -6,86 +6,28 @@ the writer, the reader and its checks derive from `COLUMNS`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.relevance import expected_of
-from evaltrack.records import OwnScore, Reasoned, Role, Row, Signature, Source, Usage
+from evaltrack.records import OwnScore, Reasoned, Row, Signature
 from evaltrack.records.question import Difficulty
-from evaltrack.records.verdict import ANSWER_GRADES, Mode
-
-SOURCE_TEXT_LIMIT = 4000
-"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
-
-USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))
-"""What is stored of a usage; what was paid for in batches shapes the cost of a run alone."""
-
-MOST = 1 << 60
-"""The largest count, and the largest time in seconds."""
+from evaltrack.records.verdict import Mode
+from evaltrack.rows.column import MOST, Attribute, Column, ColumnType, Part, ScoreOf
+from evaltrack.rows.fields import (
+    SOURCE_COLUMNS,
+    SOURCE_TEXT_LIMIT,
+    TURN_COLUMNS,
+    USAGE_PARTS,
+    VERDICT_COLUMNS,
+    WORDING_COLUMNS,
+    text_digest,
+)
 
 _NamedValue = tuple[str, Callable[[Any, int], Any]]
-
-ColumnType = Literal["text", "texts", "number", "integer", "flag", "objects"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column, or one field of the objects in a column.
-
-    Args:
-        name: Its name in the file.
-        type: What it holds; `texts` and `objects` are lists.
-        value: Gives the value of a `Row` and k; of a `Source` and the number of characters of its text; of a `Verdict`.
-        fields: Of `objects`, their fields.
-        required: Whether no file of evaltrack has null there.
-        bounds: Least and largest number.
-        unbounded: Whether a larger number than any that means something is read as null.
-        choices: The texts that it may hold; empty where any may stand there.
-        since_first: Whether files of the first version have it.
-    """
-
-    name: str
-    type: ColumnType
-    value: Callable[[Any, int], Any]
-    _: KW_ONLY
-    fields: tuple[Column, ...] = ()
-    required: bool = False
-    bounds: tuple[float, float] = (0, MOST)
-    unbounded: bool = False
-    choices: tuple[str, ...] = ()
-    since_first: bool = True
-
-
-def text_digest(text: str) -> str:
-    """What tells one text from another."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _attribute(name: str) -> Callable[[Any, int], Any]:
-    return lambda record, _: getattr(record, name)
-
-
-def _part(holder: str, name: str) -> Callable[[Any, int], Any]:
-    """The attribute of a part of the record; None where there is no such part."""
-
-    def value(record: Any, _: int) -> Any:
-        part = getattr(record, holder)
-        return None if part is None else getattr(part, name)
-
-    return value
-
-
-def _response_usage(name: str) -> Callable[[Row, int], int | None]:
-    return lambda row, _: getattr(row.response.usage, name) if row.response and row.response.usage else None
-
-
-def _score(name: str) -> Callable[[Row, int], float | None]:
-    return lambda row, _: row.scores.get(name)
 
 
 def _sources(row: Row, k: int) -> list[dict[str, Any]] | None:
@@ -123,10 +65,6 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode
 """Made once: `json.dumps` makes an encoder at each call."""
 
 
-def _source_text(source: Source, limit: int) -> str | None:
-    return source.text[:limit] or None if source.text else None
-
-
 def _expected(row: Row, _: int) -> list[str] | None:
     expected = expected_of(row)
     return None if expected is None else list(expected)
@@ -149,37 +87,13 @@ def _hard_fails(row: Row, _: int) -> list[str] | None:
     return list(row.reasoned.hard_fails) if row.reasoned else None
 
 
+def _of(part: Part, name: str, kind: ColumnType, attribute_name: str = "", **more: Any) -> Column:
+    """A column with an attribute of a part of the row; it has the name of the column unless another is given."""
+    return Column(name, kind, Attribute(f"{part}.{attribute_name or name}"), part=part, **more)
+
+
 def _of_question(name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> Column:
-    return Column(name, "text", _part("question", name), required=required, choices=choices)
-
-
-SOURCE_COLUMNS = (
-    *(Column(name, "text", _attribute(name)) for name in ("chunk_id", "title", "url")),
-    Column("score", "number", _attribute("score"), bounds=(-MOST, MOST), unbounded=True),
-    Column("text", "text", _source_text),
-    Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
-    Column("finds", "texts", lambda *_: None, since_first=False),  # of the row, which knows what is expected
-)
-
-VERDICT_COLUMNS = (
-    Column("judge", "text", _attribute("judge")),
-    Column("reasoning", "text", _attribute("reasoning")),
-    *(Column(name, "number", _attribute(name), bounds=(0, 1)) for name in ANSWER_GRADES),
-    Column("declined", "flag", _attribute("declined")),
-    Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
-    Column("cached", "flag", _attribute("cached")),
-    *(Column(name, "integer", _part("usage", name)) for name in USAGE_PARTS),
-)
-
-WORDING_COLUMNS = (
-    Column("text", "text", lambda each, _: each[0], since_first=False),
-    Column("trials", "integer", lambda each, _: each[1].measured, since_first=False),
-    Column("passes", "integer", lambda each, _: each[1].passed, since_first=False),
-)
-TURN_COLUMNS = (
-    Column("role", "text", _attribute("role"), choices=get_args(Role), since_first=False),
-    Column("content", "text", _attribute("content"), since_first=False),
-)
+    return Column(name, "text", Attribute(f"question.{name}"), required=required, choices=choices)
 
 
 def _wordings(row: Row, k: int) -> list[dict[str, Any]] | None:
@@ -195,31 +109,27 @@ def _history(row: Row, k: int) -> list[dict[str, Any]] | None:
     return [{column.name: column.value(turn, k) for column in TURN_COLUMNS} for turn in turns] or None
 
 
-def _of_trace(name: str) -> Callable[[Row, int], str | None]:
-    """Of the trace that the target itself made."""
-    return _part("trace", name)
-
-
 _ADDED_SCORES = frozenset({"judged_at_k", "tool_invoked", "tools_coordinated", "sources_included", "wording_sensitive"})
 
 COLUMNS = (
     _of_question("id", required=True),
     _of_question("question", required=True),
-    Column("answer", "text", _part("response", "answer")),
+    _of("response", "answer", "text"),
     _of_question("expected_answer"),
     _of_question("domain", required=True),
     _of_question("difficulty", choices=get_args(Difficulty)),
     _of_question("category"),
-    Column("passed", "flag", _attribute("passed")),
-    Column("error", "text", lambda row, _: str(row.failure) if row.failure else None),
+    Column("passed", "flag", Attribute("passed")),
+    Column("error", "text", lambda row, _: str(row.failure) if row.failure else None, part="failure"),
     *(
         Column(
             score.name,
             "number",
-            _score(score.name),
+            ScoreOf(score.name),
             bounds=(0, MOST if score.span is None else score.span),
             unbounded=score.name == "combined_score",
             since_first=score.name not in _ADDED_SCORES,
+            part="scores",
         )
         for score in SCORES
     ),
@@ -229,35 +139,35 @@ COLUMNS = (
     Column("by_title", "flag", _by_title, required=True),
     Column("by_passage", "flag", _by_passage, since_first=False),
     Column("sources", "objects", _sources, fields=SOURCE_COLUMNS),
-    Column("abstained", "flag", _part("response", "abstained")),
-    Column("model", "text", _part("response", "model"), since_first=False),
+    _of("response", "abstained", "flag"),
+    _of("response", "model", "text", since_first=False),
     Column("retrieval_digest", "text", _retrieval_digest),
-    Column("duplicates", "integer", _attribute("duplicates"), required=True),
+    Column("duplicates", "integer", Attribute("duplicates"), required=True),
     Column("tool_calls", "texts", _tool_calls),
-    *(Column(name, "integer", _response_usage(name)) for name in USAGE_PARTS),
-    Column("tokens_known", "text", _part("tokens", "known"), choices=("reported", "counted", "estimated")),
-    Column("tier", "integer", _part("reasoned", "tier"), bounds=(0, 3)),
-    Column("claimed_band", "integer", _part("reasoned", "claimed_band"), bounds=(1, 4)),
-    Column("earned_band", "integer", _part("reasoned", "earned_band"), bounds=(0, 4)),
-    Column("coupling_gap", "integer", _part("reasoned", "coupling_gap")),
-    Column("penalty", "integer", _part("reasoned", "penalty")),
-    Column("hard_fails", "texts", _hard_fails),
-    Column("mode", "text", _part("reasoned", "mode"), choices=get_args(Mode)),
+    *(Column(name, "integer", Attribute(f"response.usage.{name}"), part="usage") for name in USAGE_PARTS),
+    _of("tokens", "tokens_known", "text", "known", choices=("reported", "counted", "estimated")),
+    _of("reasoned", "tier", "integer", bounds=(0, 3)),
+    _of("reasoned", "claimed_band", "integer", bounds=(1, 4)),
+    _of("reasoned", "earned_band", "integer", bounds=(0, 4)),
+    _of("reasoned", "coupling_gap", "integer"),
+    _of("reasoned", "penalty", "integer"),
+    Column("hard_fails", "texts", _hard_fails, part="reasoned"),
+    _of("reasoned", "mode", "text", choices=get_args(Mode)),
     Column("verdicts", "objects", _verdicts, fields=VERDICT_COLUMNS),
-    Column("seconds", "number", _attribute("seconds"), required=True),
-    Column("started_at", "number", _attribute("started_at"), required=True, bounds=(-MOST, MOST)),
+    Column("seconds", "number", Attribute("seconds"), required=True),
+    Column("started_at", "number", Attribute("started_at"), required=True, bounds=(-MOST, MOST)),
     _of_question("digest", required=True),
     _of_question("judged_digest"),
-    Column("position", "integer", _attribute("position"), required=True),
-    Column("trial", "integer", _attribute("trial")),
-    Column("trials", "integer", _part("tally", "measured")),
-    Column("passes", "integer", _part("tally", "passed")),
+    Column("position", "integer", Attribute("position"), required=True),
+    Column("trial", "integer", Attribute("trial")),
+    _of("tally", "trials", "integer", "measured"),
+    _of("tally", "passes", "integer", "passed"),
     Column("wording", "integer", lambda row, _: row.wording if row.question.variants else None, since_first=False),
-    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS, since_first=False),
+    Column("wordings", "objects", _wordings, fields=WORDING_COLUMNS, since_first=False, part="tally"),
     Column("history", "objects", _history, fields=TURN_COLUMNS, since_first=False),
-    Column("traceback", "text", _part("failure", "traceback"), since_first=False),
-    Column("trace_id", "text", _of_trace("trace_id"), since_first=False),
-    Column("root_span_id", "text", _of_trace("span_id"), since_first=False),
+    _of("failure", "traceback", "text", since_first=False),
+    _of("trace", "trace_id", "text", since_first=False),
+    _of("trace", "root_span_id", "text", "span_id", since_first=False),
 )
 
 
@@ -281,7 +191,9 @@ def own_scores_of(signature: Signature) -> tuple[OwnScore, ...]:
 def columns_with(own: tuple[str, ...] = ()) -> tuple[Column, ...]:
     """The columns of a run with these scores of one's own, in the order in which people read them."""
     place = next(number for number, column in enumerate(COLUMNS) if column.name == BEHIND_SCORES)
-    own_columns = (Column(name, "number", _score(name), bounds=(-MOST, MOST), since_first=False) for name in own)
+    own_columns = (
+        Column(name, "number", ScoreOf(name), bounds=(-MOST, MOST), since_first=False, part="scores") for name in own
+    )
     return (*COLUMNS[:place], *own_columns, *COLUMNS[place:])
 
 

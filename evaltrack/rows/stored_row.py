@@ -11,15 +11,8 @@ from evaltrack.metrics.catalogue import SCORES
 from evaltrack.records import Mode, Role, Row
 from evaltrack.records.row import FailureKind
 from evaltrack.records.titles import title_key
-from evaltrack.rows.columns import (
-    COLUMNS,
-    SOURCE_COLUMNS,
-    TURN_COLUMNS,
-    VERDICT_COLUMNS,
-    WORDING_COLUMNS,
-    columns_with,
-    flatten,
-)
+from evaltrack.rows.columns import COLUMNS, columns_with, flatten
+from evaltrack.rows.fields import SOURCE_COLUMNS, TURN_COLUMNS, VERDICT_COLUMNS, WORDING_COLUMNS
 
 RowOutcome = Literal["pass", "fail", "error", "not measured"]
 
@@ -191,9 +184,7 @@ class StoredRow:
     @property
     def outcome(self) -> RowOutcome:
         """What became of the question."""
-        if self.error:
-            return "error"
-        return "not measured" if self.passed is None else "pass" if self.passed else "fail"
+        return outcome_of(self.error, passed=self.passed)
 
     @property
     def declined(self) -> bool:
@@ -253,6 +244,13 @@ class StoredRow:
         """The row without the texts of its sources, which are most of it."""
         sources = self.sources
         return self if sources is None else replace(self, sources=tuple(replace(each, text=None) for each in sources))
+
+
+def outcome_of(error: str | None, *, passed: bool | None) -> RowOutcome:
+    """What became of a question."""
+    if error:
+        return "error"
+    return "not measured" if passed is None else "pass" if passed else "fail"
 
 
 @lru_cache(maxsize=64)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 from pathlib import Path
-from typing import Any
 
 from evaltrack.records import Row
 from evaltrack.rows.arrow_schema import metadata, schema
-from evaltrack.rows.columns import flatten
+from evaltrack.rows.batch import table_of_rows
 
 BATCH = 2000
 """Rows written to Parquet at a time, and fewer where their texts are long."""
@@ -43,14 +42,14 @@ class TableWriter:
     def __init__(self, path: Path, k: int, trials: int = 0, own: tuple[str, ...] = ()) -> None:
         import pyarrow.parquet as pq
 
-        self._schema = schema(own).with_metadata(metadata(own))
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        fields = schema(own).with_metadata(metadata(own))
+        self._writer = pq.ParquetWriter(path, fields, compression="zstd")
         self._k, self._trials, self._own = k, trials, own
         self._next: _Place = (0, 1)
         self._added = 0
-        self._waiting: list[tuple[_Place, int, int, bool, dict[str, Any]]] = []
+        self._waiting: list[tuple[_Place, int, int, bool, Row]] = []
         self._held = 0
-        self._batch: list[dict[str, Any]] = []
+        self._batch: list[Row] = []
         self._characters = 0
         self.rows = 0
 
@@ -59,10 +58,9 @@ class TableWriter:
         self._added += 1
         trial = row.trial or 1
         is_last = trial >= self._trials * len(row.question.wordings)
-        columns = flatten(row, self._k, self._own)
         size = _characters(row)
         place = (row.position, trial if self._trials else 1)
-        heapq.heappush(self._waiting, (place, self._added, size, is_last, columns))
+        heapq.heappush(self._waiting, (place, self._added, size, is_last, row))
         self._held += size
         while self._waiting and (self._waiting[0][0] <= self._next or self._full):
             self._release()
@@ -79,33 +77,33 @@ class TableWriter:
         self._writer.close()
 
     def _release(self) -> None:
-        (position, trial), _, size, is_last, columns = heapq.heappop(self._waiting)
+        (position, trial), _, size, is_last, row = heapq.heappop(self._waiting)
         self._held -= size
         self._next = (position + 1, 1) if is_last else (position, trial + 1)
-        self._batch.append(columns)
+        self._batch.append(row)
         self._characters += size
         if len(self._batch) >= BATCH or self._characters >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         if self._batch:
-            self._writer.write_table(pa.Table.from_pylist(self._batch, schema=self._schema))
+            self._writer.write_table(table_of_rows(self._batch, self._k, self._own))
             self.rows += len(self._batch)
             self._batch, self._characters = [], 0
 
 
 def _characters(row: Row) -> int:
     """Of the texts of a row, roughly."""
-    size, question, response = ROW_SIZE + len(row.question.question), row.question, row.response
+    question, response, failure = row.question, row.response, row.failure
+    size = ROW_SIZE + len(question.question) + len(question.expected_answer or "")
     if response is not None:
         size += len(response.answer or "")
         for source in response.sources or ():
             size += SOURCE_SIZE + len(source.text or "") + len(source.title or "")
-    size += len(question.expected_answer or "") + sum(len(turn.content) for turn in question.history)
-    size += sum(len(wording) for wording in question.variants)
-    size += len(row.failure.traceback or "") if row.failure is not None else 0
+    if question.history or question.variants:
+        size += sum(len(turn.content) for turn in question.history) + sum(map(len, question.variants))
+    if failure is not None:
+        size += len(failure.traceback or "")
     for verdict in (*row.verdicts, *row.score_verdicts.values()):
         size += len(verdict.reasoning) + sum(map(len, verdict.observed.quotes if verdict.observed else ()))
     return size

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.rows.columns import OBJECTS, Column, every_column
+from evaltrack.rows.column import Column
+from evaltrack.rows.columns import OBJECTS, every_column
 from evaltrack.rows.parquet_claims import DamagedError
 
 if TYPE_CHECKING:

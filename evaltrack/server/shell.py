@@ -66,15 +66,20 @@ def part(template: str, **values: Any) -> str:
 
 def shell(title: str, body: str) -> str:
     """A whole HTML document around `body`, in which foreign text is escaped already."""
-    return f"{shell_head(title)}\n{body}\n<script>{static('pages.js')}</script>\n</body>\n</html>\n"
+    return f"{shell_head(title)}\n{body}\n<script>{_script()}</script>\n</body>\n</html>\n"
+
+
+@cache
+def _script() -> str:
+    return report_static("stacking.js") + static("pages.js")
 
 
 def shell_head(title: str) -> str:
     """Its beginning, up to its body."""
     style, theme, script = (
-        report_static("colours.css") + static("pages.css"),
+        report_static("colours.css") + static("pages.css") + report_static("stacking.css"),
         report_static("theme.js"),
-        static("pages.js"),
+        _script(),
     )
     policy = {
         "default-src": "'none'",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 from weakref import finalize
 
 from evaltrack.targets.results.files import MAX_LINE_BYTES
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class LineIndex:
@@ -31,25 +28,25 @@ class LineIndex:
             offset_array.append(offset)
         hashes, offsets = np.frombuffer(hash_array, np.int64), np.frombuffer(offset_array, np.int64)
         order = np.argsort(hashes, kind="stable")
-        self._hashes: NDArray[np.int64] = hashes[order]
-        self._offsets: NDArray[np.int64] = offsets[order]
+        self._hashes = hashes[order].data  # in which `bisect` is quicker than numpy in its array
+        self._offsets = offsets[order].data
 
     def offsets(self, key: Hashable) -> list[int]:
         """Where the line of this key may stand, in the order of the file; empty where there is none."""
-        wanted = hash(key)
-        start, end = (int(self._hashes.searchsorted(wanted, side)) for side in ("left", "right"))
-        return [int(offset) for offset in self._offsets[start:end]]
+        key_hash = hash(key)
+        start = bisect_left(self._hashes, key_hash)
+        return self._offsets[start : bisect_right(self._hashes, key_hash, lo=start)].tolist()
 
     def shared(self) -> list[int]:
         """The offsets of all lines whose hash another line has too, ascending: of a file without repeats none."""
         import numpy as np
 
-        alike = np.zeros(len(self._hashes), dtype=bool)
+        hashes, alike = np.asarray(self._hashes), np.zeros(len(self._hashes), dtype=bool)
         if len(alike):
-            pairs = self._hashes[1:] == self._hashes[:-1]
+            pairs = hashes[1:] == hashes[:-1]
             alike[1:] |= pairs
             alike[:-1] |= pairs
-        return sorted(int(offset) for offset in self._offsets[alike])
+        return sorted(np.asarray(self._offsets)[alike].tolist())
 
 
 class LineFile:
@@ -58,14 +55,19 @@ class LineFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened: BinaryIO | None = None
+        self._position = 0
 
     def line_at(self, offset: int) -> bytes:
         """The line that begins at an offset, without a byte order mark and the space around it."""
         if self._opened is None:
             self._opened = self._path.open("rb")
             self._close = finalize(self, self._opened.close)  # also where nobody closes it
-        self._opened.seek(offset)
-        return self._opened.readline(MAX_LINE_BYTES).removeprefix(b"\xef\xbb\xbf").strip()
+            self._position = 0
+        if offset != self._position:  # most lines are asked for in their order
+            self._opened.seek(offset)
+        raw = self._opened.readline(MAX_LINE_BYTES)
+        self._position = offset + len(raw)
+        return raw.removeprefix(b"\xef\xbb\xbf").strip()
 
     def close(self) -> None:
         """Close the file; the next line opens it again."""

@@ -30,6 +30,7 @@ from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take
 from evaltrack.targets import no_more_settings
 from evaltrack.targets.line_index import LineFile, LineIndex
 from evaltrack.targets.mapping import bounded
+from evaltrack.targets.plain_lines import plain_place, plain_response
 from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.responses import as_response
 from evaltrack.targets.results.detection import FORMATS, LINES, TREC
@@ -107,6 +108,7 @@ class _RecordedLines(OneWording, Target):
 
     takes_history: bool = True
     """They were given to whatever was asked then: nothing is left out here."""
+    answers_at_once: bool = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -121,12 +123,12 @@ class _RecordedLines(OneWording, Target):
         """Question and wording of each line, and its offset; what is wrong with a line goes to `problems`."""
         for number, offset, raw in _lines(self._path):
             try:
-                key, wording, _ = _recorded_response(raw)
+                place = plain_place(raw) or _recorded_response(raw)[:2]
             except ValueError as error:
                 problems.append((number, str(error)))
                 continue
-            self._has_variants |= wording > 0
-            yield (key, wording), offset
+            self._has_variants |= place[1] > 0
+            yield place, offset
 
     def _repeats(self) -> Iterator[_Problem]:
         """The lines of a question that another line was of before; the file is read again only for these."""
@@ -169,6 +171,12 @@ class _RecordedLines(OneWording, Target):
 
 def _recorded_response(raw: bytes) -> tuple[str, int, Response]:
     """Question id, wording and response of one line; ValueError says what is wrong with it."""
+    plain = plain_response(raw)
+    return _response_in(raw) if plain is None else plain
+
+
+def _response_in(raw: bytes) -> tuple[str, int, Response]:
+    """As `_recorded_response`, of a line in any form."""
     value = from_json(raw, allow_inf_nan=False)
     if not isinstance(value, dict):
         raise InvalidResponseError("is not a JSON object")
@@ -192,6 +200,7 @@ class _TrecRun(Target):
 
     notes: Sequence[str] = ()
     takes_history: bool = True
+    answers_at_once: bool = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 from evaltrack.metrics.catalogue import AGENT_SCORES, OF_TRIALS, OF_WORDINGS, REASONING_SCORES
 from evaltrack.records import Reasoned
 from evaltrack.rows.columns import columns_with
-from evaltrack.rows.stored_row import StoredRow
+from evaltrack.rows.stored_row import outcome_of
+
+Row = Mapping[str, Any]
+"""The columns of a row."""
 
 
 def columns_of_table(own: tuple[str, ...]) -> list[str]:
@@ -16,34 +23,55 @@ def columns_of_table(own: tuple[str, ...]) -> list[str]:
     return [*names, *(f"sources.list.element.{name}" for name in ("chunk_id", "title"))]
 
 
-def table_of(rows: Iterator[StoredRow]) -> dict[str, list[object]]:
-    """The rows as MLflow's table shows them: one column a list, lists and sources as short text."""
-    table: dict[str, list[object]] = {}
+def table_of(rows: Iterable[Row], own: tuple[str, ...] = ()) -> dict[str, list[Any]]:
+    """The rows as MLflow's table shows them: one column a list, lists and sources as short text.
+
+    `rows` are the columns of each row, as `read_table` reads them; `own` names the scores of one's own.
+    """
     all_rows = list(rows)
-    panel = {verdict.judge for row in all_rows for verdict in row.verdicts}
-    for row in all_rows:
-        cells = {
-            "question": row.question,
-            "answer": row.answer,
-            "id": row.id,
-            "result": row.outcome,
-            "expected": ", ".join(row.expected or ()),
-            "retrieved": ", ".join(map(row.name_of, row.sources or ())),
-            "history": "\n".join(f"{turn.role}: {turn.content}" for turn in row.history) or None,
-            "wordings": "\n".join(f"{each.passes} of {each.trials}: {each.text}" for each in row.wordings) or None,
-            **(_panel_scores(row, panel) if len(panel) > 1 else {}),
-            "reasoning": "\n".join(verdict.reasoning for verdict in row.verdicts),
-            **row.columns(but=_SHOWN_OTHERWISE),
-        }
-        for name, value in cells.items():
-            table.setdefault(name, []).append(value)
+
+    def column(cell: Callable[[Row], Any]) -> list[Any]:
+        return [cell(row) for row in all_rows]
+
+    judges = {verdict["judge"] for row in all_rows for verdict in row["verdicts"] or ()}
+    panel = sorted(judges) if len(judges) > 1 else []
+    table = {
+        **{name: column(itemgetter(name)) for name in ("question", "answer", "id")},
+        "result": column(lambda row: outcome_of(row["error"], passed=row["passed"])),
+        "expected": column(lambda row: ", ".join(row["expected"] or ())),
+        "retrieved": column(_retrieved),
+        "history": column(_history),
+        "wordings": column(_wordings),
+        **{f"judge_score: {judge}": column(partial(_judge_score, judge)) for judge in panel},
+        "reasoning": column(lambda row: "\n".join(verdict["reasoning"] for verdict in row["verdicts"] or ())),
+        **{each.name: column(itemgetter(each.name)) for each in columns_with(own) if each.name not in _SHOWN_OTHERWISE},
+    }
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
-def _panel_scores(row: StoredRow, panel: set[str]) -> dict[str, object]:
-    """Each judge's own overall score, in a column of its own."""
-    scores = {verdict.judge: verdict.overall_score for verdict in row.verdicts}
-    return {f"judge_score: {judge}": scores.get(judge) for judge in sorted(panel)}
+def table_json(table: Mapping[str, Sequence[Any]]) -> str:
+    """The table in the form that MLflow's artifact view reads."""
+    data = list(zip(*table.values(), strict=True))
+    return json.dumps({"columns": list(table), "data": data}, allow_nan=False, separators=(",", ":"))
+
+
+def _retrieved(row: Row) -> str:
+    """The names of the sources: what they are compared by, else their titles."""
+    name = "title" if row["by_title"] else "chunk_id"
+    return ", ".join(source[name] or source["title"] or "?" for source in row["sources"] or ())
+
+
+def _history(row: Row) -> str | None:
+    return "\n".join(f"{turn['role']}: {turn['content']}" for turn in row["history"] or ()) or None
+
+
+def _wordings(row: Row) -> str | None:
+    return "\n".join(f"{each['passes']} of {each['trials']}: {each['text']}" for each in row["wordings"] or ()) or None
+
+
+def _judge_score(judge: str, row: Row) -> float | None:
+    """The own overall score of a judge of a panel."""
+    return next((each["overall_score"] for each in row["verdicts"] or () if each["judge"] == judge), None)
 
 
 _RARE = frozenset(
@@ -71,6 +99,6 @@ _SHOWN_OTHERWISE = frozenset(
         "started_at",
         "position",
         "verdicts",
-        *("trace_id", "root_span_id"),
+        *("trace_id", "root_span_id", "history", "wordings"),
     }
 )

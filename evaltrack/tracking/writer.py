@@ -24,7 +24,7 @@ from evaltrack.rows.table import TableWriter
 from evaltrack.tracking.artifacts import Artifacts
 from evaltrack.tracking.joined_traces import joined_root
 from evaltrack.tracking.metric_names import metric_name
-from evaltrack.tracking.question_table import columns_of_table, table_of
+from evaltrack.tracking.question_table import columns_of_table, table_json, table_of
 from evaltrack.tracking.read_back import Expected, expect, write_until_held
 from evaltrack.tracking.runs import OpenRun, run_params, run_tags
 from evaltrack.tracking.store import Store, find_run, tracking_errors
@@ -118,14 +118,13 @@ class RunWriter:
             self._artifacts.log(self._folder.file(TRIALS))
         self._artifacts.log(self._file)
         if 0 < self._table.rows <= TABLE_ROWS:
-            self._log_table(table_of(self.rows(columns_of_table(self._own))))
+            self._log_table()
         self._check_rows()
 
-    def _log_table(self, columns: dict[str, list[object]]) -> None:
-        import pandas as pd
-
+    def _log_table(self) -> None:
+        table = table_of(self.plain_rows(columns_of_table(self._own)), self._own)
         local = self._file.with_name(TABLE)
-        local.write_text(pd.DataFrame(columns).to_json(orient="split", index=False), encoding="utf-8")
+        local.write_text(table_json(table), encoding="utf-8")
         self._artifacts.log_table(local)
 
     def log_summary(

@@ -41,11 +41,6 @@ def address(site: Handbook, name: str) -> str:
     return f"{site.uri}/evaltrack/{'golden' if name == 'error' else name}?{asked}"
 
 
-SCROLLING = """[...document.querySelectorAll(".scroll")]
-    .filter((each) => each.scrollWidth > each.clientWidth + 1)
-    .map((each) => `${each.getAttribute("aria-label")}: ${each.scrollWidth} in ${each.clientWidth}`)"""
-
-
 @pytest.mark.parametrize(("name", "look"), audits(*PAGES))
 def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, look: str) -> None:
     """No request leaves the server, nothing breaks the policy, axe-core finds nothing, nothing stands out sideways."""
@@ -59,21 +54,25 @@ def test_everybody_can_read_every_page(site: Handbook, tab: Open, name: str, loo
     picture(page, f"evaltrack-{name}", look)
 
 
+def test_everybody_can_read_why_runs_are_not_compared(site: Handbook, tab: Open) -> None:
+    """A sentence that begins with a capital, and links that are large enough."""
+    was, now = apart(lambda: [site.travel(2, experiment="refusals", traces="off", k=k) for k in (5, 3)])
+    query = {"experiment_id": now.experiment_id, "candidate": now.run_id, "baseline": was.run_id}
+    page = tab()
+    page.goto(f"{site.uri}/evaltrack/drift?{urlencode(query)}")
+    page.get_by_text("k was 5 and is 3").wait_for()
+    transform = "p => getComputedStyle(p, '::first-letter').textTransform"
+    assert page.locator(".verdict p").evaluate(transform) == "uppercase"
+    assert page.get_by_role("link", name="All golden sets").count() == 1
+    assert audit(page) == []
+
+
 def test_no_page_stands_out_sideways_on_a_phone(site: Handbook, tab: Open) -> None:
     """What is too wide is the markup of one page, so all are opened."""
     page = tab("phone")
     for name in PAGES:
         page.goto(address(site, name))
         assert sideways(page) <= 0, name
-
-
-def test_no_table_of_a_page_scrolls_sideways_on_a_desktop(site: Handbook, tab: Open) -> None:
-    """Each column is in view in a window of 1,440 pixels, also with changes beside the values."""
-    page = tab()
-    page.set_viewport_size({"width": 1440, "height": 900})
-    for name in PAGES:
-        page.goto(address(site, name))
-        assert page.evaluate(SCROLLING) == [], name
 
 
 def test_from_the_first_page_to_a_question(site: Handbook, tab: Open) -> None:

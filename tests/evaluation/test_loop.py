@@ -562,6 +562,73 @@ def test_rows_that_finish_together_are_kept_together(concurrency: int) -> None:
     assert groups == [concurrency] * (64 // concurrency)
 
 
+class AtHand(Answering):
+    """A target that has its responses at hand."""
+
+    answers_at_once = True
+
+    async def ready(self) -> None:
+        """It always is."""
+
+    def on_wording(self, _wording: int) -> AtHand:
+        """It is one for all wordings."""
+        return self
+
+    takes_history = False
+
+
+def test_responses_at_hand_are_kept_some_at_a_time() -> None:
+    """They come in the order of their questions, each kept before it is given; what is recalled is not asked."""
+    before = rows(questions(90), instant)
+    memory, target = Notebook(before[40:50]), AtHand()
+    found = rows(questions(90), target, memory=memory, concurrency=16)
+    assert [row.position for row in found] == list(range(90))
+    assert found[40:50] == before[40:50]
+    assert [row.question.id for row in memory.kept] == target.asked
+    assert len(target.asked) == 80
+
+
+def broken_after(last: int) -> Iterator[Question]:
+    """Questions of a golden set that cannot be read any further."""
+    yield from questions(last)
+    raise GoldenError(["changed"])
+
+
+class FaultyAt(AtHand):
+    """A target with a fault of our own at one question."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self._last = last
+
+    async def __call__(self, question: Question, k: int, /) -> Response:
+        if question.id == str(self._last):
+            raise UsageError("no such thing")
+        return await super().__call__(question, k)
+
+
+@pytest.mark.parametrize("last", [0, 5, 31, 32, 70])
+@pytest.mark.parametrize("faulty", ["golden set", "target"])
+def test_responses_at_hand_before_an_error_are_given(last: int, faulty: str) -> None:
+    """A golden set that cannot be read any further, or a fault of our own, takes none of those before it along."""
+    memory, found = Notebook(), list[Row]()
+    asked, target = (broken_after(last), AtHand()) if faulty == "golden set" else (questions(99), FaultyAt(last))
+
+    async def work() -> None:
+        with pytest.raises((GoldenError, UsageError)):
+            await take(found.append, asked, target, memory=memory)
+
+    finish(work)
+    assert [row.position for row in found] == list(range(last)) == [row.position for row in memory.kept]
+
+
+def test_responses_at_hand_can_be_stopped() -> None:
+    """No question is begun once it is to stop, and those before it are kept and given."""
+    memory, target = Notebook(), AtHand()
+    found = rows(questions(99), target, memory=memory, stop=lambda: len(target.asked) >= 40)
+    assert len(found) == len(target.asked) == len(memory.kept) == 40
+
+
 def test_where_nothing_is_new_nothing_is_kept() -> None:
     """A run whose rows were all kept before writes nothing."""
     memory = Notebook(rows(questions(9), instant))

@@ -11,12 +11,15 @@ import pytest
 
 from evaltrack.llm.shared_throttle import SharedThrottle, open_throttle, share_pauses
 from evaltrack.llm.throttle import Throttle
+from evaltrack.system.shared_files import FolderFiles
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[SharedThrottle, SharedThrottle]:
     """The throttles of two workers."""
-    return SharedThrottle(8, tmp_path / "pause.json"), SharedThrottle(8, tmp_path / "pause.json")
+    return SharedThrottle(8, FolderFiles(tmp_path), "pause.json"), SharedThrottle(
+        8, FolderFiles(tmp_path), "pause.json"
+    )
 
 
 @pytest.fixture
@@ -57,14 +60,14 @@ def test_a_longer_pause_goes_on(pair: tuple[SharedThrottle, SharedThrottle], tmp
     mine, other = pair
     mine.hold(60, "long")
     other.hold(1, "short")
-    assert SharedThrottle(8, tmp_path / "pause.json").pause_reason == "long"
+    assert SharedThrottle(8, FolderFiles(tmp_path), "pause.json").pause_reason == "long"
 
 
 def test_what_cannot_be_read_is_no_pause(tmp_path: Path) -> None:
     """A folder that is gone, or a file that is none of ours, stops nobody."""
     (tmp_path / "pause.json").write_text('{"until": "never"}')
-    assert SharedThrottle(8, tmp_path / "pause.json").pause_reason is None
-    gone = SharedThrottle(8, tmp_path / "gone" / "pause.json")
+    assert SharedThrottle(8, FolderFiles(tmp_path), "pause.json").pause_reason is None
+    gone = SharedThrottle(8, FolderFiles(tmp_path / "gone"), "pause.json")
     gone.hold(60, "why")
     assert gone.pause_reason == "why"
 
@@ -73,7 +76,7 @@ def test_what_cannot_be_read_is_no_pause(tmp_path: Path) -> None:
 def test_models_share_where_the_process_is_a_worker(tmp_path: Path) -> None:
     """One file for each model and server; without a folder a throttle is its own."""
     assert type(open_throttle(4, "http://x m")) is Throttle
-    share_pauses(tmp_path)
+    share_pauses(FolderFiles(tmp_path))
     throttle = open_throttle(4, "http://x m")
     throttle.hold(60, "why")
     assert open_throttle(4, "http://x m").pause_reason == "why"

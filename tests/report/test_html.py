@@ -67,6 +67,7 @@ TAGS = {"html", "head", "meta", "title", "style", "body", "script", "main", "hea
     *("input", "button", "svg", "line", "circle", "path", "rect", "text", "ins", "del"),
 }
 ATTRIBUTES = {
+    "data-label",
     "data-at",
     "lang",
     "title",
@@ -604,6 +605,21 @@ def test_where_no_source_is_concerned_the_cause_is_told() -> None:
     ]
 
 
+def test_the_worst_questions_show_what_is_expected_where_something_is() -> None:
+    """Else the column is left out."""
+    row = patched(flat("No."), expected=None)
+    flip = replace(FLIP, before=row, after=row)
+    assert ">Expected</th>" in comparison_html(comparison(flips=(FLIP,)))
+    assert ">Expected</th>" not in comparison_html(comparison(flips=(flip,), lost=(), drops=()))
+
+
+def test_where_no_page_is_behind_it_no_card_says_so() -> None:
+    """The causes stand above; one page among them brings the card back."""
+    answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
+    assert "Pages behind it" not in comparison_html(comparison(flips=(answered,), lost=(), drops=()))
+    assert "Pages behind it" in comparison_html(comparison(flips=(answered, demoted("2", "P")), lost=(), drops=()))
+
+
 def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
     """Once each, as many as there is room for; a page that has no other name than its chunk has none."""
 
@@ -1023,6 +1039,12 @@ def test_groups_past_and_notes_of_a_run() -> None:
     assert lone.links == ["#questions"]
 
 
+def test_groups_in_which_nothing_was_measured_are_left_out() -> None:
+    """A table of names alone says nothing."""
+    page = Page(run_html(result(metrics={}, groups={"d": {}, "easy": {}}), reader([]), Around("n")))
+    assert "By domain and difficulty" not in page.words
+
+
 def test_traces_of_a_run_are_linked_where_there_are_any() -> None:
     """Of the questions that have one."""
     page = run_of(outcomes(), Around("n", traces="failed", trace_link="http://m/#"))
@@ -1155,6 +1177,17 @@ def test_a_run_of_many_sources_stays_below_15_mb(questions: int, k: int) -> None
     totals = dict(result().totals) | {"num_questions": questions}
     page = run_html(result(signature=signature, totals=totals), reader(rows), Around("n"))
     assert len(page.encode()) < 15_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"), [("recall_at_k", "Recall@3 1.000 → 0.500"), ("reasoning_score", "Reasoning score 95.0 → 61.0")]
+)
+def test_scores_that_moved_are_written_as_everywhere(name: str, moves: str) -> None:
+    """Points of 100 without three decimals."""
+    values = (95.0, 61.0) if name == "reasoning_score" else (1.0, 0.5)
+    flip = replace(FLIP, dropped=((name, *values),))
+    (first, *_) = changed_questions(comparison(flips=(flip,)))
+    assert first["lower"] == moves
 
 
 def test_what_scored_higher_without_a_flip_is_no_unchanged_question() -> None:

@@ -25,7 +25,7 @@ from evaltrack.report.pictures.ranks import Ranks, first_rank, rank_ends
 from evaltrack.report.pictures.reasoning import BANDS, Calibration, dimensions_svg
 from evaltrack.report.pictures.svg import BLUE, GREY, ORANGE, fitted
 from evaltrack.report.pictures.tokens import DRAWN, TICKS, TokenPoints, log_range, log_ticks
-from evaltrack.rows.reader import stored_rows
+from evaltrack.rows.reader import read_table
 from evaltrack.rows.stored_row import StoredRow
 from tests.conftest import REPO
 from tests.report.test_run import EVIL, result
@@ -72,7 +72,7 @@ def sources(*ids: str | None) -> list[dict[str, str | None]]:
 def filled(picture: Any, rows: Iterable[StoredRow]) -> str:
     """A picture of these rows."""
     for row in rows:
-        picture.add(row)
+        picture.add(row.columns())
     return str(picture.svg())
 
 
@@ -129,7 +129,7 @@ def test_a_run_holds_pictures_whose_numbers_are_those_of_its_rows(store_uri: str
 def test_a_run_on_reasoning_has_its_own_scale(store_uri: str) -> None:
     """Scores of 100, its threshold of 70, and its two pictures beside the others; nothing of retrieval."""
     made = run_eval(REPO / "golden/reasoning.jsonl", rubric="reasoning", traces="off")
-    pictures = run_pictures(made, made.read_rows(), 0.75)
+    pictures = run_pictures(made, (row.columns() for row in made.read_rows()), 0.75)
     assert sorted(pictures) == ["calibration.svg", "dimensions.svg", "domains.svg", "judge_scores.svg", "tokens.svg"]
     assert "passes from 70" in texts(pictures["judge_scores.svg"])
     assert "100" in texts(pictures["judge_scores.svg"])
@@ -148,11 +148,11 @@ def test_rows_are_read_once() -> None:
     """All pictures come of one pass, over rows that can be had only once, of which none is held."""
     passes = 0
 
-    def once() -> Iterator[StoredRow]:
+    def once() -> Iterator[dict[str, Any]]:
         nonlocal passes
         passes += 1
         for place in range(5):
-            yield flat(place)
+            yield flat(place).columns()
 
     made = replace(
         summed(*[("d", {"recall_at_k": 1.0, "overall_score": 0.9, "pass": 1.0})] * 5), signature=result().signature
@@ -169,8 +169,9 @@ def test_pictures_need_few_columns(tmp_path: Path) -> None:
     made = replace(
         summed(*[("d", {"recall_at_k": 0.5, "overall_score": 0.75, "pass": 1.0})] * 3), signature=result().signature
     )
-    pictures = run_pictures(made, stored_rows(path, PICTURE_COLUMNS), 0.75)
-    assert pictures == run_pictures(made, stored_rows(path), 0.75) == run_pictures(made, rows, 0.75)
+    pictures = run_pictures(made, read_table(path, PICTURE_COLUMNS), 0.75)
+    assert pictures == run_pictures(made, read_table(path), 0.75)
+    assert pictures == run_pictures(made, [row.columns() for row in rows], 0.75)
     assert sorted(pictures) == ["domains.svg", "judge_scores.svg", "ranks.svg", "tokens.svg"]
 
 
@@ -181,7 +182,7 @@ def test_what_measured_nothing_has_no_picture() -> None:
         passed=None, recall_at_k=None, reciprocal_rank=None, overall_score=None, num_tokens=None, sources=None
     )
     assert run_pictures(nothing, [], 0.75) == {}
-    assert run_pictures(nothing, [failed], 0.75) == {}
+    assert run_pictures(nothing, [failed.columns()], 0.75) == {}
 
 
 def test_the_colours_can_be_read_on_white() -> None:
@@ -291,7 +292,7 @@ def test_each_rank_is_counted_once() -> None:
     """Within k by rank, beyond k, not returned; what retrieval did not measure is only counted."""
     rows = [
         flat(sources=sources("a")),
-        flat(sources=sources("b", "a")),
+        flat(sources=sources("b", "a"), reciprocal_rank=0.5),
         flat(sources=sources("b", "c", "a"), reciprocal_rank=0.0),
         flat(sources=[], reciprocal_rank=0.0),
         flat(sources=sources("b"), reciprocal_rank=0.0),
@@ -322,7 +323,7 @@ def test_bins_hold_every_rank_up_to_k(k: int) -> None:
     assert len(ends) <= 20
     places = [f"b{place}" for place in range(k)]
     for end in {1, ends[len(ends) // 2], k}:
-        row = flat(sources=sources(*places[: end - 1], "a"))
+        row = flat(sources=sources(*places[: end - 1], "a"), reciprocal_rank=1 / end)
         written = texts(filled(Ranks(k), [row]))
         label = next(text for text in written if text.split(" to ")[-1] == str(end))
         assert written[written.index(label) + 1] == "1 (100.0 %)"

@@ -30,6 +30,7 @@ from evaltrack.report.run.terminal import print_run
 from evaltrack.report.words import (
     METRIC_TITLES,
     criterion_words,
+    failed_words,
     judge_words,
     low_metrics,
     metric_title,
@@ -723,3 +724,11 @@ def test_a_result_tells_what_it_is() -> None:
 def test_why_nothing_was_measured(errors: int, why: str) -> None:
     """A run without a number says why."""
     assert result(totals={**result().totals, "num_errors": errors}).why_nothing == why
+
+
+@pytest.mark.parametrize(("gap", "points", "bands"), [(1, 10, "1 band"), (2, 25, "2 bands")])
+def test_a_penalty_says_what_it_is_for(gap: int, points: int, bands: str) -> None:
+    """Its points, and how many bands more was claimed."""
+    row = StoredRow(id="a", scores={"reasoning_score": 49.0}, tier=1, coupling_gap=gap, penalty=points)
+    words = f"−{points} points: it claims {bands} more confidence than it earned"
+    assert failed_words(row, 5) == f"scored 49, Soft Fail: reject, revise; {words}"

@@ -44,7 +44,7 @@ def test_sixteen_bytes_a_line() -> None:
     index = LineIndex(((f"{number}" * 50, 0), number) for number in range(1000))
     held = [value for value in vars(index).values() if hasattr(value, "nbytes")]
     assert sum(value.nbytes for value in held) == 16_000
-    assert all(value.base is None for value in held)
+    assert all(value.obj.base is None for value in held)
     assert sum(map(sys.getsizeof, vars(index).values())) < 17_000
 
 

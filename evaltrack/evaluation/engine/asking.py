@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -59,7 +59,7 @@ def asking_of(plan: Plan, journal: Journal) -> Iterator[Ask]:
     """What asks the questions of a plan; an engine is connected meanwhile.
 
     Raises:
-        UsageError: the cluster cannot be reached.
+        UsageError: the cluster cannot be reached, or the shared folder not be made.
         InconclusiveError: what workers did before cannot be taken over.
     """
     if plan.settings.engine == "local":
@@ -68,11 +68,14 @@ def asking_of(plan: Plan, journal: Journal) -> Iterator[Ask]:
         return
     _ = plan.target.packages  # looked up now: Ray adds folders of its own to where modules are searched
     settings, handlers, stack = plan.settings, _handlers(), ExitStack()
+    folder = WorkFolder.of_run(journal.name, settings.engine_folder)
     try:
+        folder.make()
         engine = stack.enter_context(_connected(settings.engine, settings.engine_address))
     except BaseException:
         if not journal.is_of_a_run:  # there is nothing to go on with
             journal.remove()
+            folder.remove()
         raise
     with stack:
         for number, handler in handlers.items():  # Ray and Spark set their own, which end the process
@@ -139,13 +142,16 @@ class _Work:
     rows: RowsInOrder
     watch: Watch
     noted_at: float = 0.0
+    counts: dict[int, int] = field(default_factory=dict)
+    """Rows of the parts that were done meanwhile."""
 
     def done(self, workers: int, share: int) -> tuple[str, ...]:
         """Have all parts done that have no receipt; the notes of the workers."""
         orders, notes = list[Order](), dict[str, tuple[str, ...]]()
         fault: EvaltrackError | None = None
+        done = {receipt.part: receipt for receipt in self.folder.receipts([p.number for p in self.manifest.parts])}
         for order in self._orders(share):
-            if receipt := self.folder.receipt(order.part.number):
+            if receipt := done.get(order.part.number):
                 self.rows.add(receipt)
             else:
                 orders.append(order)
@@ -156,6 +162,7 @@ class _Work:
                     self._look(orders)
                 elif end.receipt is not None:
                     notes[end.receipt.worker] = end.receipt.notes
+                    self.counts[end.part] = end.receipt.rows
                     self.rows.add(end.receipt)
                 elif end.fault is not None:
                     fault = fault or end.fault.error()
@@ -172,7 +179,7 @@ class _Work:
         settings = command.settings.with_(concurrency=share, judge=tuple(names) or ("none",))
         stored = Command(command.golden, command.target, settings, command.folder).as_json()
         for part in self.manifest.parts:
-            own = {"folder": str(self.folder.path), "rounds": settings.trials, "command": stored}
+            own = {"folder": self.folder.place, "rounds": settings.trials, "command": stored}
             yield Order(version=__version__, part=part, **own)
 
     def _look(self, orders: list[Order]) -> None:
@@ -181,7 +188,8 @@ class _Work:
             self.folder.ask_to_stop()
         if time.monotonic() - self.noted_at > NOTE_SECONDS:
             self.noted_at = time.monotonic()
-            asked = sum(self.folder.num_asked(each.part.number) for each in orders)
+            under_way = {order.part.number for order in orders} - self.counts.keys()
+            asked = sum(self.counts.values()) + self.folder.num_asked(under_way)
             variants, whole = self.plan.golden.stats.with_variants, len(self.plan.golden) * self.plan.settings.trials
             self.watch.note(f"asked on {self.engine.name}", asked, 0 if variants else whole)
 

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.engine.store_address import SETTING, problem_of
+from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
     from evaltrack.evaluation.config import EvaluationConfig
@@ -28,7 +30,7 @@ def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | 
     if settings.engine == "local":
         own = ("engine_address", "engine_folder", "engine_workers")
         if given := [name for name in own if getattr(settings, name)]:
-            names = ", ".join(f"`{name}={getattr(settings, name)}`" for name in given)
+            names = ", ".join(f"`{name}={shown_text(str(getattr(settings, name)))}`" for name in given)
             raise UsageError(f"{names}: is of an engine; set `engine=ray` or `engine=spark` too, or leave it out")
         return
     if problems := list(_problems(settings, target, functions)):
@@ -42,6 +44,8 @@ def check_engine(settings: EvaluationConfig, target: str | Callable[..., Any] | 
 def _problems(
     settings: EvaluationConfig, target: str | Callable[..., Any] | None, functions: Functions
 ) -> Iterator[str]:
+    if problem := problem_of(settings.engine_folder):
+        yield f"{SETTING}: {problem}"
     name = target if isinstance(target, str) else ""
     if callable(target):
         yield "a function that is given as an object stays in this process; name it as python:package.module:function"

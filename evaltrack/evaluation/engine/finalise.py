@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 
 from evaltrack.errors import EvaltrackError, TrackingError
-from evaltrack.evaluation.engine.folder import WorkFolder
+from evaltrack.evaluation.engine.folder import WorkFolder, rows_name
 from evaltrack.evaluation.engine.orders import Manifest, Part, Receipt
 from evaltrack.evaluation.engine.part_file import read_lines
 from evaltrack.evaluation.engine.part_journal import part_journal
@@ -38,19 +38,20 @@ class RowsInOrder:
 
     def rest(self) -> None:
         """Hand on what there is of the parts that are left, where the run was broken off."""
+        begun = set[int]()
+        with suppress(EvaltrackError):
+            begun = self._folder.begun()
         for part in self._parts[self._next :]:
             self._next = part.number + 1
             receipt = self._receipts.pop(part.number, None)
             with suppress(EvaltrackError):  # what cannot be read now is there when the run goes on
-                for row in rows_of(self._folder, part, receipt) if receipt else self._unfinished(part):
-                    self._take(row)
+                if receipt or part.number in begun:
+                    for row in rows_of(self._folder, part, receipt) if receipt else self._unfinished(part):
+                        self._take(row)
 
     def _unfinished(self, part: Part) -> Iterator[Row]:
-        path = self._folder.journal(part.number)
-        if not path.is_file():
-            return
-        with closing(part_journal(path)) as journal:
-            questions = questions_of(self._folder.questions, part)
+        with closing(part_journal(self._folder, part.number)) as journal:
+            questions = questions_of(self._folder, part)
             rounds = range(1, self._rounds + 1)
             for line in journal.lines(questions, lambda each: each.trials_of(rounds)):
                 if (row := any_row_in(line[4].encode(), line[5])) is not None:
@@ -83,11 +84,12 @@ def lines_of(folder: WorkFolder, part: int) -> Iterator[Line]:
     import pyarrow as pa
 
     try:
-        yield from read_lines(folder.rows(part))
+        with folder.files.open(rows_name(part)) as file:
+            yield from read_lines(file)
     except (OSError, pa.ArrowException) as error:
         raise _damaged(folder, part, str(error)) from None
 
 
 def _damaged(folder: WorkFolder, part: int, why: str) -> TrackingError:
-    folder.receipt_path(part).unlink(missing_ok=True)  # its journal is still there
-    return TrackingError(f"{folder.rows(part)}: is damaged ({why})")
+    folder.forget_receipt(part)  # its journal is still there
+    return TrackingError(f"{folder}/{rows_name(part)}: is damaged ({why})")

@@ -5,26 +5,22 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
 
 from evaltrack import __version__
 from evaltrack.errors import EvaltrackError, InconclusiveError, UsageError
-from evaltrack.evaluation.engine.folder import WorkFolder
+from evaltrack.evaluation.engine.beat import Beat
+from evaltrack.evaluation.engine.folder import WorkFolder, rows_name
 from evaltrack.evaluation.engine.orders import Fault, Order, PartEnd, Receipt
 from evaltrack.evaluation.engine.part_file import write_lines
-from evaltrack.evaluation.engine.part_journal import LOOK_SECONDS, part_journal
+from evaltrack.evaluation.engine.part_journal import part_journal
 from evaltrack.evaluation.engine.plan import questions_of
 from evaltrack.evaluation.engine.worker import worker_of
 from evaltrack.evaluation.journal import Journal
-from evaltrack.records import Question, Row
-from evaltrack.system.files import replace_file
+from evaltrack.records import Question
 
-COUNT_SECONDS = 1.0
-"""Between two writes of how many rows are done."""
 TRACEBACK_LINES = 3
 
 
@@ -36,7 +32,7 @@ def run_part(order: str, environment: Mapping[str, str]) -> str:
     """
     own = Order.model_validate_json(order)
     number = own.part.number
-    folder = WorkFolder(Path(own.folder))
+    folder = WorkFolder(own.folder)
     try:
         receipt = folder.receipt(number) or _run(own, environment)
         end = PartEnd(part=number, receipt=receipt)
@@ -61,63 +57,32 @@ def _run(order: Order, environment: Mapping[str, str]) -> Receipt | None:
     if order.version != __version__:
         here = f"evaltrack {__version__} is installed on the worker {socket.gethostname()} ({sys.prefix})"
         raise UsageError(f"{here}, and {order.version} where the run was started; install the same version")
-    folder, part = WorkFolder(Path(order.folder)), order.part
-    questions = list(questions_of(folder.questions, part))
+    folder, part = WorkFolder(order.folder), order.part
+    questions = list(questions_of(folder, part))
     numbered = [
         (part.first + place, question, trial)
         for place, question in enumerate(questions)
         for trial in question.trials_of(range(1, order.rounds + 1))
     ]
-    worker = worker_of(order.command, environment, folder.path)
-    with closing(part_journal(folder.journal(part.number))) as journal:
-        count = _Count(folder, part.number)
-        stop = _stopping(folder)
-        worker.ask(iter(numbered), journal, stop, count.add)
-        if journal.problem:
-            raise InconclusiveError(f"part {part.number} on {worker_name()}: {journal.problem}")
-        if count.number < len(numbered):
+    worker = worker_of(order.command, environment, folder)
+    with closing(part_journal(folder, part.number)) as journal:
+        with Beat(folder, part.number, journal) as beat:
+            worker.ask(iter(numbered), journal, beat.is_to_stop, beat.add)
+        if journal.fault:
+            raise InconclusiveError(f"part {part.number} on {worker_name()}: {journal.fault}")
+        if beat.num_rows < len(numbered):
+            journal.share_rest()
             return None
         rows = _write(folder, part.number, journal, questions, order.rounds)
     folder.write_num_asked(part.number, rows)
     receipt = Receipt(part=part.number, rows=rows, worker=worker_name(), notes=worker.notes)
-    folder.write(folder.receipt_path(part.number), receipt)
+    folder.write_receipt(receipt)
     return receipt
 
 
 def _write(folder: WorkFolder, number: int, journal: Journal, questions: list[Question], rounds: int) -> int:
     """Write the rows of a journal, in the order of the questions, to the file of the part, whole or not at all."""
-    path = folder.rows(number)
-    new = folder.new_name(path)
-    rows = write_lines(new, journal.lines(questions, lambda each: each.trials_of(range(1, rounds + 1))))
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
-    replace_file(new, path)
+    with folder.files.draft(rows_name(number)) as draft:
+        rows = write_lines(draft, journal.lines(questions, lambda each: each.trials_of(range(1, rounds + 1))))
+        folder.files.put(draft, rows_name(number))
     return rows
-
-
-class _Count:
-    """Counts rows, and says so in the shared folder now and then."""
-
-    def __init__(self, folder: WorkFolder, part: int) -> None:
-        self.number = 0
-        self._folder, self._part = folder, part
-        self._written_at = time.monotonic()
-
-    def add(self, _row: Row) -> None:
-        self.number += 1
-        if time.monotonic() - self._written_at > COUNT_SECONDS:
-            self._written_at = time.monotonic()
-            self._folder.write_num_asked(self._part, self.number)
-
-
-def _stopping(folder: WorkFolder) -> Callable[[], bool]:
-    """Whether to begin no other question; the folder is looked at now and then."""
-    looked_at, stopping = -LOOK_SECONDS, False
-
-    def stop() -> bool:
-        nonlocal looked_at, stopping
-        if not stopping and time.monotonic() - looked_at >= LOOK_SECONDS:
-            looked_at, stopping = time.monotonic(), folder.is_to_stop
-        return stopping
-
-    return stop

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from evaltrack.evaluation.journal_lines import Line
 
@@ -34,7 +34,7 @@ def write_lines(path: Path, lines: Iterable[Line]) -> int:
     return number
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(source: Path | BinaryIO) -> Iterator[Line]:
     """The lines in a file.
 
     Raises:
@@ -43,7 +43,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(source) as file:
         if not file.schema_arrow.equals(_schema()):
             raise pa.ArrowInvalid("has other columns than the rows of a part")
         for batch in file.iter_batches(BATCH):

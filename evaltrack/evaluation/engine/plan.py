@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from evaltrack.errors import InconclusiveError
+from evaltrack.evaluation.engine.folder import QUESTIONS, WorkFolder, words_of
 from evaltrack.evaluation.engine.orders import Manifest, Part
 from evaltrack.records import Question
 
@@ -54,22 +55,21 @@ def cut(questions: Iterable[Question], path: Path, size: int) -> Manifest:
     return Manifest(digest=digest.hexdigest(), parts=tuple(parts))
 
 
-def questions_of(path: Path, part: Part) -> Iterator[Question]:
+def questions_of(folder: WorkFolder, part: Part) -> Iterator[Question]:
     """The questions of a part.
 
     Raises:
         InconclusiveError: the file does not hold them.
     """
     try:
-        with path.open("rb") as file:
-            file.seek(part.start)
-            lines = file.read(part.end - part.start).splitlines()
+        lines = folder.questions_of(part).splitlines()
         if len(lines) != part.questions:
             raise ValueError(f"{len(lines)} lines")
         for line in lines:
             yield Question.model_validate_json(line)
     except (OSError, ValueError) as error:
+        why = words_of(error) if isinstance(error, OSError) else error
         cure = "let no other program write there, and give a folder that all workers share with `engine_folder=`"
         raise InconclusiveError(
-            f"{path}: does not hold the questions of part {part.number} ({error}); {cure}"
+            f"{folder}/{QUESTIONS}: does not hold the questions of part {part.number} ({why}); {cure}"
         ) from None

@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.engine.finalise import lines_of
-from evaltrack.evaluation.engine.folder import SETTING, WorkFolder
-from evaltrack.evaluation.engine.orders import Manifest, Part
+from evaltrack.evaluation.engine.folder import QUESTIONS, WorkFolder, words_of
+from evaltrack.evaluation.engine.orders import Manifest
 from evaltrack.evaluation.engine.part_journal import part_journal
 from evaltrack.evaluation.engine.plan import cut, questions_of
+from evaltrack.evaluation.engine.store_address import SETTING
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.journal_lines import Line
 from evaltrack.records import Question, Row
-from evaltrack.system.files import replace_file
 
 BATCH = 500
 """Rows taken over in one transaction."""
@@ -36,28 +35,27 @@ def prepare(folder: WorkFolder, questions: Iterable[Question], journal: Journal,
         GoldenError: the golden set is no longer what was checked.
     """
     folder.make()
-    new = folder.new_name(folder.questions)
     try:
-        manifest = cut(questions, new, size)
-        before = journal.parts_folder
-        earlier = folder.manifest() if before and before.path == folder.path else None
-        if earlier and earlier.digest == manifest.digest and not journal.retries_errors:
-            new.unlink()
-            folder.go_on()
-            journal.count_reused(sum(_num_done(folder, part) for part in earlier.parts))
-            return earlier
-        gather(journal, keep=new)
-        folder.make()
-        replace_file(new, folder.questions)
+        with folder.files.draft(QUESTIONS) as draft:
+            manifest = cut(questions, draft, size)
+            before = journal.parts_folder
+            earlier = folder.manifest() if before and before.place == folder.place else None
+            if earlier and earlier.digest == manifest.digest and not journal.retries_errors:
+                folder.go_on()
+                journal.count_reused(_num_done(folder, earlier))
+                return earlier
+            gather(journal, keep=draft.name)
+            folder.make()
+            folder.files.put(draft, QUESTIONS)
         _lay_in(folder, manifest, journal, rounds)
         folder.write_manifest(manifest)
         journal.lies_also_in(folder)
     except OSError as error:
-        raise UsageError(f"{SETTING}: {folder.path} cannot be written: {error.strerror}; name another folder") from None
+        raise UsageError(f"{SETTING}: {folder} cannot be written: {words_of(error)}; name another folder") from None
     return manifest
 
 
-def gather(journal: Journal, keep: Path | None = None) -> None:
+def gather(journal: Journal, keep: str = "") -> None:
     """Take all rows that workers have in a shared folder into the journal of the run, and remove them there.
 
     Raises:
@@ -67,11 +65,13 @@ def gather(journal: Journal, keep: Path | None = None) -> None:
     manifest = folder.manifest() if folder else None
     if folder is None or manifest is None:
         return
-    for part in manifest.parts:
-        if folder.receipt(part.number):
-            _adopt(journal, lines_of(folder, part.number))
-        elif folder.journal(part.number).is_file():
-            with closing(part_journal(folder.journal(part.number))) as own:
+    numbers = [part.number for part in manifest.parts]
+    done, begun = {receipt.part for receipt in folder.receipts(numbers)}, folder.begun()
+    for number in numbers:
+        if number in done:
+            _adopt(journal, lines_of(folder, number))
+        elif number in begun:
+            with closing(part_journal(folder, number)) as own:
                 _adopt(journal, own.all_lines())
     if journal.problem:
         raise InconclusiveError(f"what workers did cannot be taken over: {journal.problem}")
@@ -91,20 +91,22 @@ def _lay_in(folder: WorkFolder, manifest: Manifest, journal: Journal, rounds: in
         return
     for part in manifest.parts:
         rows = list[Row]()
-        for place, question in enumerate(questions_of(folder.questions, part), start=part.first):
+        for place, question in enumerate(questions_of(folder, part), start=part.first):
             for trial in question.trials_of(range(1, rounds + 1)):
                 if (row := journal.recall(question, trial)) is not None:
                     rows.append(row.model_copy(update={"position": place, "question": question}))
         if rows:
-            with closing(part_journal(folder.journal(part.number))) as own:
+            with closing(part_journal(folder, part.number)) as own:
                 own.keep(rows)
+                own.share_rest()
 
 
-def _num_done(folder: WorkFolder, part: Part) -> int:
-    """How many rows of a part are there."""
-    if receipt := folder.receipt(part.number):
-        return receipt.rows
-    if not folder.journal(part.number).is_file():
-        return 0
-    with closing(part_journal(folder.journal(part.number))) as own:
-        return own.reuse.num_rows
+def _num_done(folder: WorkFolder, manifest: Manifest) -> int:
+    """How many rows of all parts are there."""
+    numbers = [part.number for part in manifest.parts]
+    done = {receipt.part: receipt.rows for receipt in folder.receipts(numbers)}
+    rows = sum(done.values())
+    for number in folder.begun() - done.keys():
+        with closing(part_journal(folder, number)) as own:
+            rows += own.reuse.num_rows
+    return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -43,11 +44,12 @@ def connected_ray(address: str) -> Iterator[RayEngine]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray that is started here calls nobody
     try:
         _knock(address or os.environ.get("RAY_ADDRESS", ""))
-        ray.init(address=address or None, log_to_driver=False, logging_level="ERROR")
+        ray.init(address=address or None, log_to_driver=False, logging_level=logging.ERROR)
     except Exception as error:  # noqa: BLE001 - of many kinds, also Python's own
         where = f"`engine_address={address}`" if address else "`engine=ray`"
         what = shown_text(f"{type(error).__name__}: {error}".splitlines()[0])
-        raise UsageError(f"{where}: Ray cannot be reached ({what}); start it with: ray start --head") from None
+        cure = "start it with: ray start --head; one that asks for a token needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+        raise UsageError(f"{where}: Ray cannot be reached ({what}); {cure}") from None
     try:
         yield RayEngine(ray)
     finally:

@@ -26,7 +26,7 @@ class EngineConfig(Config):
     )
     engine_folder: OptionalText = setting(
         "",
-        "Folder that this machine and all workers share.  [default: beside the journals]",
+        "Folder that this machine and all workers share, or s3://BUCKET/PREFIX.  [default: beside the journals]",
         logged="never",
         shapes=False,
     )

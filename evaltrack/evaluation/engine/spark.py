@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.errors import InconclusiveError, UsageError
 from evaltrack.evaluation.batch_judging import Watch
 from evaltrack.evaluation.engine.folder import WorkFolder
-from evaltrack.evaluation.engine.orders import Order, PartEnd
+from evaltrack.evaluation.engine.orders import Order, PartEnd, Receipt
 from evaltrack.evaluation.engine.part import run_part
+from evaltrack.evaluation.engine.settings import MAX_ENGINE_WORKERS
 from evaltrack.privacy.addresses import shown_text
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ MOST_DEATHS = 10
 WAIT_SECONDS = 0.25
 END_SECONDS = 10.0
 """How long a job may take to be broken off."""
+_PYTHON_ERROR = re.compile(r"^[\w.]+(?:Error|Exception): .+", re.MULTILINE)
 CONNECT = "sc://"
 """How addresses of Spark Connect begin."""
 
@@ -47,6 +51,7 @@ def connected_spark(address: str) -> Iterator[SparkEngine]:
         if address:
             builder = builder.remote(address) if address.startswith(CONNECT) else builder.master(address)
         session = builder.getOrCreate()
+        _use_this_python(session)
     except Exception as error:  # noqa: BLE001 - of many kinds, also Java's
         where = f"`engine_address={address}`" if address else "`engine=spark`"
         what = shown_text(f"{type(error).__name__}: {error}".splitlines()[0])
@@ -65,10 +70,7 @@ class SparkEngine:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        try:
-            self.num_cpus = max(1, int(session.sparkContext.defaultParallelism))
-        except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so in a way of its own
-            self.num_cpus = max(1, int(session.conf.get("spark.default.parallelism", "1")))
+        self.num_cpus = max(1, _parallelism(session))
 
     def run(
         self, orders: list[Order], environment: dict[str, str], workers: int, watch: Watch
@@ -93,6 +95,28 @@ class SparkEngine:
                 deaths = deaths + 1 if len(left) == num_left else 1
                 _check(deaths, job.error)
                 watch.warn(f"a job of Spark failed ({_words(job.error)}); what is left goes on from its journals")
+
+
+def _parallelism(session: Any) -> int:
+    """How many tasks the cluster takes at once."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import spark_partition_id
+
+    if isinstance(session, SparkSession):
+        return int(session.sparkContext.defaultParallelism)
+    # A session of Spark Connect has no context, but cuts a range into so many partitions.
+    return int(session.range(MAX_ENGINE_WORKERS).select(spark_partition_id()).distinct().count())
+
+
+def _use_this_python(session: Any) -> None:
+    """Have workers on this machine run the Python of this process, where Spark was given none: it takes any python3."""
+    from pyspark.sql import SparkSession
+
+    if not isinstance(session, SparkSession) or "PYSPARK_PYTHON" in os.environ:
+        return
+    context: Any = session.sparkContext
+    if context.master.startswith("local") and not session.conf.get("spark.pyspark.python", None):
+        context.pythonExec = sys.executable
 
 
 class _Job:
@@ -150,10 +174,13 @@ def _stripes(num_parts: int, workers: int, num_cpus: int) -> int:
 
 def _done(left: dict[int, Order]) -> Iterator[PartEnd]:
     """The parts that have a receipt by now; they are left no longer."""
-    for number, order in list(left.items()):
-        if (receipt := WorkFolder(Path(order.folder)).receipt(number)) is not None:
-            del left[number]
-            yield PartEnd(part=number, receipt=receipt)
+    folder = next((order.folder for order in left.values()), "")
+    receipts = list[Receipt]()
+    with suppress(InconclusiveError):  # out of reach now, there is another look soon
+        receipts.extend(WorkFolder(folder).receipts(list(left)) if left else ())
+    for receipt in receipts:
+        del left[receipt.part]
+        yield PartEnd(part=receipt.part, receipt=receipt)
 
 
 def _check(deaths: int, error: Exception) -> None:
@@ -165,4 +192,7 @@ def _check(deaths: int, error: Exception) -> None:
 
 
 def _words(error: Exception) -> str:
-    return shown_text(" ".join(f"{type(error).__name__}: {error}".split())[:200])
+    """The error of Python that a failed job holds, else the beginning of what Spark says."""
+    text = str(error)
+    last = _PYTHON_ERROR.findall(text)[-1:] or [text]
+    return shown_text(" ".join(f"{type(error).__name__}: {last[0]}".split())[:200])

@@ -10,12 +10,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from evaltrack.evaluation.ask import Evaluator
 from evaltrack.evaluation.command import Command
+from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
 from evaltrack.evaluation.loop import Memory, close_all, evaluate_each, take_all
@@ -69,13 +69,13 @@ _open: list[Worker] = []
 """The worker of this process, once there is one."""
 
 
-def worker_of(command: Mapping[str, object], environment: Mapping[str, str], folder: Path) -> Worker:
+def worker_of(command: Mapping[str, object], environment: Mapping[str, str], folder: WorkFolder) -> Worker:
     """The worker of a run, opened where this process has none of it yet; in `folder` all share their pauses.
 
     Raises:
         UsageError: target, judge or score cannot be opened here.
     """
-    key = sha256(json.dumps([str(folder), command, dict(environment)], sort_keys=True).encode()).hexdigest()
+    key = sha256(json.dumps([folder.place, command, dict(environment)], sort_keys=True).encode()).hexdigest()
     if _open and _open[0].key == key:
         return _open[0]
     close_worker()
@@ -84,7 +84,7 @@ def worker_of(command: Mapping[str, object], environment: Mapping[str, str], fol
     with suppress(OSError):  # a worker elsewhere may stand in a copy of that folder
         os.chdir(own.folder)
     with ExitStack() as opened:
-        share_pauses(folder)
+        share_pauses(folder.files.board())
         opened.callback(share_pauses, None)
         worker = _opened(key, own, opened)
         worker.opened = opened.pop_all()  # nothing is closed but where something cannot be opened

@@ -39,12 +39,12 @@ def static(name: str) -> str:
     return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
 
 
-STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "history.css")
+STYLES = ("colours.css", "report.css", "comparison.css", "questions.css", "detail.css", "history.css", "stacking.css")
 """The parts of a page's style sheet, in their order; `colours.css` and `report.css` are what all pages share."""
 
 SCRIPTS = (
     *("elements.js", "history.js", "filters.js", "table.js", "markdown.js", "sentences.js", "answers.js", "judges.js"),
-    *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js"),
+    *("sources.js", "detail.js", "copying.js", "export.js", "viewer.js", "address.js", "start.js", "stacking.js"),
 )
 """The parts of the script of pages with questions, in their order: one function around all of them."""
 

@@ -23,7 +23,7 @@ from evaltrack.report.html.score_rows import ScoreScope, compared_scope, score_c
 from evaltrack.report.html.strips import with_strip
 from evaltrack.report.html.text import safe_link, shown
 from evaltrack.report.word_diff import Piece, condensed, word_diff
-from evaltrack.report.words import failed_words, failure_message, failure_words, number
+from evaltrack.report.words import failed_words, failure_message, failure_words, metric_number
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.traces import shown_trace
 
@@ -141,7 +141,11 @@ def _change_fields(
 def _moves_words(change: Change, k: int) -> str:
     """The scores that fell, else those that rose: ``Recall@5 1.000 → 0.500``."""
     moves = change.dropped or change.raised
-    return ", ".join(f"{_moved_title(name, k)} {number(was)} → {number(now)}" for name, was, now in moves)
+    return ", ".join(f"{_moved_title(name, k)} {_both_values(name, was, now)}" for name, was, now in moves)
+
+
+def _both_values(name: str, was: float, now: float) -> str:
+    return f"{metric_number(name, was)} → {metric_number(name, now)}"
 
 
 def _moved_title(name: str, k: int) -> str:

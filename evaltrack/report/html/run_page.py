@@ -156,10 +156,14 @@ def _num_rows(result: RunResult, around: Around) -> int:
 def _listed_ids(rows: Iterable[StoredRow]) -> list[str]:
     """Of very many questions those that did not pass, and a sample of the others."""
     ids: dict[bool, list[str]] = defaultdict(list)
+    room = {True: SAMPLED, False: LISTED - SAMPLED}
     for row in rows:
         passed = bool(row.passed) and not row.error
-        if len(ids[passed]) < (SAMPLED if passed else LISTED - SAMPLED):
+        if room[passed]:
+            room[passed] -= 1
             ids[passed].append(row.id)
+        elif not any(room.values()):
+            break
     return ids[False] + ids[True]
 
 

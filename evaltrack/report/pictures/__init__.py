@@ -5,10 +5,10 @@ What was not measured is in no picture, and each says how many that are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from evaltrack.evaluation.result import RunResult
-from evaltrack.metrics.catalogue import SCORES
 from evaltrack.metrics.rubric import PASS_SCORE
 from evaltrack.report.pictures.domains import domains_svg
 from evaltrack.report.pictures.judge_scores import JudgeScores
@@ -16,22 +16,22 @@ from evaltrack.report.pictures.measure import JUDGED, REASONED, RECALL, first_me
 from evaltrack.report.pictures.ranks import Ranks
 from evaltrack.report.pictures.reasoning import Calibration, dimensions_svg
 from evaltrack.report.pictures.tokens import TokenPoints
-from evaltrack.rows.stored_row import StoredRow
 
 PICTURE_COLUMNS = (
     *("id", "expected", "by_title", "by_passage", "passed", "trials", "claimed_band", "earned_band"),
-    *(score.name for score in SCORES),
+    *(measure.column for measure in (RECALL, JUDGED, REASONED)),
+    *("reciprocal_rank", "num_tokens"),
     *(f"sources.list.element.{name}" for name in ("chunk_id", "title", "text_digest", "finds")),
 )
 """The columns of a row that the pictures read: all but its texts."""
 
 
-def run_pictures(result: RunResult, rows: Iterable[StoredRow], pass_threshold: float) -> dict[str, str]:
+def run_pictures(result: RunResult, rows: Iterable[Mapping[str, Any]], pass_threshold: float) -> dict[str, str]:
     """The pictures that have something to show, by file name.
 
     Args:
         result: The run.
-        rows: All its rows; they are read once, and none is held.
+        rows: All its rows as columns, at least `PICTURE_COLUMNS`; they are read once, and none is held.
         pass_threshold: Overall score of an answer from which it passes, in [0, 1]. Reasoning has its own.
     """
     k, judged = result.signature.k, first_measured(result.metrics, REASONED, JUDGED)

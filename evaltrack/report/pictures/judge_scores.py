@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import bar, drawing, left_out, line, words
-from evaltrack.rows.stored_row import StoredRow
 
 BINS = 10
 LEFT, BOTTOM, WIDTH, HEIGHT = 40, 270, 560, 190
@@ -21,10 +21,10 @@ class JudgeScores:
         self._found = [0] * BINS
         self._rows = self._below = 0
 
-    def add(self, row: StoredRow) -> None:
-        """Count one row."""
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row, as columns."""
         self._rows += 1
-        score = row.scores.get(self._measure.column) if self._measure else None
+        score = row[self._measure.column] if self._measure else None
         if score is None or self._measure is None:
             return
         edges = [self._measure.top * edge / BINS for edge in range(1, BINS)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evaltrack.compare.ranks import in_order
 from evaltrack.report.pictures.svg import bar, drawing, left_out, words
@@ -26,13 +27,14 @@ class Ranks:
         self._labels = [_label(low + 1, high) for low, high in zip((0, *self._ends), self._ends, strict=False)]
         self._trials = False
 
-    def add(self, row: StoredRow) -> None:
-        """Count one row."""
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row, as columns."""
         self._rows += 1
-        if row.scores.get("reciprocal_rank") is None or row.sources is None or not row.expected:
+        reciprocal, is_mean = row["reciprocal_rank"], row["trials"] is not None
+        if reciprocal is None or row["sources"] is None or not row["expected"]:
             return
-        self._trials |= row.trials is not None
-        rank = first_rank(row)
+        self._trials |= is_mean
+        rank = round(1 / reciprocal) if reciprocal and not is_mean else first_rank(StoredRow.of(row))
         if rank is None:
             self._found[ABSENT] += 1
         else:

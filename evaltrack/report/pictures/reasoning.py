@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evaltrack.metrics.reasoning import DIMENSIONS
 from evaltrack.report.pictures.svg import drawing, words
 from evaltrack.report.words import metric_title
-from evaltrack.rows.stored_row import StoredRow
 
 BANDS = ("none", "below 50 %", "50 to 70 %", "70 to 90 %", "above 90 %")
 
@@ -35,11 +35,12 @@ class Calibration:
         self._found: Counter[tuple[int, int]] = Counter()
         self._rows = 0
 
-    def add(self, row: StoredRow) -> None:
-        """Count one row."""
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one row, as columns."""
         self._rows += 1
-        if row.claimed_band is not None and row.earned_band is not None:
-            self._found[row.claimed_band, row.earned_band] += 1
+        claimed, earned = row["claimed_band"], row["earned_band"]
+        if claimed is not None and earned is not None:
+            self._found[claimed, earned] += 1
 
     def svg(self) -> str:
         """The grid, also where nothing was claimed."""

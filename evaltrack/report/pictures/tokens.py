@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import ceil, floor, log10
 from random import Random
+from typing import Any
 
 from evaltrack.report.pictures.measure import Measure
 from evaltrack.report.pictures.svg import drawing, line, words
-from evaltrack.rows.stored_row import StoredRow
 
 DRAWN = 2000
 """Points drawn at most; of more, a uniform sample (Vitter 1985, algorithm R)."""
@@ -33,19 +33,19 @@ class TokenPoints:
         self._least, self._most = float("inf"), 0.0
         self._random = Random(SEED)  # noqa: S311 - a sample, no secret
 
-    def add(self, row: StoredRow) -> None:
-        """Take one row."""
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take one row, as columns."""
         self._rows += 1
-        score = row.scores.get(self._measure.column) if self._measure else None
-        tokens = row.scores.get("num_tokens")
+        score = row[self._measure.column] if self._measure else None
+        tokens = row["num_tokens"]
         if score is None or tokens is None:
             return
         if tokens <= 0:
             self._zero += 1
             return
         self._least, self._most = min(self._least, tokens), max(self._most, tokens)
-        self._outcomes[row.passed] += 1
-        point = (tokens, score, row.passed)
+        self._outcomes[row["passed"]] += 1
+        point = (tokens, score, row["passed"])
         if len(self._sample) < DRAWN:
             self._sample.append(point)
         elif (place := self._random.randrange(self._outcomes.total())) < DRAWN:

@@ -63,8 +63,12 @@ def _aims(result: RunResult) -> Iterator[dict[str, Any]]:
         }
 
 
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+"""Made once: `json.dumps` makes an encoder at each call."""
+
+
 def _text(value: dict[str, Any]) -> str:
-    return json_without_commands(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    return json_without_commands(_as_json(value))
 
 
 def machine_row(row: StoredRow) -> dict[str, Any]:

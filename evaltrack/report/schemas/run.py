@@ -8,7 +8,8 @@ from pydantic import Field
 
 from evaltrack.records import Signature
 from evaltrack.report.schemas.form import CriterionState, Form, Mean, headed, plain, schema_of
-from evaltrack.rows.columns import COLUMNS, OBJECTS, Column
+from evaltrack.rows.column import Column
+from evaltrack.rows.columns import COLUMNS, OBJECTS
 
 
 class RunCriterion(CriterionState):

@@ -7,7 +7,7 @@ from typing import Any
 
 from evaltrack.golden.exchange.values import is_empty
 from evaltrack.records import Source, Usage
-from evaltrack.rows.columns import text_digest
+from evaltrack.rows.fields import text_digest
 from evaltrack.rows.stored_row import JUDGE_ERROR
 from evaltrack.targets.results.result import Result, text_or_none
 

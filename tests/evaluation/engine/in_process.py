@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,13 @@ class Project:
         return lines
 
     def ask(
-        self, engine: InProcess | None = None, *, name: str = "0" * 32, retry_errors: bool = False, **settings: Any
+        self,
+        engine: InProcess | None = None,
+        *,
+        name: str = "0" * 32,
+        retry_errors: bool = False,
+        engine_folder: str = "",
+        **settings: Any,
     ) -> list[Row]:
         """The rows, as they are handed on, of an engine or of this process; a journal that is there is gone on with."""
         self.rows = []
@@ -100,7 +107,8 @@ class Project:
                 if engine is None:
                     plan.ask(self.rows.append, memory=journal, watch=watch)
                 else:
-                    self.notes = ask_on(engine, plan, journal, self.rows.append, watch)
+                    own = replace(plan.command, settings=plan.settings.with_(engine_folder=engine_folder))
+                    self.notes = ask_on(engine, replace(plan, command=own), journal, self.rows.append, watch)
             finally:
                 close_worker()
         return self.rows

@@ -83,7 +83,7 @@ def test_a_judge_is_asked_as_in_one_process(project: Project, monkeypatch: pytes
         engine = InProcess()
         assert timeless(project.ask(engine, **settings)) == local
     assert {order.command["settings"]["concurrency"] for order in engine.orders} == {2}
-    for path in folder_of(project).path.iterdir():
+    for path in Path(folder_of(project).place).iterdir():
         assert b"sk-never" not in path.read_bytes(), path
 
 
@@ -179,16 +179,17 @@ def test_a_run_of_workers_goes_on_in_one_process(project: Project) -> None:
     journal.close()
     assert len(rows) == 20
     assert len(project.asked()) == 20 - done
-    assert not folder_of(project).path.exists()
+    assert not Path(folder_of(project).place).exists()
 
 
 def test_a_shared_folder_goes_with_its_journal(project: Project) -> None:
     """Nothing is left of a run that is over; files of others stay, and so does their folder."""
     project.ask(InProcess(), engine_folder="")
     folder = folder_of(project)
-    (folder.path / "mine.txt").write_text("mine")
+    path = Path(folder.place)
+    (path / "mine.txt").write_text("mine")
     delete_journal(project.journal.path)
-    assert [path.name for path in folder.path.iterdir()] == ["mine.txt"]
+    assert [each.name for each in path.iterdir()] == ["mine.txt"]
     assert not project.journal.path.exists()
 
 
@@ -212,7 +213,7 @@ def test_a_damaged_part_is_asked_for_again(project: Project) -> None:
         def run(self, *arguments: Any) -> Any:
             for end in super().run(*arguments):
                 if end and end.part == 0:
-                    folder.rows(0).write_bytes(b"PAR1 no more")
+                    folder.files.write("part-000000.parquet", b"PAR1 no more")
                 yield end
 
     with pytest.raises(TrackingError, match=r"part-000000\.parquet: is damaged"):

@@ -10,6 +10,7 @@ from evaltrack.errors import UsageError
 from evaltrack.evaluation.config import EvaluationConfig
 from evaltrack.evaluation.engine import checks
 from evaltrack.evaluation.engine.checks import check_engine
+from evaltrack.evaluation.engine.store_address import problem_of
 
 
 def refusal(target: Any = "python:m:f", functions: Any = None, **settings: Any) -> str:
@@ -38,6 +39,50 @@ def test_what_cannot_hold_is_refused(settings: dict[str, Any], words: str) -> No
     said = refusal(engine="ray", **settings)
     assert said.startswith("`engine=ray`: ")
     assert words in said
+
+
+SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (f"s3://AKIAIOSFODNN7EXAMPLE:{SECRET}@bucket/x", "holds a key (not shown here); give keys through"),
+        (f"s3://{SECRET.replace('/', '')}@bucket/x", "holds a key"),
+        (f"s3://bucket/x?secret_key={SECRET}", "holds a key"),
+        (f"s3://bucket/x?endpoint_override=http%3A%2F%2Fme%3A{SECRET.replace('/', '')}%40host", "holds a key"),
+        (f"abfss://account:{SECRET.replace('/', '')}@host/x", "holds a key"),
+        ("hdfs://host/x", "hdfs:// is no object store that can be used (s3, gs, gcs, abfs, abfss); write the path of"),
+        ("s3://bucket/x?allow_bucket_deletion=true", "`allow_bucket_deletion` cannot be set in the URI; it takes"),
+        ("s3:///x", "names no bucket"),
+        ("file://host/x", "a folder is named by its path alone"),
+        ("s3://[bucket/x", "is no URI"),
+    ],
+)
+def test_a_shared_folder_that_cannot_be_is_refused(folder: str, words: str) -> None:
+    """No key in a URI is shown."""
+    said = refusal(engine="ray", engine_folder=folder)
+    assert said.startswith("`engine=ray`: `engine_folder=`: ")
+    assert words in said
+    assert "wJalr" not in said
+    assert "wJalr" not in refusal(engine_folder=folder)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/shared",
+        "C:\\shared",
+        "file:///shared",
+        "s3://b",
+        "s3://b/x?region=eu-1&scheme=http",
+        "abfs://c@a.net/x",
+        "gs://b",
+    ],
+)
+def test_a_shared_folder_may_be_a_path_or_a_store(folder: str) -> None:
+    """Those of pyarrow in which an object is there whole or not at all."""
+    assert problem_of(folder) is None
 
 
 def test_all_of_it_is_said_in_one_error() -> None:

@@ -59,9 +59,9 @@ def test_a_part_with_a_receipt_is_not_done_again(tmp_path: Path) -> None:
     """Its receipt is given as it is, unless its rows are gone."""
     folder, order = WorkFolder(tmp_path), order_in(tmp_path)
     receipt = Receipt(part=0, rows=1, worker="w")
-    folder.write(folder.receipt_path(0), receipt)
+    folder.write_receipt(receipt)
     assert end_of(order).receipt is None
-    write_lines(folder.rows(0), [])
+    write_lines(tmp_path / "part-000000.parquet", [])
     assert end_of(order).receipt == receipt
 
 
@@ -70,12 +70,12 @@ def test_a_journal_that_another_worker_holds_is_waited_for(tmp_path: Path, monke
     monkeypatch.setattr(part_journal, "LOCKED_SECONDS", 0.0)
     monkeypatch.setattr("evaltrack.evaluation.journal.BUSY_SECONDS", 0.01)
     order = order_in(tmp_path)
-    with closing(Journal(WorkFolder(tmp_path).journal(0), {})):
+    with closing(Journal(tmp_path / "part-000000.sqlite", {})):
         started = time.monotonic()
         with pytest.raises(InconclusiveError, match="is held by another worker"):
-            open_part_journal(WorkFolder(tmp_path).journal(0))
+            open_part_journal(WorkFolder(tmp_path), 0)
         assert time.monotonic() - started < 5
-    with closing(open_part_journal(WorkFolder(tmp_path).journal(order.part.number))) as journal:
+    with closing(open_part_journal(WorkFolder(tmp_path), order.part.number)) as journal:
         assert journal.problem is None
 
 
@@ -100,16 +100,17 @@ def test_errors_travel_as_data() -> None:
 def test_only_what_evaltrack_wrote_is_removed(tmp_path: Path) -> None:
     """Nothing in a folder that is no run's, and no file of others."""
     folder = WorkFolder(tmp_path / "other")
-    folder.path.mkdir()
-    (folder.path / "parts.json").write_text("{}")
+    path = tmp_path / "other"
+    path.mkdir()
+    (path / "parts.json").write_text("{}")
     folder.remove()
-    assert (folder.path / "parts.json").exists()
+    assert (path / "parts.json").exists()
     assert folder.manifest() is None
     own = WorkFolder(tmp_path / ("a" * 32))
     own.make()
     own.write_num_asked(3, 7)
     own.ask_to_stop()
-    assert (own.num_asked(3), own.num_asked(4)) == (7, 0)
+    assert (own.num_asked({3, 4}), own.num_asked({4})) == (7, 0)
     own.remove()
-    assert not own.path.exists()
+    assert not Path(own.place).exists()
     assert Part(number=0, start=0, end=1, first=0, questions=1)

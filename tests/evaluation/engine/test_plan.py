@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evaltrack.errors import InconclusiveError
 from evaltrack.evaluation.engine import plan
+from evaltrack.evaluation.engine.folder import WorkFolder
 from evaltrack.evaluation.engine.plan import MOST_QUESTIONS, cut, part_size, questions_of
 from evaltrack.records import Question
 
@@ -22,7 +23,7 @@ def test_parts_hold_every_question_once(tmp_path: Path, size: int, sizes: list[i
     path = tmp_path / "questions.jsonl"
     manifest = cut(QUESTIONS, path, size)
     assert [part.questions for part in manifest.parts] == sizes
-    assert [question for part in manifest.parts for question in questions_of(path, part)] == QUESTIONS
+    assert [question for part in manifest.parts for question in questions_of(WorkFolder(tmp_path), part)] == QUESTIONS
     assert [part.first for part in manifest.parts] == [sum(sizes[:place]) for place in range(len(sizes))]
     assert manifest.parts[-1].end == path.stat().st_size
 
@@ -46,10 +47,10 @@ def test_a_file_that_was_changed_is_an_error(tmp_path: Path) -> None:
     first, *_ = cut(QUESTIONS, path, 5).parts
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(InconclusiveError, match=r"does not hold the questions of part 0 .*engine_folder"):
-        list(questions_of(path, first))
+        list(questions_of(WorkFolder(tmp_path), first))
     path.unlink()
     with pytest.raises(InconclusiveError, match="No such file"):
-        list(questions_of(path, first))
+        list(questions_of(WorkFolder(tmp_path), first))
 
 
 @given(st.integers(1, 2_000_000), st.integers(1, 1024), st.integers(1, 64))

@@ -20,7 +20,7 @@ function described(question) {
   const way = question.was && question.was !== question.now ? `${question.was} → ${question.now}` : "";
   top.append(el("span", { class: "dim" }, [way === GROUPS[question.group][0] ? "" : way, question.domain, question.difficulty, question.category].filter(Boolean).join(" · ")), " ");
   top.append(el("a", { href: `#q-${encodeURIComponent(question.id)}` }, foreign(`#${question.id}`)));
-  made.push(top, ...turnsBefore(question), foreign(question.q, "h2"));
+  made.push(top, ...turnsBefore(question), foreign(question.q, "h2", question.q.length > 160 ? "lengthy" : ""));
   const why = reason(question);
   if (why) made.push(why);
   const sides = question.sides || [];

@@ -29,13 +29,13 @@ function pairWords(pair, words) {
 const rankWords = (rank) => (rank === null ? "–" : rank === 0 ? "none" : `${rank}`);
 
 const COLUMNS = [
-  { name: "change", title: data.compared ? "Change" : "Result", width: 100, cell: (question) => badge(question.group) },
+  { name: "change", title: data.compared ? "Change" : "Result", width: 100, least: 96, cell: (question) => badge(question.group) },
   { name: "question", title: "Question", width: 0, cell: questionCell },
-  { name: "score", title: data.span === 100 ? "Reasoning score" : "Judge score", width: 172, of: "score",
+  { name: "score", title: data.span === 100 ? "Reasoning score" : "Judge score", width: 172, least: 124, of: "score",
     cell: (question) => question.score && el("span", { class: "bells" }, dumbbell(question.score), pairWords(question.score, digits)) },
-  { name: "rank", title: "Rank", width: 76, of: "ranks", cell: (question) => question.ranks && pairWords(question.ranks, rankWords) },
+  { name: "rank", title: "Rank", width: 76, least: 66, of: "ranks", cell: (question) => question.ranks && pairWords(question.ranks, rankWords) },
   { name: "history", title: "Last runs", width: Math.max(96, STEP * (data.strip_runs || []).length + 4), of: "strip", cell: (question) => question.strip && strip(question) },
-  { name: "cause", title: "Cause", width: 146, of: "cause", cell: (question) => question.cause && el("span", { class: "cell-cause" }, causeWords(question.cause)) },
+  { name: "cause", title: "Cause", width: 146, least: 112, of: "cause", cell: (question) => question.cause && el("span", { class: "cell-cause" }, causeWords(question.cause)) },
 ].filter((column) => !column.of || data.questions.some((question) => question[column.of]));
 const hidden = new Set(), widths = {};
 const visible = () => COLUMNS.filter((column) => !hidden.has(column.name));
@@ -46,9 +46,15 @@ function questionCell(question) {
 }
 
 /* ---- head ---- */
+/* A column that nobody widened gives way, down to its least width, before the list scrolls sideways. */
+function trackOf(column) {
+  if (!column.width) return "minmax(160px, 1fr)";
+  return widths[column.name] ? `${widths[column.name]}px` : `minmax(${column.least || column.width}px, ${column.width}px)`;
+}
+const layColumns = () => list.style.setProperty("--columns", visible().map(trackOf).join(" "));
+
 function lay() {
-  const columns = visible().map((column) => (column.width ? `${widths[column.name] || column.width}px` : "minmax(160px, 1fr)"));
-  list.style.setProperty("--columns", columns.join(" "));
+  layColumns();
   head.replaceChildren(...visible().map(headCell));
   list.setAttribute("aria-colcount", visible().length);
 }
@@ -65,11 +71,10 @@ function headCell(column) {
 
 /* Drag it, or press the arrow keys on it. */
 function grip(column) {
-  const size = () => widths[column.name] || column.width;
+  const size = () => widths[column.name] || Math.round(made.parentElement?.getBoundingClientRect().width || column.width);
   const made = el("span", { class: "grip", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": `Width of ${column.title}`,
-    "aria-valuemin": 60, "aria-valuemax": 500, "aria-valuenow": size() });
-  const set = (width) => { widths[column.name] = Math.max(60, Math.min(500, Math.round(width))); made.setAttribute("aria-valuenow", size());
-    list.style.setProperty("--columns", visible().map((each) => (each.width ? `${widths[each.name] || each.width}px` : "minmax(160px, 1fr)")).join(" ")); };
+    "aria-valuemin": 60, "aria-valuemax": 500, "aria-valuenow": widths[column.name] || column.width });
+  const set = (width) => { widths[column.name] = Math.max(60, Math.min(500, Math.round(width))); made.setAttribute("aria-valuenow", size()); layColumns(); };
   made.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
     if (step) { event.preventDefault(); event.stopPropagation(); set(size() + step); }
@@ -151,9 +156,11 @@ function refresh(keep) {
   const held = keep || shown[chosen];
   shown = sorted(matching());
   const total = data.questions.length.toLocaleString("en");
-  found.textContent = `${shown.length.toLocaleString("en")} of ${total} questions${linkedWords()}`;
+  found.textContent = `${shown.length.toLocaleString("en")} of ${total} question${data.questions.length === 1 ? "" : "s"}${linkedWords()}`;
   spacer.style.height = `${shown.length * rowHeight()}px`;
+  list.style.setProperty("--whole", `${data.questions.length * rowHeight() + 54}px`); /* of all questions, so that a filter moves nothing */
   list.setAttribute("aria-rowcount", shown.length + 1);
+  list.classList.toggle("is-empty", !shown.length);
   chosen = shown.indexOf(held);
   if (chosen < 0 && shown.length) chosen = 0;
   if (chosen === 0) list.scrollTop = 0;

@@ -1,0 +1,68 @@
+"""The fields of the objects that a row holds lists of: sources, verdicts, wordings, turns."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import get_args
+
+from evaltrack.records import Role, Source, Usage
+from evaltrack.records.verdict import ANSWER_GRADES
+from evaltrack.rows.column import MOST, Attribute, Column
+
+SOURCE_TEXT_LIMIT = 4000
+"""Characters of the text of each of the first k sources; `text_digest` covers all of it, for every source."""
+
+SHORT, REMEMBERED = 4000, 2000
+"""Characters of the texts whose digests are remembered, and how many are."""
+
+USAGE_PARTS = tuple(name for name in Usage.model_fields if not name.startswith("batch_"))
+"""What is stored of a usage; what was paid for in batches shapes the cost of a run alone."""
+
+
+def text_digest(text: str) -> str:
+    """What tells one text from another."""
+    return _short_digest(text) if len(text) <= SHORT else _new_digest(text)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _short_digest(text: str) -> str:
+    """As `_new_digest`: the chunks of a corpus are returned for many questions."""
+    return _new_digest(text)
+
+
+def _new_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _source_text(source: Source, limit: int) -> str | None:
+    return source.text[:limit] or None if source.text else None
+
+
+SOURCE_COLUMNS = (
+    *(Column(name, "text", Attribute(name)) for name in ("chunk_id", "title", "url")),
+    Column("score", "number", Attribute("score"), bounds=(-MOST, MOST), unbounded=True),
+    Column("text", "text", _source_text),
+    Column("text_digest", "text", lambda source, _: text_digest(source.text) if source.text else None),
+    Column("finds", "texts", lambda *_: None, since_first=False),  # of the row, which knows what is expected
+)
+
+VERDICT_COLUMNS = (
+    Column("judge", "text", Attribute("judge")),
+    Column("reasoning", "text", Attribute("reasoning")),
+    *(Column(name, "number", Attribute(name), bounds=(0, 1)) for name in ANSWER_GRADES),
+    Column("declined", "flag", Attribute("declined")),
+    Column("observed", "text", lambda verdict, _: verdict.observed.model_dump_json() if verdict.observed else None),
+    Column("cached", "flag", Attribute("cached")),
+    *(Column(name, "integer", Attribute(f"usage.{name}")) for name in USAGE_PARTS),
+)
+
+WORDING_COLUMNS = (
+    Column("text", "text", lambda each, _: each[0], since_first=False),
+    Column("trials", "integer", lambda each, _: each[1].measured, since_first=False),
+    Column("passes", "integer", lambda each, _: each[1].passed, since_first=False),
+)
+TURN_COLUMNS = (
+    Column("role", "text", Attribute("role"), choices=get_args(Role), since_first=False),
+    Column("content", "text", Attribute("content"), since_first=False),
+)

@@ -1,0 +1,129 @@
+"""Windows of all widths: no table scrolls sideways; one that does not fit becomes cards, and lists fit too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .conftest import Files, Handbook, Open
+from .pages import audit, listed, until
+from .test_pages import PAGES, address
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+WIDTHS = (1440, 1024, 700, 390)
+SCROLLING = """[...document.querySelectorAll(".scroll, .list")]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => `${each.getAttribute("aria-label")}: ${each.scrollWidth} in ${each.clientWidth}`)"""
+SMALL = """[...document.querySelectorAll("a, button, input, select, summary")]
+    .map((each) => [each, each.getBoundingClientRect()])
+    .filter(([, box]) => box.width > 0 && box.left >= 0 && box.height > 0 && box.height < 24)
+    .map(([each, box]) => `${each.tagName} ${each.textContent.trim()}: ${box.height}`)"""
+
+
+def widths(page: Page) -> Iterator[int]:
+    """The page in windows of these widths, with all that opens open."""
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        yield width
+
+
+@pytest.mark.parametrize("name", ["comparison", "run"])
+def test_no_table_of_a_report_scrolls_sideways(files: Files, tab: Open, name: str) -> None:
+    """Neither those of metrics, pages and runs, nor the list of questions."""
+    page = tab()
+    page.goto(files[name])
+    for width in widths(page):
+        assert page.evaluate(SCROLLING) == [], width
+
+
+def test_no_table_of_the_server_scrolls_sideways(site: Handbook, tab: Open) -> None:
+    """Golden sets, runs, questions over runs, the runs of a question, runs side by side."""
+    page = tab()
+    for name in PAGES:
+        page.goto(address(site, name))
+        for width in widths(page):
+            assert page.evaluate(SCROLLING) == [], (name, width)
+
+
+def test_a_table_that_does_not_fit_becomes_cards(files: Files, tab: Open) -> None:
+    """Each value stands below the name of its column; where the table fits again it is one again."""
+    page = tab("phone")
+    page.goto(files["comparison"])
+    row = page.locator(".metrics tbody tr", has_text="Recall@4").first
+    before = "(cell) => getComputedStyle(cell, '::before').content"
+    names = row.locator("td").evaluate_all(f"cells => cells.map({before})")
+    assert names[:3] == ['"Baseline"', '"Now"', '"Change"']
+    assert audit(page) == []
+    page.set_viewport_size({"width": 1400, "height": 900})
+    until(page, "document.querySelectorAll('.metrics')[0].classList.contains('is-stacked') === false")
+    assert row.locator("td").first.evaluate(before) == "none"
+
+
+def test_cards_sort_and_are_ticked(site: Handbook, tab: Open) -> None:
+    """The heads stand above the cards and sort them; the tick and the menu stand beside the name."""
+    page = tab("phone")
+    page.goto(address(site, "golden"))
+    names = page.locator("#runs tbody th")
+    before = names.all_inner_texts()
+    page.get_by_role("button", name="Started (UTC)").click()
+    page.get_by_role("button", name="Started (UTC)").click()
+    assert names.all_inner_texts() == before[::-1]
+    page.get_by_label("Tick handbook of spring").check()
+    page.get_by_label("Tick handbook of summer").check()
+    assert page.get_by_role("button", name="Compare 2").is_enabled()
+    page.get_by_role("button", name="More on handbook of summer").click()
+    assert page.get_by_role("link", name="Report of the run").first.is_visible()
+    assert audit(page) == []
+
+
+def test_what_went_wrong_in_a_run_is_in_view(site: Handbook, tab: Open) -> None:
+    """A badge stands below a long name, and is not cut off with it."""
+    page = tab(viewport={"width": 1440, "height": 900})
+    page.goto(address(site, "overview"))
+    cell = page.locator("#sets td.run").first
+    cell.evaluate("""cell => cell.insertAdjacentHTML("beforeend", '<span class="badge bad">12 errors</span>')""")
+    cell.locator("a").evaluate("link => { link.textContent = 'the run of a pull request, a long name '.repeat(3) }")
+    badge, box = cell.locator(".badge", has_text="12 errors").bounding_box(), cell.bounding_box()
+    assert badge is not None
+    assert box is not None
+    assert badge["x"] + badge["width"] <= box["x"] + box["width"]
+    assert badge["y"] + badge["height"] <= box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("name", ["comparison", "run"])
+def test_on_a_phone_what_is_pressed_is_large_enough(files: Files, tab: Open, name: str) -> None:
+    """24 pixels high, as WCAG 2.2 asks."""
+    page = tab("phone")
+    page.goto(files[name])
+    assert page.evaluate(SMALL) == []
+
+
+def test_the_list_is_as_high_as_its_questions(files: Files, tab: Open) -> None:
+    """Without an empty space below few of them; a filter moves nothing, and where none is left the space goes."""
+    page = tab(viewport={"width": 1440, "height": 3000})
+    page.goto(files["comparison"])
+    height = "document.getElementById('list').getBoundingClientRect().height"
+    whole = page.evaluate(height)
+    assert whole <= 960
+    page.locator("#chips [data-group=fix]").click()
+    assert len(listed(page)) == 2
+    assert page.evaluate(height) == whole
+    page.locator("#search").fill("nothing of the kind")
+    until(page, f"{height} < 60")
+    page.locator("#reset").click()
+    assert page.evaluate(height) == whole
+
+
+def test_a_question_has_room_beside_the_other_columns(files: Files, tab: Open) -> None:
+    """Score, strip and cause give way before the list scrolls or the question is squeezed."""
+    page = tab(viewport={"width": 1440, "height": 900})
+    page.goto(files["comparison"])
+    heads = page.locator("#head > div").evaluate_all("each => each.map((head) => head.getBoundingClientRect().width)")
+    assert heads[1] >= 160
+    assert page.evaluate(SCROLLING) == []

@@ -1,0 +1,54 @@
+"""Each script says what it does and takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from .conftest import REPO
+
+EXEMPT = {"mlproject.sh": "its words are those of `evaltrack run`, which MLflow gives it"}
+SCRIPTS = sorted(
+    path.name for path in (REPO / "scripts").iterdir() if path.is_file() and path.read_bytes().startswith(b"#!")
+)
+Ended = subprocess.CompletedProcess[str]
+
+
+def ask(name: str) -> Ended:
+    """What a script answers to `--help`; it may take as long on a busy machine."""
+    path = REPO / "scripts" / name
+    program = "bash" if b"bash" in path.read_bytes().partition(b"\n")[0] else sys.executable
+    return subprocess.run(
+        [program, str(path), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Ended]:
+    """The answer of each, two asked at once."""
+    names = [name for name in SCRIPTS if name not in EXEMPT]
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(names, pool.map(ask, names), strict=True))
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in EXEMPT])
+def test_a_script_says_what_it_does_and_does_nothing_else(answers: dict[str, Ended], name: str) -> None:
+    """The first words of its docstring or comment, exit 0, nothing on stderr."""
+    ended = answers[name]
+    assert (ended.returncode, ended.stderr) == (0, "")
+    text = (REPO / "scripts" / name).read_text(encoding="utf-8")
+    words = text.split('"""', 1)[1] if '"""' in text and "bash" not in text[:30] else text.split("\n# ", 1)[1]
+    assert " ".join(words.split()[:4]) in " ".join(ended.stdout.split())
+
+
+def test_exempt_scripts_are_there() -> None:
+    """An exemption goes with its script."""
+    assert EXEMPT.keys() <= set(SCRIPTS)
