@@ -40,7 +40,7 @@ GROUP_ROWS = 50_000
 GROUP_VALUES = 5_000_000
 """Values of one column in one row group, those inside of lists included."""
 
-LIMIT = 8 * GROUP_BYTES
+LIMIT = 4 * GROUP_BYTES
 """Bytes of one row group, as its pages claim them and as they then are."""
 
 AT_ONCE = 200

@@ -9,10 +9,10 @@ from evaltrack.records import Row
 from evaltrack.rows.arrow_schema import metadata, schema
 from evaltrack.rows.batch import table_of_rows
 
-BATCH = 2000
-"""Rows written to Parquet at a time, and fewer where their texts are long."""
+BATCH = 4000
+"""Rows written to Parquet at a time, and fewer where their texts are long: what a file says of each part is in memory."""
 
-GROUP_BYTES = 1 << 24
+GROUP_BYTES = 1 << 25
 """Characters of texts in what is written at a time."""
 
 WINDOW = 5000

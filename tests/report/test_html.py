@@ -617,7 +617,8 @@ def test_where_no_page_is_behind_it_no_card_says_so() -> None:
     """The causes stand above; one page among them brings the card back."""
     answered = replace(FLIP, id="1", cause=Cause("answer_changed", "another"))
     assert "Pages behind it" not in comparison_html(comparison(flips=(answered,), lost=(), drops=()))
-    assert "Pages behind it" in comparison_html(comparison(flips=(answered, demoted("2", "P"), demoted("3", "P")), lost=(), drops=()))
+    gone = demoted("2", None, "s2", "source_lost")
+    assert "Pages behind it" in comparison_html(comparison(flips=(answered, gone), lost=(), drops=()))
 
 
 def test_a_page_is_told_by_its_title_and_names_its_chunks() -> None:
