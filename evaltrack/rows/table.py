@@ -10,7 +10,7 @@ from evaltrack.rows.arrow_schema import metadata, schema
 from evaltrack.rows.batch import table_of_rows
 
 BATCH = 4000
-"""Rows written to Parquet at a time, and fewer where their texts are long: what a file says of each part is in memory."""
+"""Rows written to Parquet at a time, fewer where texts are long; what a file says of each part is held in memory."""
 
 GROUP_BYTES = 1 << 25
 """Characters of texts in what is written at a time."""
