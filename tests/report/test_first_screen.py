@@ -47,7 +47,7 @@ JUDGED = replace(CANDIDATE, signature=SIGNATURE.model_copy(update={"judge": "ope
         ({"broke": 0, "fixed": 2}, "0 questions broke, 2 were fixed. Pass rate 71.3 % → 67.8 %."),
         (
             {"broke": 0, "fixed": 0, "lost": 2},
-            "2 of 24 questions could not be measured (the target took too long). No other broke. "
+            "2 of 24 questions could not be measured (the target took too long). No question broke. "
             "Pass rate 71.3 % → 67.8 %.",
         ),
     ],
@@ -316,16 +316,16 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
     assert behind_words(made) == (
         "no document: same sources, another answer in 24 of 24 questions that got worse; "
-        "the model is another: gpt-4o → gpt-4o-mini"
+        "the model changed: gpt-4o → gpt-4o-mini"
     )
     assert next_steps(made)[0] == (
-        "The answer changed in 24 questions and the sources did not; the model is another: gpt-4o → gpt-4o-mini: "
-        "evaluate again with what was there before."
+        "The answer changed in 24 questions and the sources did not; the model changed: gpt-4o → gpt-4o-mini: "
+        "evaluate again with gpt-4o."
     )
     gone = (replace(FLIP, cause=Cause("source_lost", "", "s", 1, None)),)
     corpora = {name: replace(each, settings={"corpus": name}) for name, each in sides.items()}
     made = comparison(flips=gone, drops=(), lost=(), causes={"source_lost": 1}, **corpora)
-    assert behind_words(made).endswith("; the corpus is another")
+    assert behind_words(made).endswith("; the corpus changed")
 
 
 def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> None:
@@ -355,8 +355,8 @@ EDITED = Cause("source_text_changed", "", "x", 1, 1)
 @pytest.mark.parametrize(
     ("made", "words", "tone"),
     [
-        (flipped(7, 7, 1.0), "Regression by the rule, no net loss", "warn"),
-        (flipped(1, 9, 0.02), "Regression by the rule, no net loss", "warn"),
+        (flipped(7, 7, 1.0), "No net loss, but a regression by the rule", "warn"),
+        (flipped(1, 9, 0.02), "No net loss, but a regression by the rule", "warn"),
         (flipped(3, 0, 0.25), "Regression by the rule, may be chance", "warn"),
         (flipped(24, 0, 1e-7), "Regression", "bad"),
         (flipped(3, 0, 0.25, metrics=(RECALL,)), "Regression", "bad"),
@@ -425,6 +425,23 @@ def test_the_line_that_was_edited_stands_on_the_first_screen() -> None:
     ]
     assert '<a href="#culprits">See what was changed</a>' in comparison_html(made)
     assert first_screen(flipped(3, 0, 0.25)).edit is None
+
+
+def test_of_several_lines_that_were_edited_the_one_behind_the_answer_is_shown() -> None:
+    """That which shares most words with what changed in the answers; the first where none does."""
+    texts = ("Paid after three hours. It is 400 euros.\nCall us.", "Paid after five hours. It is 800 euros.\nCall us.")
+    for answers, shown_line in (
+        (("400 euros", "800 euros"), "It is 400 euros."),
+        (("a", "b"), "Paid after three hours."),
+    ):
+        rows = [
+            replace(judged_row(found_question("7"), found("x", texts={"x": text})), answer=answer)
+            for text, answer in zip(texts, answers, strict=True)
+        ]
+        broken = replace(FLIP, before=rows[0], after=rows[1], cause=EDITED)
+        edit = edit_view(flipped(1, 0, 1.0, flips=(broken,), causes={"source_text_changed": 1}))
+        assert edit is not None
+        assert "".join(text for _, text in edit.lines[0].pieces).strip() == shown_line
 
 
 def test_a_long_line_is_shown_around_its_change() -> None:

@@ -40,7 +40,7 @@ def _what_happened(comparison: Comparison) -> Iterator[str]:
     flips, lost = broke_words(comparison), lost_words(comparison)
     if flips and lost and not comparison.count("broke") + comparison.count("fixed"):
         yield lost
-        yield "no other broke"
+        yield "no question broke"
         return
     yield from filter(None, (f"{flips}{allowed_words(comparison)}" if flips else "", lost))
 

@@ -35,7 +35,9 @@ STEPS: dict[CulpritKind, str] = {
 SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lower, or take it out"
 """A page is edited or taken out only where it is new or was edited; one that was there before did nothing."""
 
-BEFORE, LOOK = "evaluate again with what was there before", "look at prompt and model"
+LOOK = "look at prompt and model"
+NAME = 40
+"""Characters of a model or of a prompt's version that is named."""
 EVIDENCE = "Where answers vary, --gate evidence counts only a net loss that is shown."
 
 
@@ -79,6 +81,13 @@ def _words(
         cure=cure,
         search=SEARCH,
         differs=differs,
-        before=BEFORE if differs else LOOK,
+        before=_again_words(behind) if behind and differs else LOOK,
     )
     return f"{words}."
+
+
+def _again_words(behind: Behind) -> str:
+    """``evaluate again with gpt-4o``: with what is short enough to be a name, else with what there was."""
+    earlier = behind.differences[0].baseline or ""
+    is_name = 0 < len(earlier) <= NAME and not earlier.isspace()
+    return f"evaluate again with {clip(earlier, NAME) if is_name else 'the earlier one'}"

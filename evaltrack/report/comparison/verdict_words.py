@@ -33,14 +33,18 @@ def verdict_words(comparison: Comparison) -> str:
     """The verdict: ``No regression``, or ``No regression in retrieval; pass and judge score not compared``.
 
     Of runs that were asked a part of their golden set: ``No regression in a selection of 50 of 1,000 questions``. Of
-    one that no loss is shown of: ``Regression by the rule, no net loss``, or ``may be chance``.
+    one that no loss is shown of: ``No net loss, but a regression by the rule``, or ``…, may be chance``.
     """
     verdict, other_rubric = VERDICTS[comparison.verdict], "reasoning score"
     if comparison.candidate.signature.rubric == "reasoning":
         other_rubric = "judge score"
     apart = [part for part, name in PARTS.items() if name in comparison.left_out and part != other_rubric]
     part = _part_words(comparison)
-    rule, remark = (" by the rule", f", {comparison.by_rule}") if comparison.by_rule else ("", "")
+    rule, remark = " by the rule" if comparison.by_rule else "", ""
+    if comparison.by_rule == "no net loss":
+        verdict = f"No net loss, but a {verdict.lower()}"
+    elif comparison.by_rule:
+        remark = f", {comparison.by_rule}"
     if not apart:
         return f"{verdict}{rule}{part}{remark}"
     measured = {metric.name for metric in comparison.metrics}

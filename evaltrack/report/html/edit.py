@@ -1,15 +1,20 @@
-"""The line of a document that was edited first, before and after: the essence of its diff, for the first screen."""
+"""The line of a document whose edit tells most of what broke, before and after: for the first screen."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaltrack.compare.changed_documents import ChangedDocument, changed_documents
 from evaltrack.compare.comparison import Comparison
+from evaltrack.compare.culprits import Culprit
 from evaltrack.report.html.document_diff import DiffLine, LineKind, document_diff
 from evaltrack.report.html.text import shown
 from evaltrack.report.word_diff import Piece
+from evaltrack.rows.stored_row import StoredRow
+
+_WORD = re.compile(r"\w+(?:[.,]\w+)*")
 
 LONGEST, LINE, AROUND, DOCUMENTS = 20_000, 110, 40, 6
 """Characters of a document that are compared, of a line that are shown, and of it before its first change; documents
@@ -32,7 +37,7 @@ class EditLine:
 
 @dataclass(frozen=True)
 class EditView:
-    """The first line of a document that was edited, before and after, and how many more lines changed."""
+    """A line of a document that was edited, before and after, and how many more lines changed."""
 
     lines: tuple[EditLine, ...]
     more: int
@@ -45,7 +50,7 @@ def edit_view(comparison: Comparison) -> EditView | None:
         return None
     documents = (each for each in changed_documents(comparison, DOCUMENTS) if each.culprit is behind.culprit)
     lines = [line for document in documents for line in _changed_lines(document)]
-    pair = _first_pair(lines)
+    pair = _telling_pair(lines, _words_that_changed(comparison, behind.culprit))
     return EditView(tuple(map(_short, pair)), len(lines) - len(pair)) if pair else None
 
 
@@ -56,7 +61,32 @@ def _changed_lines(document: ChangedDocument) -> list[DiffLine]:
     return [line for pair in pairs for line in document_diff(*pair) if line.kind in ("removed", "added")]
 
 
-def _first_pair(lines: Sequence[DiffLine]) -> list[DiffLine]:
+def _words_that_changed(comparison: Comparison, culprit: Culprit) -> frozenset[str]:
+    """The words of the answers before and now that the other side lacks, of the questions behind which it is."""
+    changes = [change for change in (*comparison.flips, *comparison.drops) if change.id in culprit.ids]
+    sides = ((_words(change.before), _words(change.after)) for change in changes)
+    return frozenset().union(*(before ^ after for before, after in sides))
+
+
+def _words(row: StoredRow | None) -> frozenset[str]:
+    return frozenset(_WORD.findall((row.answer or "").lower())) if row is not None else frozenset()
+
+
+def _telling_pair(lines: Sequence[DiffLine], changed_words: frozenset[str]) -> list[DiffLine]:
+    """A line that was taken out, and the one put in behind it: of all those the pair that tells most of the answers.
+
+    It shares most marked words with what changed in them; the first pair where none does.
+    """
+    pairs = [_pair(lines[place:]) for place, line in enumerate(lines) if line.kind == "removed"] or [_pair(lines)]
+
+    def telling(pair: Sequence[DiffLine]) -> int:
+        marked = " ".join(text for line in pair for kind, text in line.pieces if kind != "same")
+        return len(changed_words & frozenset(_WORD.findall(marked.lower())))
+
+    return max(pairs, key=telling)
+
+
+def _pair(lines: Sequence[DiffLine]) -> list[DiffLine]:
     """The first line that was taken out and the first that was put in."""
     firsts = (next((line for line in lines if line.kind == kind), None) for kind in ("removed", "added"))
     return [line for line in firsts if line is not None]
