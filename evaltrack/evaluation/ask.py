@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Literal, TypeVar
 
-from evaltrack.errors import EvaltrackError
+from evaltrack.evaluation.outcomes import Broken, Outcome, failure, storable, within
 from evaltrack.metrics.measure import Measured, Rules, measure
 from evaltrack.privacy.redaction import Redactor
 from evaltrack.records import (
     Failure,
-    FailureKind,
     Judge,
     OwnValues,
     Question,
@@ -23,18 +22,13 @@ from evaltrack.records import (
     Scorer,
     Target,
     Tokens,
-    Usage,
     Verdict,
     together,
 )
 from evaltrack.records.base import record_of
 from evaltrack.records.clock import seconds_now
-from evaltrack.records.trace_place import TracePlace
-from evaltrack.targets.failures import described, trace_of, traceback_of, usage_of
-from evaltrack.targets.response_fields import InvalidResponseError
 from evaltrack.targets.threads import aside
 
-Outcome = TypeVar("Outcome", Response, Verdict, OwnValues)
 T = TypeVar("T")
 Counter = Callable[[Sequence[str]], Tokens]
 _Place = tuple[int | None, int]
@@ -44,9 +38,6 @@ TIMEOUT = 60.0
 JUDGE_TIMEOUT = 600.0
 """Seconds for all judges' calls of one question: a server that says when to come again is waited for."""
 
-MESSAGE_LIMIT = 2000
-"""Characters kept of a failure's message."""
-
 LONG_RESPONSE = 200_000
 """Characters from which a response is searched for secrets, and its tokens counted, beside the event loop."""
 
@@ -55,20 +46,6 @@ TRACEBACK_LIMIT = 8000
 
 REASON_LIMIT = 500
 """Characters kept of why a score was not measured."""
-
-CHAIN_LIMIT = 100
-"""Errors looked at for what was being waited for."""
-
-
-@dataclass(frozen=True)
-class _Broken:
-    """Why there is no response or verdict, in words that may still hold a secret."""
-
-    kind: FailureKind
-    message: str
-    usage: Usage | None = None
-    traceback: str | None = None
-    trace: TracePlace | None = None
 
 
 @dataclass(frozen=True)
@@ -193,8 +170,8 @@ class Evaluator:
         self, seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
     ) -> Outcome | Failure:
         """What was asked for, or why it did not come, with nothing secret in the reason."""
-        outcome = await _within(seconds, ask, who)
-        if not isinstance(outcome, _Broken):
+        outcome = await within(seconds, ask, who)
+        if not isinstance(outcome, Broken):
             return outcome
         clean = self.redactor.text if self.redactor else str  # before it is cut
         broken = failure(outcome.kind, clean(outcome.message), outcome.usage)
@@ -253,56 +230,3 @@ def _tokens(asked: Sequence[str], response: Response, k: int, count: Counter | N
         return None
     sources = (source.text or "" for source in (response.sources or ())[:k])
     return count([*asked, *sources, response.answer or ""])
-
-
-async def _within(
-    seconds: float | None, ask: Callable[[], Awaitable[Outcome]], who: Literal["target", "judge"]
-) -> Outcome | _Broken:
-    """What was asked for, or why it did not come. Only an error of evaltrack itself, or being stopped, goes further."""
-    outcome: Outcome | BaseException
-    try:
-        async with asyncio.timeout(seconds) as deadline:
-            outcome = await ask()
-    except EvaltrackError:
-        raise  # e.g. a key that the server refuses: no question could be answered
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # we are being stopped; otherwise it is the target's own
-        outcome = error
-    if deadline.expired():  # also where it was swallowed: late is late
-        kind: FailureKind = "judge_error" if who == "judge" else "target_timeout"
-        return _Broken(kind, f"no response within {seconds:g} s{_waited_for(outcome)}", usage_of(outcome))
-    if not isinstance(outcome, BaseException):
-        return outcome
-    if isinstance(outcome, InvalidResponseError) and who == "target":
-        said = str(outcome)
-        joint = " " if said.startswith(("is ", "has ", "holds ")) else ": "
-        return _Broken("target_invalid", f"what the target returned{joint}{said}", trace=trace_of(outcome))
-    if who == "judge":
-        return _Broken("judge_error", described(outcome), usage_of(outcome))
-    return _Broken("target_error", described(outcome), usage_of(outcome), traceback_of(outcome), trace_of(outcome))
-
-
-def _waited_for(outcome: object) -> str:
-    """What was being waited for when the time was up, as the notes of what was broken off tell."""
-    error = outcome if isinstance(outcome, BaseException) else None
-    for _ in range(CHAIN_LIMIT):  # a user's chain of causes may be a ring
-        if error is None:
-            break
-        if notes := getattr(error, "__notes__", ()):
-            return f"; {notes[0]}"
-        error = error.__cause__ or error.__context__
-    return ""
-
-
-def failure(kind: FailureKind, message: str, usage: Usage | None = None) -> Failure:
-    """A failure whose message can be stored anywhere: bounded, and valid Unicode."""
-    text = storable(message)
-    bounded = text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
-    return Failure(kind=kind, message=bounded, usage=usage)
-
-
-def storable(text: str) -> str:
-    """A text as valid Unicode without zero characters, which databases refuse."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

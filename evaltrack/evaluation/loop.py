@@ -10,45 +10,15 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
+from evaltrack.evaluation.at_once import Memory, Numbered, RowMaker, earlier_row, rows_at_once
 from evaltrack.records import Closable, Question, Row
 
 CONCURRENCY = 16
-
-AT_ONCE = 32
-"""Rows made between two looks at the event loop where none is waited for."""
-
-_Numbered = tuple[int, Question, int]
-"""The position of a question, the question, and the number of its trial."""
-
-
-class Memory(Protocol):
-    """What was done before, and must not be done again: the journal."""
-
-    def recall(self, question: Question, trial: int, /) -> Row | None:
-        """The row of a question that was finished earlier; None where it is to be asked."""
-        ...
-
-    def keep(self, rows: Sequence[Row], /) -> None:
-        """Make rows durable, all or none."""
-        ...
-
-
-class RowMaker(Protocol):
-    """What makes the row of one question in one of its trials: an `Evaluator`."""
-
-    @property
-    def answers_at_once(self) -> bool:
-        """Whether no row is waited for."""
-        ...
-
-    def row(self, position: int, question: Question, trial: int) -> Coroutine[Any, Any, Row]:
-        """The row; a failure stays in it."""
-        ...
 
 
 STOP_SECONDS = 5.0
@@ -82,7 +52,7 @@ async def evaluate(
 
 
 async def evaluate_each(
-    numbered: Iterator[_Numbered],
+    numbered: Iterator[Numbered],
     evaluator: RowMaker,
     *,
     memory: Memory | None = None,
@@ -97,7 +67,7 @@ async def evaluate_each(
     if concurrency < 1:
         raise ValueError(f"concurrency is {concurrency}; at least 1 question must be in flight")
     if evaluator.answers_at_once:
-        async for row in _rows_at_once(numbered, evaluator, memory, stop):
+        async for row in rows_at_once(numbered, evaluator, memory, stop):
             yield row
         return
     loop = _Loop(evaluator, memory, stop, numbered, asyncio.Semaphore(concurrency))
@@ -123,7 +93,7 @@ class _Loop:
     evaluator: RowMaker
     memory: Memory | None
     stop: Callable[[], bool]
-    numbered: Iterator[_Numbered]
+    numbered: Iterator[Numbered]
     room: asyncio.Semaphore
     """Rows that may still be added to `finished`; workers wait for it in turn, or one could starve the others."""
 
@@ -163,7 +133,7 @@ class _Loop:
 
     async def _row(self, position: int, question: Question, trial: int) -> Row:
         """A row that is durable: until it is, its worker begins nothing else, and no more than that can be lost."""
-        earlier = _earlier(self.memory, position, question, trial)
+        earlier = earlier_row(self.memory, position, question, trial)
         if earlier is not None:
             return earlier
         row = await self.evaluator.row(position, question, trial)
@@ -191,56 +161,6 @@ class _Loop:
             self.saved.set_exception(error)
         else:
             self.saved.set_result(None)
-
-
-def _earlier(memory: Memory | None, position: int, question: Question, trial: int) -> Row | None:
-    """What was finished earlier, under the place and the labels that its question has now."""
-    earlier = memory.recall(question, trial) if memory else None
-    return earlier and earlier.model_copy(update={"position": position, "question": question})
-
-
-async def _rows_at_once(
-    numbered: Iterator[_Numbered], evaluator: RowMaker, memory: Memory | None, stop: Callable[[], bool]
-) -> AsyncGenerator[Row]:
-    """One row after the other, some kept at a time: what a kill takes of them cost nothing."""
-    for batch in _batches(numbered):
-        rows, new, problem = list[Row](), list[Row](), None
-        for position, question, trial in batch:
-            if stop():
-                break
-            row = _earlier(memory, position, question, trial)
-            if row is None:
-                try:
-                    row = await evaluator.row(position, question, trial)
-                except Exception as error:
-                    problem = error
-                    break
-                new.append(row)
-            rows.append(row)
-        if memory and new:
-            memory.keep(new)
-        for row in rows:
-            yield row
-        if problem:
-            raise problem
-        if len(rows) < len(batch):
-            return
-        await asyncio.sleep(0)  # for whoever wants to stop the loop
-
-
-def _batches(numbered: Iterator[_Numbered]) -> Iterator[list[_Numbered]]:
-    """The questions, `AT_ONCE` at a time; those before an error come before it."""
-    batch: list[_Numbered] = []
-    try:
-        for each in numbered:
-            batch.append(each)
-            if len(batch) == AT_ONCE:
-                yield batch
-                batch = []
-    except Exception:
-        yield batch
-        raise
-    yield batch
 
 
 async def _cancel(tasks: set[asyncio.Task[None]]) -> None:

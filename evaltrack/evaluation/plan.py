@@ -16,6 +16,7 @@ from typing import Any
 
 from evaltrack import __version__
 from evaltrack.errors import UsageError
+from evaltrack.evaluation.at_once import Memory
 from evaltrack.evaluation.batch_judging import Watch, evaluate_in_batches
 from evaltrack.evaluation.command import Command
 from evaltrack.evaluation.config import EvaluationConfig
@@ -23,7 +24,7 @@ from evaltrack.evaluation.engine.checks import check_engine
 from evaltrack.evaluation.evaluator import evaluator_of
 from evaltrack.evaluation.journal import Journal
 from evaltrack.evaluation.judge_opening import judges_of, open_cache, open_judges, open_scores
-from evaltrack.evaluation.loop import Memory, close_all, evaluate, run_to_end, take_all
+from evaltrack.evaluation.loop import close_all, evaluate, run_to_end, take_all
 from evaltrack.evaluation.plan_checks import check_measurable, check_names, check_variants, check_writable
 from evaltrack.evaluation.signature import signature_of, with_scores
 from evaltrack.golden.reader import GoldenSet, open_golden

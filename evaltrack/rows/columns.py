@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, get_args
 
 from evaltrack.metrics.catalogue import SCORES
@@ -47,8 +47,20 @@ def _verdicts(row: Row, k: int) -> list[dict[str, Any]]:
     return [{column.name: column.value(verdict, k) for column in VERDICT_COLUMNS} for verdict in row.verdicts]
 
 
+def _unmeasured(row: Row, _: int) -> str | None:
+    return _as_object(tuple(row.unmeasured.items())) if row.unmeasured else None
+
+
+@lru_cache(maxsize=100)
+def _as_object(items: tuple[tuple[str, str], ...]) -> str:
+    """The same few reasons stand in most rows."""
+    return json.dumps(dict(items))
+
+
 def _score_reasoning(row: Row, _: int) -> str | None:
     """What judges said whom scores of one's own asked, by the names of the scores, as JSON."""
+    if not row.score_verdicts:
+        return None
     said = {name: verdict.reasoning for name, verdict in row.score_verdicts.items()}
     return json.dumps(said) if said else None
 
@@ -133,7 +145,7 @@ COLUMNS = (
         )
         for score in SCORES
     ),
-    Column("unmeasured", "text", lambda row, _: json.dumps(dict(row.unmeasured)) if row.unmeasured else None),
+    Column("unmeasured", "text", _unmeasured),
     Column("score_reasoning", "text", _score_reasoning, since_first=False),
     Column("expected", "texts", _expected),
     Column("by_title", "flag", _by_title, required=True),

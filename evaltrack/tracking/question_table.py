@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -49,10 +49,13 @@ def table_of(rows: Iterable[Row], own: tuple[str, ...] = ()) -> dict[str, list[A
     return {name: values for name, values in table.items() if name not in _RARE or any(v is not None for v in values)}
 
 
-def table_json(table: Mapping[str, Sequence[Any]]) -> str:
-    """The table in the form that MLflow's artifact view reads."""
-    data = list(zip(*table.values(), strict=True))
-    return json.dumps({"columns": list(table), "data": data}, allow_nan=False, separators=(",", ":"))
+def table_json(table: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """The table in the form that MLflow's artifact view reads, in pieces."""
+    as_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+    yield f'{{"columns":{as_json(list(table))},"data":['
+    for number, row in enumerate(zip(*table.values(), strict=True)):
+        yield f"{',' if number else ''}{as_json(row)}"
+    yield "]}"
 
 
 def _retrieved(row: Row) -> str:

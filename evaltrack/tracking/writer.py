@@ -124,7 +124,8 @@ class RunWriter:
     def _log_table(self) -> None:
         table = table_of(self.plain_rows(columns_of_table(self._own)), self._own)
         local = self._file.with_name(TABLE)
-        local.write_text(table_json(table), encoding="utf-8")
+        with local.open("w", encoding="utf-8") as file:
+            file.writelines(table_json(table))
         self._artifacts.log_table(local)
 
     def log_summary(
