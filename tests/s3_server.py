@@ -19,7 +19,7 @@ PATIENCE = 60.0
 BUCKET = "evaluations"
 KEYS = {"AWS_ACCESS_KEY_ID": "stand-in", "AWS_SECRET_ACCESS_KEY": "stand-in", "AWS_DEFAULT_REGION": "us-east-1"}
 NEEDS_S3 = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("moto", "flask_cors")), reason="moto[server] is not installed"
+    any(find_spec(name) is None for name in ("moto", "flask_cors")), reason="moto[s3] is not installed"
 )
 
 
