@@ -106,6 +106,6 @@ def partial_words(comparison: Comparison) -> Iterator[str]:
         why = (
             ""
             if all(metric.shows_change for metric in metrics)
-            else "; no change is shown where what was lost may lift it"
+            else "; the change of a mean is left out where the lost questions could have raised it"
         )
         yield f"{names}: {both_words(metrics[0])} (baseline {was:,}, candidate {now:,}){why}"
