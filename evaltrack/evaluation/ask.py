@@ -79,7 +79,7 @@ class Evaluator:
         started_at, start = seconds_now(), time.perf_counter()
         seconds = None if target.answers_at_once else self.timeout
         outcome = await self._within(seconds, lambda: target(variant, self.rules.k), "target")
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "position": position,
             "question": question,
             "trial": trial,
@@ -88,13 +88,13 @@ class Evaluator:
             "seconds": time.perf_counter() - start,
         }
         if isinstance(outcome, Failure):
-            return Row(**asked, failure=outcome)
+            return Row(**fields, failure=outcome)
         if outcome.seconds is not None:
-            asked["seconds"] = outcome.seconds
+            fields["seconds"] = outcome.seconds
         is_long = _is_long(outcome)
         shown = await _aside(is_long, self.redactor.response, outcome) if self.redactor else outcome
         measured = await self._judged(variant, outcome, shown, (trial, wording), is_long=is_long)
-        return record_of(Row, asked | {"response": shown} | measured)
+        return record_of(Row, fields | {"response": shown} | measured)
 
     async def judge_row(self, row: Row) -> Row:
         """Judge and score a row that holds an answer, as `row` gives it without judges; its own scores stay."""
