@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.evaluation.result import RunResult
@@ -131,6 +132,7 @@ def headlines_first(means: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(means.items(), key=lambda pair: order.get(pair[0], len(order)))
 
 
+@lru_cache(maxsize=4096)
 def metric_number(name: str, value: float) -> str:
     """The value of a metric or score of this name, as `Score.shown` writes it: ``71.3 %``, ``0.803``, ``1,251``."""
     return metric_form(name).shown(value)

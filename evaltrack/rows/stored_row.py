@@ -225,7 +225,10 @@ class StoredRow:
 
         A source that has none of these has a key of its own.
         """
-        return [source.finds or (self._key(source, place),) for place, source in enumerate(self.sources or ())]
+        sources = self.sources or ()
+        if not (self.by_title or self.by_passage):  # most rows
+            return [each.finds or (each.chunk_id or f"{NAMELESS}{place}",) for place, each in enumerate(sources)]
+        return [each.finds or (self._key(each, place),) for place, each in enumerate(sources)]
 
     def _key(self, source: StoredSource, place: int) -> str:
         name = self._compared_name(source)

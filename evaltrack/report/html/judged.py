@@ -69,8 +69,10 @@ def _quotes(observed: Observed) -> Iterator[str]:
 
 
 def _of_scores(row: StoredRow) -> Iterator[dict[str, Any]]:
+    if row.score_reasoning is None:
+        return
     try:
-        said = json.loads(row.score_reasoning or "{}")
+        said = json.loads(row.score_reasoning)
     except ValueError:
         return
     for name, text in list(said.items())[:JUDGES] if isinstance(said, dict) else ():

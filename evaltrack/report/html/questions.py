@@ -76,12 +76,13 @@ def run_questions(
     rows: Iterable[StoredRow], k: int, limit: int, traces: Traced, run_id: str, acceptances: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Each question of one run, in the order of its rows."""
+    scope = ScoreScope(k)
     for row in rows:
         trace = shown_trace(traces, run_id, row)
         why = shown(failure_words(row.error or "") or (failed_words(row, k) if row.passed is False else ""), 400)
         fields = _about(row, _outcome_group(row)) | {"detail": why, "note": acceptances.get(row.id)}
         fields |= turns_before(row, limit) | numbers(None, row)
-        fields |= _expected(row, limit) | {"scores": score_lines(row, ScoreScope(k))}
+        fields |= _expected(row, limit) | {"scores": score_lines(row, scope)}
         yield _without_empty(fields | {"sides": [_side(row, None, k, limit, trace)]})
 
 
@@ -214,7 +215,10 @@ def _side(row: StoredRow, other: StoredRow | None, k: int, limit: int, trace: st
 
 
 def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value not in (None, "", [], False) or name in but}
+    return {name: value for name, value in fields.items() if value or value not in _EMPTY or name in but}
+
+
+_EMPTY = (None, "", [], False)
 
 
 def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:

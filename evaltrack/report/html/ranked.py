@@ -24,18 +24,21 @@ def ranked(row: StoredRow, other: StoredRow | None, k: int) -> list[dict[str, An
     if row.sources is None:
         return None
     there = by_key(other) if other is not None and other.sources is not None else None
-    expected = set(row.expected_keys)
+    expected, last = set(row.expected_keys), max(min(k, MOST), LISTED)
     lines = []
     for rank, keys, source in in_order(row):
-        if rank > max(min(k, MOST), LISTED) and expected.isdisjoint(keys):
+        is_expected = not expected.isdisjoint(keys)
+        if rank > last and not is_expected:
             continue
-        fields = {"rank": rank, **_source_fields(source, row), "expected": not expected.isdisjoint(keys)}
+        fields = {"rank": rank, **_source_fields(source, row)}
+        if is_expected:
+            fields["expected"] = True
         if there is not None:
             other_rank, other_source = there.get(keys[0], (0, None))
-            fields |= {"moved": other_rank, "changed": _texts_differ(source, other_source)}
-        lines.append(
-            {name: value for name, value in fields.items() if value is not None and value is not False and value != ""}
-        )
+            fields["moved"] = other_rank
+            if _texts_differ(source, other_source):
+                fields["changed"] = True
+        lines.append(fields)
     return lines
 
 
@@ -43,8 +46,8 @@ def missing(row: StoredRow) -> list[str]:
     """The expected sources that were not returned at all, as the golden set names them; none where none could be."""
     if row.sources is None:
         return []
-    returned = by_key(row)
     names = dict(zip(row.expected_keys, row.expected or (), strict=True))
+    returned = by_key(row) if names else {}
     return [shown(name, NAME) for key, name in names.items() if key not in returned]
 
 
@@ -58,15 +61,18 @@ def source_texts(before: StoredRow, after: StoredRow, name: str | None) -> tuple
 
 
 def _source_fields(source: StoredSource, row: StoredRow) -> dict[str, Any]:
+    """What there is of them."""
     name = row.name_of(source)
-    title = source.title if source.title != name else None
-    return {
-        "name": shown(name, NAME),
-        "title": shown(title, NAME),
-        "url": safe_link(source.url),
-        "score": _short(source.score),
-        "text": shown(source.text, SNIPPET),
-    }
+    fields: dict[str, Any] = {"name": shown(name, NAME)}
+    if source.title and source.title != name:
+        fields["title"] = shown(source.title, NAME)
+    if url := safe_link(source.url):
+        fields["url"] = url
+    if (score := _short(source.score)) is not None:
+        fields["score"] = score
+    if source.text:
+        fields["text"] = shown(source.text, SNIPPET)
+    return fields
 
 
 def _short(score: float | None) -> float | None:

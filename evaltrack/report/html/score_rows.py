@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from evaltrack.compare.comparison import Comparison
 from evaltrack.metrics.catalogue import SCORES
@@ -22,6 +23,12 @@ class ScoreScope:
     k: int
     left_out: Sequence[str] = ()
     lower_is_better: frozenset[str] = frozenset()
+
+    @cached_property
+    def lines(self) -> tuple[tuple[str, str, bool], ...]:
+        """Name, title, and whether more is better, of each score of ours that may stand in the table."""
+        scores = (score for score in SCORES_SHOWN if score.metric not in self.left_out)
+        return tuple((score.name, score_name(score, self.k), score.higher_is_better) for score in scores)
 
 
 def compared_scope(comparison: Comparison) -> ScoreScope:
@@ -50,11 +57,10 @@ def score_name(score: Score, k: int) -> str:
 
 def _scores(rows: Sequence[StoredRow], scope: ScoreScope) -> Iterator[tuple[str, str, bool]]:
     """Name, title, and whether more is better, of what at least one of the rows has."""
-    for score in SCORES_SHOWN:
-        if score.metric not in scope.left_out and any(score.name in row.scores for row in rows):
-            yield score.name, score_name(score, scope.k), score.higher_is_better
+    names = set[str]().union(*(row.scores for row in rows))
+    yield from (line for line in scope.lines if line[0] in names)
     for name in dict.fromkeys(name for row in rows for name in row.own):
-        if name not in scope.left_out and any(name in row.scores for row in rows):
+        if name in names and name not in scope.left_out:
             yield name, name, name not in scope.lower_is_better
 
 

@@ -13,6 +13,8 @@ def shown(text: str | None, limit: int) -> str:
     """The text in at most `limit` characters, with a replacement character for each that could do harm."""
     text = text or ""
     clipped = text if len(text) <= limit else text[: limit - 1] + "…"
+    if clipped.isprintable():  # as most texts are; none of these characters is
+        return clipped
     return _HARMFUL.sub("\N{REPLACEMENT CHARACTER}", clipped.replace("\r\n", "\n"))
 
 
