@@ -8,17 +8,18 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evaltrack.compare.deltas import GROUP_METRICS
-from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, Side, golden_order
+from evaltrack.compare.pairing import ALWAYS, LIGHT_COLUMNS, MAIN_SCORES, SECONDS, Side
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.compare.side_columns import SideColumns
 from evaltrack.errors import Guide, InconclusiveError, TrackingError, UsageError
 from evaltrack.metrics.catalogue import BY_METRIC
 from evaltrack.rows.arrow_schema import schema
+from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
-from evaltrack.rows.fingerprints import PRINTED, fingerprints
-from evaltrack.rows.reader import check_rows, read_columns, read_groups, stored_rows
+from evaltrack.rows.reader import check_rows, filled_columns, read_columns, read_groups, stored_rows
 from evaltrack.rows.rows_error import damaged, rows_of_run
 from evaltrack.rows.stored_row import StoredRow
 from evaltrack.tracking.baselines import baseline_run, get_baseline, list_baselines, no_baseline
@@ -162,6 +163,9 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
     """
     whose = partial(rows_of_run, info.run_id)
     own = [score.name for score in own_scores_of(info.signature)]
+    light = [*LIGHT_COLUMNS, *own]
+    if info.signature.target.startswith("recorded:"):
+        light.remove(SECONDS)  # that of reading what was recorded is none of an answer
 
     def rows(ids: Collection[str]) -> Mapping[str, StoredRow]:
         with whose():
@@ -175,12 +179,16 @@ def side_of_table(info: RunInfo, path: Path) -> Side:
         with whose():
             yield from _brief(path, ids, own)
 
+    def tables(names: Sequence[str]) -> Iterator[pa.Table]:
+        with whose():
+            yield from read_groups(path, names)
+
     with whose():
         check_rows(path, info.num_questions)
-        frame = _frame(read_columns(path, [*LIGHT_COLUMNS, *own], ALWAYS), fingerprints(read_groups(path, PRINTED)))
-        if name := other_mean(frame, info.means):
+        columns = SideColumns(tables, filled_columns(path, light, ALWAYS))
+        if name := other_mean(columns.frame, info.means):
             raise damaged(path.name, f"the mean of its rows is not the run's {name}")
-    return Side(info, frame, rows, slim, brief)
+    return Side(info, columns.frame, columns.ids, columns.fingerprint, rows, slim, brief)
 
 
 def columns_of_run(store: Store, run: EvaluationRun, folder: Path) -> pd.DataFrame:
@@ -207,9 +215,15 @@ SAME_MEAN = 1e-6
 
 def other_mean(frame: pd.DataFrame, means: Mapping[str, float]) -> str | None:
     """The first of these metrics that is not the mean of its column; None where all are."""
+    import numpy as np
+
     for name, value in means.items():
         column = BY_METRIC[name].name
-        if column not in frame or not abs(frame[column].mean() - value) <= SAME_MEAN:
+        if column not in frame:
+            return name
+        values = numbers(frame[column])
+        measured = values[~np.isnan(values)]
+        if not len(measured) or not abs(measured.mean() - value) <= SAME_MEAN:
             return name
     return None
 
@@ -234,42 +248,21 @@ def side_of_rows(info: RunInfo, rows: Sequence[StoredRow], table: pa.Table | Non
 
     by_id = {row.id: row for row in rows}
     own = tuple(score.name for score in own_scores_of(info.signature))
-    table = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
+    whole = table or pa.Table.from_pylist([row.columns() for row in rows], schema=schema(own))
+    columns = SideColumns(lambda _: [whole], [*LIGHT_COLUMNS, *own])
     return Side(
         info,
-        _frame(table.select([*LIGHT_COLUMNS, *own]), fingerprints([table])),
+        columns.frame,
+        columns.ids,
+        columns.fingerprint,
         rows=lambda ids: {key: by_id[key] for key in ids if key in by_id},
         slim=lambda ids: {key: by_id[key].without_texts() for key in ids if key in by_id},
         brief=lambda ids: [row.without_texts() for row in rows if row.id in ids],
     )
 
 
-def _frame(table: pa.Table, prints: pd.DataFrame) -> Any:
-    """The light columns and the fingerprints in the order of the golden set; `passed` knows a missing value.
-
-    The table cannot be used afterwards: of a million rows each column stands in memory once, not three times.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    pool = pa.default_memory_pool()
-    frame = _typed(table.to_pandas(split_blocks=True, self_destruct=True))
-    for name in prints:
-        frame[name] = prints[name]
-    pool.release_unused()
-    order = golden_order(frame)
-    if not np.array_equal(order, np.arange(len(frame))):
-        for name in frame:
-            frame[name] = frame[name].array.take(order)
-            pool.release_unused()
-    return frame
-
-
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    text = "str" if pd.__version__ >= "3" else "string[pyarrow_numpy]"  # older `str` makes text of a missing value
     frame["passed"] = frame["passed"].astype("boolean")
     for name in ("difficulty", "category", "error"):
-        frame[name] = frame[name].astype(text)  # type: ignore[call-overload]
+        frame[name] = frame[name].astype(text_type())
     return frame

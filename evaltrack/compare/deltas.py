@@ -13,6 +13,7 @@ from evaltrack.errors import UsageError
 from evaltrack.metrics.catalogue import HEADLINES
 from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
+from evaltrack.rows.coded import numbers
 from evaltrack.rows.fingerprints import NUM_EXPECTED
 from evaltrack.stats.intervals import paired_interval
 from evaltrack.stats.power import detectable_drop, difference_sd
@@ -48,17 +49,22 @@ class Measure:
 
         `judged` has more questions for what judges alone say: those whose expected sources were edited.
         """
+        from numpy import isnan
+
         for name, score in self._table.by_metric.items():
             part = judged if judged is not None and score.judged_alone else frame
             if not score.compared or name in self._left_out or (names is not None and name not in names):
                 continue
             if f"{score.name}_b" not in part:
                 continue
-            both = part[[f"{score.name}_b", f"{score.name}_c"]]
-            pairs = both.dropna()
-            if pairs.empty:
+            was, now = (numbers(part[f"{score.name}_{end}"]) for end in "bc")
+            gaps = isnan(was), isnan(now)
+            measured = len(part) - int(gaps[0].sum()), len(part) - int(gaps[1].sum())
+            pairs = ~(gaps[0] | gaps[1])
+            if not pairs.any():
                 continue
-            was, now = (pairs[column].to_numpy(dtype=float) for column in pairs)
+            if not pairs.all():
+                was, now = was[pairs], now[pairs]
             means = _of_run(was, score), _of_run(now, score)
             better = now > was if score.higher_is_better else now < was
             ties = int((now == was).sum())
@@ -66,14 +72,14 @@ class Measure:
                 name=name,
                 baseline=means[0],
                 candidate=means[1],
-                n=len(pairs),
+                n=len(was),
                 drop=_drop(*means, score.higher_is_better),
                 wins=int(better.sum()),
                 ties=ties,
-                losses=len(pairs) - int(better.sum()) - ties,
+                losses=len(was) - int(better.sum()) - ties,
                 threshold=drops.get(name),
-                measured=(int(both.iloc[:, 0].notna().sum()), int(both.iloc[:, 1].notna().sum())),
-                reachable=_reachable(part, pairs.index, self._k) if name == "precision_at_k" else None,
+                measured=measured,
+                reachable=_reachable(part, pairs, self._k) if name == "precision_at_k" else None,
                 higher_is_better=score.higher_is_better,
                 own=score.own,
             )
@@ -109,7 +115,7 @@ class Measure:
         kinds: tuple[Literal["domain", "difficulty", "category"], ...] = ("domain", "difficulty", "category")
         for kind in kinds:
             groups = []
-            for name, places in sorted(frame.groupby(f"{kind}_c", dropna=True).indices.items()):
+            for name, places in sorted(frame.groupby(f"{kind}_c", dropna=True, observed=True).indices.items()):
                 drops = self._gate.domain_drops.get(str(name), {}) if kind == "domain" else {}
                 names = {*GROUP_METRICS, *self._table.own_names, *drops}
                 part = frame[self._columns(frame, names)].iloc[places]
@@ -127,11 +133,11 @@ class Measure:
         return [column for column in frame if column in needed]
 
 
-def _reachable(frame: pd.DataFrame, rows: pd.Index, k: int) -> float | None:
+def _reachable(frame: pd.DataFrame, pairs: Any, k: int) -> float | None:
     """The most that precision in the first k can be, where so many sources are expected; None if that is not known."""
     if f"{NUM_EXPECTED}_b" not in frame:
         return None
-    return float((frame.loc[rows, f"{NUM_EXPECTED}_b"].clip(upper=k) / k).mean())
+    return float((frame.loc[pairs, f"{NUM_EXPECTED}_b"].astype(float).clip(upper=k) / k).mean())
 
 
 def _of_run(values: Any, score: Score) -> float:

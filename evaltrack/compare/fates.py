@@ -9,6 +9,7 @@ from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.pairing import MAIN_SCORES, flipped
 from evaltrack.metrics.metric import Score
 from evaltrack.metrics.run_metrics import MetricTable
+from evaltrack.rows.coded import numbers
 from evaltrack.rows.fingerprints import PARTS
 from evaltrack.rows.stored_row import JUDGE_ERROR
 
@@ -98,7 +99,7 @@ class Fates:
         for main in (True, False):
             for score in result_scores(self._frame, self._left_out, self._table):
                 if (score.name in MAIN_SCORES) == main:
-                    was, now = self._frame[f"{score.name}_b"], self._frame[f"{score.name}_c"]
+                    was, now = (numbers(self._frame[f"{score.name}_{side}"]) for side in "bc")
                     less, more = (now < was), (now > was)
                     lower |= (less if score.higher_is_better else more) & ~settled
                     higher |= (more if score.higher_is_better else less) & ~settled
@@ -106,11 +107,10 @@ class Fates:
         return lower, higher
 
     def _same_content(self) -> Any:
-        parts = [name for name in PARTS if f"{name}_b" in self._frame]
         same = self._frame["id"].notna()
-        for name in parts:
-            if name != "verdict_print" or "judge_score" not in self._left_out:
-                same &= self._frame[f"{name}_b"] == self._frame[f"{name}_c"]
+        for name in PARTS:
+            if name in self._frame and (name != "verdict_print" or "judge_score" not in self._left_out):
+                same &= self._frame[name]
         return same
 
 
@@ -122,6 +122,6 @@ def _losses(part: pd.DataFrame, left_out: Collection[str]) -> Iterator[np.ndarra
     for kinds in (("overall_score", "reasoning_score"), ("recall_at_k",), ("reciprocal_rank",)):
         loss = np.zeros(len(part))
         for name in names.intersection(kinds):
-            was, now = (part[f"{name}_{side}"].fillna(0).to_numpy(dtype=float) for side in "bc")
+            was, now = (np.nan_to_num(numbers(part[f"{name}_{side}"])) for side in "bc")
             loss += was - now  # a run has one rubric, so that scales never mix
         yield np.round(loss, 9)

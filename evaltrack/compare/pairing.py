@@ -7,23 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.compare.run_info import RunInfo
+from evaltrack.compare.side_columns import DIGEST, ID, JUDGED_DIGEST
 from evaltrack.errors import Guide, InconclusiveError
 from evaltrack.metrics.catalogue import HEADLINES, SCORES
 from evaltrack.metrics.run_metrics import metric_table
+from evaltrack.rows.coded import numbers, text_type
 from evaltrack.rows.columns import own_scores_of
-from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS
+from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, nothing
 from evaltrack.rows.stored_row import StoredRow
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 ALWAYS = (
     *("id", "position", "digest", "domain", "difficulty", "category", "passed", "error"),
     *("recall_at_k", "reciprocal_rank"),
 )
-JUDGED_DIGEST = "judged_digest"
-"""Column of what a judge goes by; runs of before have none."""
-
 SECONDS = "seconds"
 """Column of the target's time."""
 
@@ -42,13 +44,16 @@ decide only where these are all the same.
 class Side:
     """One run, ready to be compared: who it is, its light columns, and its rows by id.
 
-    The columns stand in the order of the golden set. `rows` gives rows whole, `slim` without the texts of sources, and
-    `brief` what is shown of a question that is identical, in that order, too. `trials` gives, without texts, the single
-    trials of questions that were asked several times; a saved file has none.
+    `columns`, `ids` and `fingerprint`, as `SideColumns` makes them, stand in the order of the golden set. `rows` gives
+    rows whole, `slim` without the texts of sources, and `brief` what is shown of a question that is identical, in that
+    order, too. `trials` gives, without texts, the single trials of questions that were asked several times; a saved
+    file has none.
     """
 
     info: RunInfo
     columns: pd.DataFrame
+    ids: Callable[[], pa.Array]
+    fingerprint: Callable[[str], NDArray[np.uint64] | None]
     rows: Callable[[Collection[str]], Mapping[str, StoredRow]]
     slim: Callable[[Collection[str]], Mapping[str, StoredRow]]
     brief: Callable[[Collection[str]], Iterable[StoredRow]]
@@ -62,28 +67,25 @@ class NotComparableError(InconclusiveError):
 class Paired:
     """The common questions of both sides: columns of the baseline end in `_b`, those of the candidate in `_c`.
 
-    `judged` holds the edited ones too of which only the expected sources were edited, for what judges alone say. What
-    one side lacks because it was asked a selection of its golden set is `not_selected`, else added or removed. `table`
-    holds the metrics of both sides.
+    The column of a part in `PARTS` says whether both sides hold the same. `judged` holds the edited ones too of which
+    only the expected sources were edited, for what judges alone say. What one side lacks because it was asked a
+    selection of its golden set is `not_selected`, else added or removed. `table` holds the metrics of both sides.
     """
 
     def __init__(self, baseline: Side, candidate: Side) -> None:
         self.baseline, self.candidate = baseline, candidate
         self.table = metric_table(*(own_scores_of(side.info.signature) for side in (candidate, baseline)))
-        light = (*LIGHT_COLUMNS, *self.table.own_names, *PARTS, NUM_EXPECTED)
-        both_have = [name for name in light if name in baseline.columns and name in candidate.columns]
-        old, new = baseline.columns[both_have], candidate.columns[both_have]
-        both, removed, added = _paired(old, new)
+        both, removed, added = _paired(baseline, candidate, (*LIGHT_COLUMNS, *self.table.own_names, NUM_EXPECTED))
         parts = baseline.info.signature.selection, candidate.info.signature.selection
         self.removed, self.added = () if parts[1] else removed, () if parts[0] else added
         self.not_selected = (removed if parts[1] else ()) + (added if parts[0] else ())
         for end, side in (("b", baseline), ("c", candidate)):
             _leave_out_times(both, end, recorded=side.info.signature.target.startswith("recorded:"))
-        same = both["digest_b"] == both["digest_c"]
-        self.edited = _in_order(both.loc[~same, "id"])
+        same = both.pop(DIGEST)
+        alike = same | both.pop(JUDGED_DIGEST) if JUDGED_DIGEST in both else same
+        self.edited = _in_order(both.loc[~same, ID])
         self.frame = self.judged = both if same.all() else both[same]
-        if JUDGED_DIGEST in both_have and not same.all():
-            alike = same | (both[f"{JUDGED_DIGEST}_b"] == both[f"{JUDGED_DIGEST}_c"]).fillna(False)
+        if (alike & ~same).any():
             self.judged = both[alike]
         if self.judged.empty:
             why = "the runs have no question in common; compare runs of the same golden set"
@@ -98,53 +100,72 @@ class Paired:
         return frozenset(sides[0]).union(sides[1]) - frozenset(self.frame["domain_c"])
 
 
-def _paired(old: pd.DataFrame, new: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
-    """The questions of both, in the order of `new`, and the ids that only one of them has.
+def _paired(
+    baseline: Side, candidate: Side, light: Sequence[str]
+) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...]]:
+    """The questions of both, in the order of the candidate, and the ids that only one of them has.
 
     Where both hold the same questions in the same order, as runs of one golden set do, no value is copied.
     """
-    import numpy as np
     import pandas as pd
 
-    places, order = _places(old["id"], new["id"]), golden_order(new)
-    pairs = order[places[order] >= 0]
-    gone = np.ones(len(old), dtype=bool)
-    gone[places[pairs]] = False
-    sides = (_taken(old, places[pairs]).add_suffix("_b"), _taken(new, pairs).add_suffix("_c"))
-    both = pd.concat([each.reset_index(drop=True) for each in sides], axis="columns")
-    both = both.drop(columns="id_b").rename(columns={"id_c": "id"})
-    return both, _in_order(old.loc[gone, "id"]), _in_order(new.loc[places < 0, "id"])
+    was, now = _pairs(baseline, candidate)
+    names = list(dict.fromkeys(name for name in light if name in baseline.columns and name in candidate.columns))
+    sides = ((baseline, was, "_b"), (candidate, now, "_c"))
+    frames = [_taken(side.columns[names], places).add_suffix(end) for side, places, end in sides]
+    both = pd.concat([frame.reset_index(drop=True) for frame in frames], axis="columns")
+    ids = candidate.ids()
+    both[ID] = _texts(ids if now is None else ids.take(now))
+    for name in (DIGEST, JUDGED_DIGEST, *PARTS):
+        prints = _taken(baseline.fingerprint(name), was), _taken(candidate.fingerprint(name), now)
+        if prints[0] is not None and prints[1] is not None:
+            both[name] = prints[0] == prints[1]
+            if name == JUDGED_DIGEST:
+                both[name] &= prints[0] != nothing()
+    return both, _without(baseline, was), _without(candidate, now)
 
 
-def _places(old: pd.Series, new: pd.Series) -> Any:
-    """For each id of `new` where it stands in `old`; -1 where it does not."""
+def _pairs(baseline: Side, candidate: Side) -> tuple[Any, Any]:
+    """Where the common questions stand in both, in the order of the candidate; None: all, as they are."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    olds, news = (pa.chunked_array(pa.array(ids, pa.large_string())) for ids in (old, new))
-    if news.equals(olds):
-        return np.arange(len(new))
-    return pc.fill_null(pc.index_in(news, value_set=olds), -1).to_numpy()
+    if _same_order(baseline.fingerprint(ID), candidate.fingerprint(ID)):
+        return None, None
+    places = pc.fill_null(pc.index_in(candidate.ids(), value_set=baseline.ids()), -1).to_numpy()
+    now = np.flatnonzero(places >= 0)
+    return places[now], now
 
 
-def golden_order(frame: pd.DataFrame) -> Any:
-    """Where the rows stand in the order of the golden set; those of one position stand by their ids."""
+def _same_order(one: Any, other: Any) -> bool:
     import numpy as np
 
-    positions = frame["position"].to_numpy()
-    order = np.argsort(positions, kind="stable")
-    ascending = positions[order]
-    if (ascending[1:] > ascending[:-1]).all():
-        return order
-    return np.lexsort((frame["id"].to_numpy(dtype=object), positions))
+    return one is not None and other is not None and np.array_equal(one, other)
 
 
-def _taken(frame: pd.DataFrame, places: Any) -> pd.DataFrame:
-    """The rows at these places; the frame itself where these are all in their order."""
+def _taken(values: Any, places: Any) -> Any:
+    """What stands at these places, of a frame or an array."""
+    if values is None or places is None:
+        return values
+    return values.take(places)
+
+
+def _without(side: Side, places: Any) -> tuple[str, ...]:
+    """The ids that stand at none of these places."""
     import numpy as np
 
-    return frame if np.array_equal(places, np.arange(len(frame))) else frame.take(places)
+    if places is None:
+        return ()
+    others = np.ones(len(side.columns), dtype=bool)
+    others[places] = False
+    return tuple(sorted(side.ids().filter(others).to_pylist()))
+
+
+def _texts(texts: pa.Array) -> Any:
+    """Texts as a column, without a copy where pandas has them as Arrow does."""
+    import pyarrow as pa
+
+    return pa.table({"text": texts}).to_pandas()["text"].astype(text_type())
 
 
 def _in_order(ids: pd.Series) -> tuple[str, ...]:
@@ -156,7 +177,9 @@ def _leave_out_times(frame: pd.DataFrame, end: str, *, recorded: bool) -> None:
     """The time of a target that failed is none of an answer, nor is that of reading what was recorded."""
     column = f"{SECONDS}_{end}"
     if column in frame:
-        frame[column] = float("nan") if recorded else frame[column].where(frame[f"error_{end}"].isna())
+        seconds = numbers(frame[column])
+        seconds[recorded | frame[f"error_{end}"].notna()] = float("nan")
+        frame[column] = seconds
 
 
 def flipped(frame: pd.DataFrame, *, was: bool) -> Any:

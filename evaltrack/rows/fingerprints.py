@@ -7,15 +7,17 @@ part that a file lacks has no number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evaltrack.records.titles import title_key
 from evaltrack.records.verdict import ANSWER_GRADES
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _SOURCE = "sources.list.element."
 PARTS = {
@@ -28,8 +30,8 @@ PARTS = {
 }
 """Each part and the columns it stands for: the answer, which sources in which order, their texts, the verdicts."""
 
-PRINTED = ["by_title", "expected", *(column for columns in PARTS.values() for column in columns)]
-"""The columns that are read for them."""
+EXPECTED = ("by_title", "expected")
+"""The columns that say how many sources are expected."""
 
 NUM_EXPECTED = "num_expected"
 """Column of how many sources are expected, by the key they are compared by; none where there is no expectation."""
@@ -37,26 +39,36 @@ NUM_EXPECTED = "num_expected"
 _FACTOR = 6364136223846793005
 
 
-def fingerprints(tables: Iterable[pa.Table]) -> pd.DataFrame:
-    """A row of numbers for each row of the tables, which come one after the other; columns as in `PARTS`."""
-    import pandas as pd
-
-    parts = [_of_table(table) for table in tables]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+def columns_of(name: str) -> tuple[str, ...]:
+    """The columns that a fingerprint is made of: those of a part, else the column of this name alone."""
+    return PARTS.get(name, (name,))
 
 
-def _of_table(table: pa.Table) -> pd.DataFrame:
-    import pandas as pd
+def fingerprint(tables: Iterable[pa.Table], name: str) -> NDArray[np.uint64] | None:
+    """A number for each row of the tables, which come one after the other, of a part or of one column.
 
-    table = table.combine_chunks()
-    columns: dict[str, Any] = {}
-    for name, paths in PARTS.items():
-        hashes = [path_hashes for path in paths if (path_hashes := _of_path(table, path)) is not None]
-        if hashes:
-            columns[name] = (_combine(hashes) >> 11).astype(float)  # what a float holds exactly
-    if "expected" in table.column_names:
-        columns[NUM_EXPECTED] = _num_expected(table)
-    return pd.DataFrame(columns)
+    None where the tables lack all of its columns, or there is no table.
+    """
+    import numpy as np
+
+    numbers = [_of_table(table.combine_chunks(), columns_of(name)) for table in tables]
+    there = [each for each in numbers if each is not None]
+    return np.concatenate(there) if there and len(there) == len(numbers) else None
+
+
+@cache
+def nothing() -> np.uint64:
+    """What stands for a text that is not there."""
+    import numpy as np
+    import pyarrow as pa
+
+    (number,) = _hashes(pa.array([None], pa.string()))
+    return np.uint64(number)
+
+
+def _of_table(table: pa.Table, paths: Sequence[str]) -> NDArray[np.uint64] | None:
+    hashes = [path_hashes for path in paths if (path_hashes := _of_path(table, path)) is not None]
+    return _combine(hashes) if hashes else None
 
 
 def _of_path(table: pa.Table, path: str) -> Any:
@@ -114,6 +126,17 @@ def _combine(hashes: list[Any]) -> Any:
     for each in hashes[1:]:
         combined = combined * np.uint64(_FACTOR) + each
     return combined
+
+
+def with_num_expected(table: pa.Table) -> pa.Table:
+    """The table with the column `NUM_EXPECTED` instead of those of `EXPECTED`; as it is where it lacks these."""
+    import pyarrow as pa
+
+    if "expected" not in table.column_names:
+        return table.drop_columns([name for name in EXPECTED if name in table.column_names])
+    counts = pa.array(_num_expected(table), pa.float64())
+    names = [name for name in table.column_names if name not in EXPECTED]
+    return table.select(names).append_column(NUM_EXPECTED, counts)
 
 
 def _num_expected(table: pa.Table) -> list[float | None]:

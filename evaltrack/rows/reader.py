@@ -135,6 +135,16 @@ def read_columns(path: Path, columns: Sequence[str], always: Collection[str] = (
         return _columns(table, path, columns, always)
 
 
+def filled_columns(path: Path, columns: Sequence[str], always: Collection[str] = ()) -> list[str]:
+    """Those of the columns that hold a value in any row, or are `always` there.
+
+    Raises:
+        TrackingError: the file is damaged, or has no column that always is there.
+    """
+    with _Table(path) as table:
+        return _filled(table, path, columns, always)
+
+
 def checked_columns(path: Path, columns: Sequence[str], num_rows: int) -> pa.Table:
     """`read_columns` of columns that must all be there, from a file that `check_rows` passes, opened once.
 
@@ -149,9 +159,7 @@ def checked_columns(path: Path, columns: Sequence[str], num_rows: int) -> pa.Tab
 def _columns(table: _Table, path: Path, columns: Sequence[str], always: Collection[str]) -> pa.Table:
     import pyarrow as pa
 
-    names = [name for name in columns if name in table.filled or name in always]
-    if missing := sorted(set(always) - table.names):
-        raise _damaged(path, f"it has no column `{missing[0]}`")
+    names = _filled(table, path, columns, always)
     groups = [table.group(number, names) for number in range(len(table.groups))]
     if groups:
         return pa.concat_tables(groups)
@@ -159,10 +167,19 @@ def _columns(table: _Table, path: Path, columns: Sequence[str], always: Collecti
     return pa.schema([fields.field(name) for name in columns if name in fields.names]).empty_table()
 
 
+def _filled(table: _Table, path: Path, columns: Sequence[str], always: Collection[str]) -> list[str]:
+    if missing := sorted(set(always) - table.names):
+        raise _damaged(path, f"it has no column `{missing[0]}`")
+    return [name for name in columns if name in table.filled or name in always]
+
+
 def read_groups(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Some columns, those of them that the file has, part by part; raises as `read_columns` does."""
     with _Table(path) as table:
         yield from (table.group(number, columns) for number in range(len(table.groups)))
+        if not table.groups:
+            fields, names = schema(table.own), {column.partition(".")[0] for column in columns}
+            yield fields.empty_table().select([name for name in fields.names if name in names & table.names])
 
 
 def _bounded_groups(path: Path) -> tuple[RowGroup, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evaltrack.compare.outcomes import outcome_matrix
 from tests.compared import found, question, row, side
-from tests.leaderboards import contender
+from tests.leaderboards import contender, whole_columns
 
 
 def test_questions_that_differ_stand_first() -> None:
@@ -32,8 +32,8 @@ def test_a_question_that_one_run_was_not_asked_does_not_differ() -> None:
     asked = [question("a"), question("b")]
     edited = [question("a"), question("b", question="Another?")]
     frames = [
-        side([row(each, found(f"{each.id}!"), place) for place, each in enumerate(asked)]).columns,
-        side([row(each, found(f"{each.id}!"), place) for place, each in enumerate(edited)]).columns,
+        whole_columns(side([row(each, found(f"{each.id}!"), place) for place, each in enumerate(asked)])),
+        whole_columns(side([row(each, found(f"{each.id}!"), place) for place, each in enumerate(edited)])),
     ]
     matrix = outcome_matrix(frames, 10)
     assert [(each.id, each.outcomes) for each in matrix.rows] == [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaltrack.rows.arrow_schema import schema
-from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, PRINTED, fingerprints
+from evaltrack.rows.fingerprints import NUM_EXPECTED, PARTS, columns_of, fingerprint, with_num_expected
 from evaltrack.rows.reader import read_groups
 from tests.compared import found, question, row
 
@@ -23,9 +23,21 @@ def table(*rows: dict[str, Any]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=schema())
 
 
-def prints(*rows: dict[str, Any]) -> list[tuple[float, ...]]:
+def fingerprints(*tables: pa.Table) -> dict[str, list[int]]:
+    """The fingerprints of the rows, by their parts; without those that are not there."""
+    columns = {name: fingerprint(tables, name) for name in PARTS}
+    return {name: column.tolist() for name, column in columns.items() if column is not None}
+
+
+def prints(*rows: dict[str, Any]) -> list[tuple[int, ...]]:
     """The fingerprints of each row."""
-    return [tuple(each[name] for name in PARTS) for each in fingerprints([table(*rows)]).to_dict("records")]
+    return list(zip(*fingerprints(table(*rows)).values(), strict=True))
+
+
+def read(path: Path) -> dict[str, list[int]]:
+    """The fingerprints of the rows in a file, of which only what they need is read."""
+    columns = {name: fingerprint(read_groups(path, columns_of(name)), name) for name in PARTS}
+    return {name: column.tolist() for name, column in columns.items() if column is not None}
 
 
 texts = st.one_of(st.none(), st.text(max_size=3))
@@ -54,7 +66,7 @@ def test_two_rows_share_a_fingerprint_exactly_where_they_hold_the_same(held: lis
         "sources_print": [_named(each, "chunk_id", "title") for each in held],
         "texts_print": [_named(each, "text_digest") for each in held],
     }
-    made = fingerprints([table(*(WHOLE | each for each in held))])
+    made = fingerprints(table(*(WHOLE | each for each in held)))
     for name, expected in parts.items():
         for one in range(len(held)):
             for other in range(len(held)):
@@ -85,27 +97,23 @@ def test_parts_of_a_file_make_no_difference(tmp_path: Path) -> None:
         row(question(f"q{n}"), found(*(f"c{i}" for i in range(n % 4)), answer=f"a{n}"), n, 0.5).columns()
         for n in range(9)
     ]
-    whole = fingerprints([table(*rows)])
-    sliced = fingerprints([table(*rows).slice(0, 4), table(*rows).slice(4)])
+    whole = fingerprints(table(*rows))
     pq.write_table(table(*rows), tmp_path / "rows.parquet", row_group_size=2)
-    read = fingerprints(read_groups(tmp_path / "rows.parquet", PRINTED))
-    assert whole.equals(sliced)
-    assert whole.equals(read)
+    assert fingerprints(table(*rows).slice(0, 4), table(*rows).slice(4)) == whole
+    assert read(tmp_path / "rows.parquet") == whole
 
 
 def test_what_a_file_lacks_has_no_fingerprint(tmp_path: Path) -> None:
     """A file of an older version is still compared, by what it holds."""
     old = table(WHOLE).drop_columns(["verdicts", "abstained"])
     pq.write_table(old, tmp_path / "rows.parquet")
-    assert set(fingerprints(read_groups(tmp_path / "rows.parquet", PRINTED)).columns) == {
-        *("answer_print", "sources_print", "texts_print"),
-        NUM_EXPECTED,
-    }
-    assert fingerprints([]).empty
+    assert set(read(tmp_path / "rows.parquet")) == {"answer_print", "sources_print", "texts_print"}
+    assert fingerprints() == {}
+    assert NUM_EXPECTED not in with_num_expected(old.drop_columns(["expected"])).column_names
 
 
 def test_expected_sources_are_counted_as_they_are_compared() -> None:
     """Titles that are one count once; without an expectation there is no number."""
     titled = WHOLE | {"by_title": True, "expected": ["Fare Zones", "fare_zones", "Fees"]}
-    counted = fingerprints([table(WHOLE, titled, WHOLE | {"expected": []}, WHOLE | {"expected": None})])[NUM_EXPECTED]
-    assert counted.fillna(-1).tolist() == [1, 2, 0, -1]
+    counted = with_num_expected(table(WHOLE, titled, WHOLE | {"expected": []}, WHOLE | {"expected": None}))
+    assert counted[NUM_EXPECTED].to_pylist() == [1, 2, 0, None]

@@ -218,7 +218,7 @@ def _without_empty(fields: dict[str, Any], but: Sequence[str] = ()) -> dict[str,
     return {name: value for name, value in fields.items() if value or value not in _EMPTY or name in but}
 
 
-_EMPTY = (None, "", [], False)
+_EMPTY: tuple[Any, ...] = (None, "", [], False)
 
 
 def group_badges(groups: Iterable[Group]) -> dict[Group, tuple[str, str]]:
