@@ -12,6 +12,7 @@ from itertools import islice
 from typing import get_args
 
 from evaltrack.compare.change import Cause, CauseKind
+from evaltrack.compare.context import Context
 from evaltrack.compare.differences import Differences
 from evaltrack.rows.stored_row import StoredRow
 
@@ -80,7 +81,8 @@ def _unexplained(rows: Differences, others: list[Cause]) -> str:
     if shares:
         return ", ".join(shares)
     if not rows.same_order:
-        return f"other sources are among the first {rows.k}, and no expected one was lost"
+        answer = "the same answer" if rows.same_answer else "another answer"
+        return f"{answer} on {Context(rows).words()}, and no expected source was lost"
     return "nothing that the rows hold explains it" if others else "nothing that the rows hold differs"
 
 
@@ -184,19 +186,9 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
         return Cause("answer_changed", what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
-    arrived = rows.arrived()
-    link, risers = arrived[0].url if arrived else None, tuple(map(rows.name, arrived))
-    return Cause("context_changed", f"{what}, on {_context(rows)}", link=link, risers=risers)
-
-
-def _context(rows: Differences) -> str:
-    """What is other about the first k sources."""
-    arrived = rows.arrived()
-    if arrived:
-        return f"other sources: `{rows.name(arrived[0])}` is new among the first {rows.k}"
-    if rows.same_order:
-        return "other texts of its sources"
-    return f"other sources, or the same in another order, among the first {rows.k}"
+    context = Context(rows)
+    link, risers = next((each.url for each in context.arrived), None), tuple(map(rows.name, context.arrived))
+    return Cause("context_changed", f"{what}, on {context.words()}", link=link, risers=risers)
 
 
 def _verdict(rows: Differences, declines: bool) -> Cause | None:

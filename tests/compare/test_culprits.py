@@ -113,7 +113,8 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     else:
         assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
         assert behind_line(made) == (
-            "Behind it: no single document: in 3 of 3 questions that got worse other sources led to another answer"
+            "Behind it: no single document: in 3 of 3 questions that got worse the sources changed, "
+            "and the answer with them"
         )
 
 

@@ -763,7 +763,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"other unexpected sources, another answer: {REWORDED.detail}"]
+    assert flip["also"] == [f"changed sources, another answer: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
     assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")

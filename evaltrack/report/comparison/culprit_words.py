@@ -25,7 +25,7 @@ MOSTLY = 2 / 3
 OF_SEARCH: dict[CauseKind, str] = {
     "source_lost": CAUSES["source_lost"],
     "source_demoted": CAUSES["source_demoted"],
-    "context_changed": "other sources led to another answer",
+    "context_changed": "the sources changed, and the answer with them",
 }
 """Causes that several documents have together, of which none is behind it alone."""
 

@@ -24,7 +24,7 @@ STEPS: dict[CulpritKind, str] = {
     "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
-    "context_changed": "Other sources led to another answer in {questions}: {search}",
+    "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the answers again (evaltrack judge replay)",
     "unknown": "Nothing that was recorded explains {questions}: open them below",

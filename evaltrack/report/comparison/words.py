@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
 from evaltrack.compare.fate_kinds import Fate
 from evaltrack.compare.run_info import RunInfo
@@ -36,7 +36,7 @@ CAUSES: dict[CauseKind, str] = {
     "source_demoted": "an expected source is returned lower",
     "no_longer_declines": "the target answers where it declined",
     "now_declines": "the target declines where it answered",
-    "context_changed": "other unexpected sources, another answer",
+    "context_changed": "changed sources, another answer",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
     "judge_failed": "the judge failed",
@@ -225,8 +225,13 @@ def repeat_words(change: Change) -> str:
 
 def cause_words(change: Change) -> str:
     """The cause in its own sentence, and the others that apply."""
-    also = "; ".join(CAUSES[cause.kind] for cause in change.also)
+    also = "; ".join(map(_also_words, change.also))
     return clip(failure_words(change.cause.detail), 300) + (f" (also: {also})" if also else "")
+
+
+def _also_words(cause: Cause) -> str:
+    """What the cause means; of other sources which ones, as another cause may have named them."""
+    return clip(cause.detail, 200) if cause.kind == "context_changed" else CAUSES[cause.kind]
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:
