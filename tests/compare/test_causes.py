@@ -27,6 +27,11 @@ def causes(was: Response, now: Response, asked: Question = ASKED, scores: Scores
     return causes_of(row(asked, was, score=before), row(asked, now, score=after), 5)
 
 
+def gains(was: Response, now: Response, asked: Question = ASKED, scores: Scores = (None, None)) -> list[Cause]:
+    before, after = scores
+    return causes_of(row(asked, was, score=before), row(asked, now, score=after), 5, worse=False)
+
+
 def kinds(*arguments: Any, **more: Any) -> list[str]:
     return [cause.kind for cause in causes(*arguments, **more)]
 
@@ -64,10 +69,11 @@ def test_what_moved_up_into_a_gap_took_no_place() -> None:
 
 
 def test_an_expected_source_that_moved_up_is_not_blamed() -> None:
-    """`b` rose over `a`, and so did `x`: that one is named; `b` alone is not."""
-    (cause,) = causes(found("a", "c", "b"), found("b", "x", "a", "c"))
+    """`b` rose over `a`, and so did `x`: that one is named; `b` alone is not, and is listed besides."""
+    cause, *also = causes(found("a", "c", "b"), found("b", "x", "a", "c"))
     assert (cause.source, cause.displaced_by) == ("a", "x")
-    (alone,) = causes(found("a", "c", "b"), found("b", "a", "c"))
+    assert [(other.kind, other.detail) for other in also] == [("source_promoted", "`b` rose from rank 3 to 1")]
+    alone, *_ = causes(found("a", "c", "b"), found("b", "a", "c"))
     assert (alone.detail, alone.displaced_by) == ("`a` fell from rank 1 to 2", None)
 
 
@@ -252,13 +258,6 @@ def test_of_several_trials_the_row_says_how_many_passed() -> None:
     assert (cause.kind, cause.detail) == ("unknown", "before 3 of 3 trials passed, now 1 of 3 trials passed")
 
 
-def test_a_fix_is_told_by_what_differs() -> None:
-    """Nothing was lost: the new answer, or that other sources came back."""
-    assert kinds(found("a"), found("a", answer="Yes."), scores=(0.2, 0.9)) == ["answer_changed"]
-    (cause,) = causes(found("c"), found("c", "a"))
-    assert cause.detail == "the same answer on the same sources and `a`, and no expected source was lost"
-
-
 # Whatever differs
 
 
@@ -273,6 +272,9 @@ def test_whatever_differs_the_kinds_are_what_they_say() -> None:
             sides.append(found(*keys, answer=rng.choice(["yes", "no"]), texts=texts, abstained=rng.random() < 0.1))
         for place, cause in enumerate(causes(*sides, scores=(0.9, rng.choice([0.9, 0.2])))):
             check(cause, *sides, first=place == 0)
+            assert place or cause.kind not in ("source_gained", "source_promoted")
+        for place, cause in enumerate(gains(*sides, scores=(rng.choice([0.9, 0.2]), 0.9))):
+            assert place or cause.kind not in ("source_lost", "source_demoted")
 
 
 def check(cause: Cause, was: Response, now: Response, *, first: bool) -> None:
