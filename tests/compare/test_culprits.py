@@ -97,6 +97,16 @@ def test_what_rose_in_one_question_of_several_is_none() -> None:
     assert [(each.kind, each.page) for each in either.culprits] == [("source_demoted", "q0!")]
 
 
+@pytest.mark.parametrize(("worse", "share"), [(1, "the only question"), (2, "both questions"), (3, "all 3 questions")])
+def test_what_explains_all_of_it_is_said_to(worse: int, share: str) -> None:
+    """In the sentence of the culprit, and in the summary of causes."""
+    asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(worse)]
+    was = rows_of(asked, {each.id: found("gone", "a") for each in asked})
+    made = compare(side(was), side(rows_of(asked, {each.id: found("a") for each in asked})), Gate(), resamples=50)
+    assert behind_words(made) == f"“gone” is no longer returned, which explains {share} that got worse"
+    assert cause_summary(made) == f"{share} that got worse: an expected source is no longer returned"
+
+
 @pytest.mark.parametrize("new", [True, False])
 def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> None:
     """Though nothing expected fell; a page that was returned elsewhere before is not."""
@@ -107,13 +117,13 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     if new:
         assert behind_words(made) == (
-            "“promo” is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
+            "“promo” is new in the results and now among the first 5 sources in all 3 questions that got worse"
         )
         assert cause_summary(made).endswith("another answer, most often with “promo” (3)")
     else:
         assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
         assert behind_line(made) == (
-            "Behind it: no single document: in 3 of 3 questions that got worse the sources changed, "
+            "Behind it: no single document: in all 3 questions that got worse the sources changed, "
             "and the answer with them"
         )
 
@@ -156,7 +166,7 @@ def test_where_no_document_explains_most_of_it_that_is_said() -> None:
     made = compared({f"q{place}": found(f"x{place}", f"y{place}", f"q{place}!") for place in range(4)})
     assert [(each.kind, each.page) for each in made.culprits] == [("source_demoted", None)]
     assert behind_words(made) == (
-        "no single document: in 4 of 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
+        "no single document: in all 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
     )
     assert next_steps(made) == [
         "An expected source ranks lower in 4 questions: look at what changed in search or ranking."
