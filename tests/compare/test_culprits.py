@@ -87,6 +87,35 @@ def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
     assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
 
 
+def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Comparison:
+    """Ten questions, of which some lost a page that they expect; the last one returns `still` on both sides."""
+    asked = [question(f"q{place}", expected_chunks=[pages.get(place, "own")]) for place in range(10)]
+    same = found("own", *still)
+    was = {f"q{place}": found(page, "a", "b") for place, page in pages.items()} | {"q9": same}
+    now = {f"q{place}": found("a", "b") for place in pages} | {"q9": same}
+    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("pages", "still", "gone", "words"),
+    [
+        ("xx1234", (), True, "“x” is no longer returned, which explains 2 of 6 questions that got worse"),
+        ("xx1234", ("x",), None, "no single document: in all 6 questions that got worse"),
+        ("xxx123", ("x",), None, "no single document: in all 6 questions that got worse"),
+        ("xxxx12", ("x",), False, "“x” is no longer returned, which explains 4 of 6 questions that got worse"),
+        ("12", (), None, "no single document: in both questions that got worse"),
+        ("123", (), None, "no single document: in all 3 questions that got worse"),
+    ],
+)
+def test_a_page_that_is_gone_is_seen_to_be(pages: str, still: tuple[str, ...], gone: bool | None, words: str) -> None:
+    """Several questions returned it and none does now: a third is enough; else it must explain more than half."""
+    made = lost_pages(dict(enumerate(pages)), still)
+    assert behind_words(made).startswith(words)
+    assert first(made).gone is gone
+    step = "other questions still return it, so look at" if gone is False else "look whether it is still in the index"
+    assert step in next_steps(made)[0]
+
+
 def test_what_rose_in_one_question_of_several_is_none() -> None:
     """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
     several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})

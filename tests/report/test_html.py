@@ -569,10 +569,11 @@ def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> Non
 
 
 def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demoted") -> Change:
-    """A question whose expected source was pushed down by another one."""
+    """A question whose expected source was pushed down by another one, or is lost."""
     source = source or f"s{key}"
     cause = Cause(kind, "it fell", source, 1, 4, by, "https://docs.example/link")
-    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *([by] if by else []), source))
+    returned = [*([by] if by else []), *([] if kind == "source_lost" else [source])]
+    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *returned))
 
 
 def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
