@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -192,9 +193,12 @@ def _noise_of_one(
 
 def _differences(causes: list[Cause], before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
     """What differs, where nothing got worse that has to be explained."""
-    if causes[0].kind != "unknown":
-        return causes
-    return causes[1:] or [Cause("unknown", _unseen(causes[0].detail, before, after, k))]
+    first, *others = causes
+    if first.kind == "unknown":
+        return others or [replace(first, detail=_unseen(first.detail, before, after, k))]
+    if max(before.trials or 0, after.trials or 0) > 1 and first.kind not in ("golden_edited", "target_failed"):
+        first = replace(first, detail=f"{first.detail}, in the trials that are shown")  # others may differ
+    return [first, *others]
 
 
 def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
