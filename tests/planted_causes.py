@@ -54,7 +54,7 @@ class Plant:
     """A kind of change: what is done, and the cause that it must get.
 
     `judged`: it shows only in the judge's score; `negative`: it happens to a question that should be declined, and was:
-    in the words of its answer alone, or (`flagged`) by the target itself.
+    in the words of its answer alone, or (`flagged`) by the target itself. `mended`: it had happened to the baseline.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Plant:
     judged: bool = False
     negative: bool = False
     flagged: bool = False
+    mended: bool = False
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Outcome:
             yield f"{name:{width}}  {wanted:20} {'=' if wanted == got else '≠'} {got:20} {times:5}"
 
 
-PLANTS = (
+LOSSES = (
     Plant("edit golden", "golden_edited", (edit_golden,)),
     Plant("edit golden + lose", "golden_edited", (edit_golden, lose)),
     Plant("fail", "target_failed", (fail,)),
@@ -142,6 +143,19 @@ PLANTS = (
     Plant("judge fails + answer", "judge_failed", (answer_alike, judge_fails), judged=True),
     Plant("judge fails + edit expected", "judge_failed", (edit_expected, judge_fails), judged=True),
 )
+
+OPPOSITES: dict[CauseKind, CauseKind] = {
+    "source_lost": "source_gained",
+    "source_demoted": "source_promoted",
+    "now_declines": "no_longer_declines",
+    "no_longer_declines": "now_declines",
+}
+MENDED = (
+    replace(plant, name=f"{plant.name}, mended", cause=OPPOSITES.get(plant.cause, plant.cause), mended=True)
+    for plant in LOSSES
+)
+PLANTS = (*LOSSES, *MENDED)
+"""Each change, and the same one undone: what explains a loss explains the gain the other way round."""
 
 
 # Where it happens
@@ -209,7 +223,8 @@ def _changed(before: Given, plant: Plant, rng: random.Random) -> Given | None:
 
 
 def _told(outcome: Outcome, plant: Plant, before: StoredRow, after: StoredRow) -> None:
-    cause, *also = causes_of(before, after, K)
+    sides = (after, before) if plant.mended else (before, after)
+    cause, *also = causes_of(*sides, K, worse=not plant.mended)
     outcome.table[plant.name, plant.cause, cause.kind] += 1
     if cause.kind != plant.cause:
         others = ", ".join(other.kind for other in also)

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaltrack.compare.change import CauseKind, Change
-from evaltrack.compare.culprits import SEEN_ON_PAGE, Culprit
+from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.run_info import RunDifference, about_answers, about_sources
 
 NAMED_FROM, MOST_FROM = 3, 2
-"""A page that was edited, is new or gone is behind it from a third of what got worse on, an error from a half."""
+"""A page that was edited, is new or gone is behind it from a third of what got worse on, an error from a half.
+
+Any other page has to explain more than half.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,9 @@ def _is_named(culprit: Culprit, num_worse: int) -> bool:
     """Whether it explains enough to be named alone."""
     if culprit.page is None:
         return bool(culprit.message) and MOST_FROM * len(culprit.ids) >= num_worse
-    seen = culprit.changed or culprit.kind in SEEN_ON_PAGE
-    enough = NAMED_FROM if seen else MOST_FROM
-    return enough * len(culprit.ids) >= num_worse
+    if culprit.seen:
+        return NAMED_FROM * len(culprit.ids) >= num_worse
+    return MOST_FROM * len(culprit.ids) > num_worse
 
 
 def _related(cause: CauseKind, differences: Iterable[RunDifference]) -> tuple[RunDifference, ...]:

@@ -7,54 +7,59 @@ verdict, judge. The earliest that can explain what was lost is the cause; whatev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
 from typing import get_args
 
 from evaltrack.compare.change import Cause, CauseKind
+from evaltrack.compare.context import Context
 from evaltrack.compare.differences import Differences
+from evaltrack.compare.source_causes import Finding, SourceCauses, Stake
 from evaltrack.rows.stored_row import StoredRow
 
 ORDER: tuple[CauseKind, ...] = get_args(CauseKind)
 
-Finding = tuple[Cause, bool]
-"""What differs, and whether it can explain what was lost."""
+NOTHING_DIFFERS = "nothing that the rows hold differs"
 
 
-@dataclass(frozen=True)
-class Loss:
-    """What was lost: the place of an expected source, or something of what comes after retrieval.
+def causes_of(before: StoredRow, after: StoredRow, k: int, *, worse: bool = True) -> list[Cause]:
+    """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it.
 
-    `judged`: the judge's score fell, tools were left out, or it does not pass any more although the hit was kept. Where
-    nothing was lost, as in a fix, whatever differs may be told.
+    Args:
+        before: The baseline's row of the question.
+        after: The candidate's.
+        k: How many sources are scored.
+        worse: Whether a loss is to be explained; else it is a gain, or the question has the same result.
     """
-
-    retrieval: bool
-    judged: bool
-
-
-def causes_of(before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
-    """The cause, and behind it whatever else differs, in the order of the flow; `unknown` where nothing explains it."""
     if before.digest != after.digest:
         return [Cause("golden_edited", "the question or what is expected of it was edited")]
     if after.target_failed:
         return [Cause("target_failed", after.error or "")]
-    rows = Differences(before, after, k)
-    loss = _loss(rows)
-    findings = [*_ids(rows, loss), *_texts(rows, loss), *_retrieval(rows), *_after_retrieval(rows, loss)]
+    mended = "" if worse or after.error else before.error or ""
+    if mended and before.target_failed:
+        return [Cause("target_failed", f"{mended}; that was before")]
+    rows, back = Differences(before, after, k), Differences(after, before, k)
+    sources = SourceCauses(rows, back, _stake(rows if worse else back), worse)
+    findings = [*sources.findings(), *_after_retrieval(sources)]
     if after.error:
-        findings.append((Cause("judge_failed", after.error), True))
-    findings.sort(key=lambda finding: (ORDER.index(finding[0].kind), finding[0].rank_before or 0))
+        findings.append((Cause("judge_failed", after.error), worse))
+    if mended:
+        findings.append((Cause("judge_failed", f"{mended}; that was before"), True))
+    findings.sort(key=_place)
     first = next((cause for cause, explains in findings if explains), None)
     others = [cause for cause, _ in findings if cause is not first]
     return [first or Cause("unknown", _unexplained(rows, others)), *others]
 
 
-def _loss(rows: Differences) -> Loss:
-    """What the candidate has less of than the baseline."""
+def _place(finding: Finding) -> tuple[int, int]:
+    """Its place in the flow; of several sources by where each stood, else stands."""
+    cause, _ = finding
+    return ORDER.index(cause.kind), cause.rank_before or cause.rank_after or 0
+
+
+def _stake(rows: Differences) -> Stake:
+    """What the second side has less of than the first."""
     retrieval = bool(rows.lowered)
     judged = not rows.after.error and _judged_lower(rows.before, rows.after)
-    return Loss(retrieval, judged or not (retrieval or rows.after.error))
+    return Stake(retrieval, judged or not (retrieval or rows.after.error))
 
 
 def _judged_lower(before: StoredRow, after: StoredRow) -> bool:
@@ -80,83 +85,23 @@ def _unexplained(rows: Differences, others: list[Cause]) -> str:
     if shares:
         return ", ".join(shares)
     if not rows.same_order:
-        return f"other sources are among the first {rows.k}, and no expected one was lost"
-    return "nothing that the rows hold explains it" if others else "nothing that the rows hold differs"
-
-
-# Sources
-
-
-def _ids(rows: Differences, loss: Loss) -> Iterator[Finding]:
-    """The same texts under other ids: of expected sources, else of all the first k, on which the answer is another."""
-    if rows.renamed:
-        key, other = next(iter(rows.renamed.items()))
-        (rank, source), (now, same) = rows.old[key], rows.new[other]
-        more = f", and {len(rows.renamed) - 1} more" if len(rows.renamed) > 1 else ""
-        detail = f"the text of `{rows.name(source)}` came back as `{rows.name(same)}`{more}: its id is another"
-        explains = loss.judged or any(key in rows.lowered for key in rows.renamed)
-        yield Cause("ids_changed", detail, rows.name(source), rank, now, link=same.url), explains
-    elif rows.same_texts and not rows.same_order:
-        detail = f"the texts of the first {rows.k} sources are the same, under other ids"
-        yield Cause("ids_changed", detail), loss.judged and not rows.same_answer
-
-
-def _texts(rows: Differences, loss: Loss) -> Iterator[Finding]:
-    """The first source whose text changed and explains what was lost, and the first whose text does not."""
-    for key, (now, source) in islice(rows.rewritten.items(), 1):
-        name = rows.name(source)
-        detail = f"the text of `{name}` changed, and no longer holds the expected passage"
-        yield Cause("source_text_changed", detail, name, rows.old[key][0], now, link=source.url), True
-    rewritten = [source for _, source in rows.rewritten.values()]
-    changed = [key for key in rows.changed_texts if rows.new[key][1] not in rewritten]
-    if not changed:
-        return
-    at_stake = rows.placed if loss.judged else rows.fallen
-    pushed = {above: key for key in reversed(at_stake) for above in rows.newly_above(key)}
-    able = {*pushed, *(rows.expected if loss.judged else rows.fallen)}
-    explaining = [key for key in changed if key in able]
-    others = [key for key in changed if key not in able]
-    for key in (*explaining[:1], *others[:1]):
-        (rank, _), (now, source) = rows.old[key], rows.new[key]
-        name = rows.name(source)
-        rose = key in pushed and key not in rows.expected
-        over = f", and it newly stands above `{rows.name(rows.old[pushed[key]][1])}`" if key in pushed else ""
-        detail = f"the text of `{name}` changed{over}"
-        risers = (name,) if rose else ()
-        yield Cause("source_text_changed", detail, name, rank, now, link=source.url, risers=risers), key in able
-
-
-def _retrieval(rows: Differences) -> Iterator[Finding]:
-    """Expected sources that are lost or stand lower; where the target declined without sources, that is why."""
-    unsearched = rows.after.declined and not rows.before.declined and not rows.after.sources
-    for key in rows.fallen:
-        rank, source = rows.old[key]
-        risers, name = rows.risers(key), rows.name(source)
-        pusher = risers[0] if risers else None
-        by = f"; `{rows.name(pusher)}` took its place" if pusher else ""
-        now = rows.new[key][0] if key in rows.new else None
-        beyond = f", beyond the first {rows.k}" if now and now > rows.k else ""
-        detail = f"`{name}` fell from rank {rank} to {now}{beyond}{by}"
-        if now is None:
-            detail = f"`{name}` (rank {rank}) is no longer returned{by}"
-        kind: CauseKind = "source_lost" if now is None else "source_demoted"
-        names = tuple(map(rows.name, risers))
-        link = (pusher or source).url
-        yield Cause(kind, detail, name, rank, now, next(iter(names), None), link, names), not unsearched
+        answer = "the same answer" if rows.same_answer else "another answer"
+        return f"{answer} on {Context(rows).words()}, and no expected source was lost"
+    return "nothing that the rows hold explains it" if others else NOTHING_DIFFERS
 
 
 # What comes after retrieval
 
 
-def _after_retrieval(rows: Differences, loss: Loss) -> Iterator[Finding]:
+def _after_retrieval(sources: SourceCauses) -> Iterator[Finding]:
     """Whether it declines, else how it answers and what the judge said of it."""
+    rows, ahead, judged = sources.rows, sources.ahead, sources.stake.judged
     declines = _declines(rows)
     if declines:
-        emptied = declines.kind == "now_declines" and not rows.after.sources
-        unsafe = declines.kind == "no_longer_declines" and not rows.expected
-        yield declines, loss.judged or emptied or unsafe
+        gives_up = (declines.kind == "now_declines") == sources.worse
+        yield declines, judged or (not ahead.after.sources if gives_up else not rows.expected)
     if cause := _answer(rows, declines is not None) or _verdict(rows, declines is not None):
-        yield cause, loss.judged
+        yield cause, judged
 
 
 def _declines(rows: Differences) -> Cause | None:
@@ -184,19 +129,9 @@ def _answer(rows: Differences, declines: bool) -> Cause | None:
         return Cause("answer_changed", what)
     if rows.same_texts:
         return Cause("context_changed", f"{what}, on the same texts under other ids")
-    arrived = rows.arrived()
-    link, risers = arrived[0].url if arrived else None, tuple(map(rows.name, arrived))
-    return Cause("context_changed", f"{what}, on {_context(rows)}", link=link, risers=risers)
-
-
-def _context(rows: Differences) -> str:
-    """What is other about the first k sources."""
-    arrived = rows.arrived()
-    if arrived:
-        return f"other sources: `{rows.name(arrived[0])}` is new among the first {rows.k}"
-    if rows.same_order:
-        return "other texts of its sources"
-    return f"other sources, or the same in another order, among the first {rows.k}"
+    context = Context(rows)
+    link, risers = next((each.url for each in context.arrived), None), tuple(map(rows.name, context.arrived))
+    return Cause("context_changed", f"{what}, on {context.words()}", link=link, risers=risers)
 
 
 def _verdict(rows: Differences, declines: bool) -> Cause | None:

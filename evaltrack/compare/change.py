@@ -16,6 +16,8 @@ CauseKind = Literal[
     "source_text_changed",
     "source_lost",
     "source_demoted",
+    "source_gained",
+    "source_promoted",
     "no_longer_declines",
     "now_declines",
     "context_changed",
@@ -24,7 +26,11 @@ CauseKind = Literal[
     "judge_failed",
     "unknown",
 ]
-"""Why a question changed, in the order of the flow; the earliest that explains what was lost is the cause."""
+"""Why a question changed, in the order of the flow; the earliest that explains what was lost, or gained, is the cause.
+
+`source_gained` and `source_promoted` are the other way round of `source_lost` and `source_demoted`; `target_failed` and
+`judge_failed` say of a newly measured question that it failed before.
+"""
 
 Outcome = Literal["pass", "fail", "error", "not measured", "not compared"]
 

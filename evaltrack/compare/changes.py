@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from evaltrack.compare.causes import causes_of
+from evaltrack.compare.causes import NOTHING_DIFFERS, causes_of
 from evaltrack.compare.change import Cause, Change, Outcome
 from evaltrack.compare.errors_by_message import ErrorCount, error_counts
 from evaltrack.compare.fate_kinds import BY_URGENCY, WORSE, Borderline, Fate
@@ -102,7 +103,8 @@ class Changes:
         elif fate in WORSE:
             before, after, causes = self._explained(key, light, before, after)
         else:
-            causes = _differences(causes_of(before, after, self._signature.k), before, after, self._signature.k)
+            k = self._signature.k
+            causes = _differences(causes_of(before, after, k, worse=False), before, after, k)
         by_judge = _by_judge(before, after)
         return Change(
             id=key,
@@ -191,21 +193,23 @@ def _noise_of_one(
 
 def _differences(causes: list[Cause], before: StoredRow, after: StoredRow, k: int) -> list[Cause]:
     """What differs, where nothing got worse that has to be explained."""
-    if causes[0].kind != "unknown":
-        return causes
-    return causes[1:] or [Cause("unknown", _rise(before, after, k))]
+    first, *others = causes
+    if first.kind == "unknown":
+        return others or [replace(first, detail=_unseen(first.detail, before, after, k))]
+    if max(before.trials or 0, after.trials or 0) > 1 and first.kind not in ("golden_edited", "target_failed"):
+        first = replace(first, detail=f"{first.detail}, in the trials that are shown")  # others may differ
+    return [first, *others]
 
 
-def _rise(before: StoredRow, after: StoredRow, k: int) -> str:
-    """Where the first expected source stands now, if that is higher; else where what differs may be."""
+def _unseen(detail: str, before: StoredRow, after: StoredRow, k: int) -> str:
+    """Of several trials how far the rank rose; where the first k are the same, where what differs may be."""
     was, now = before.scores.get("reciprocal_rank"), after.scores.get("reciprocal_rank")
-    if now is None or was is None or now <= was:
-        judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
-        return f"what differs stands behind the first {k} sources{judged}"
-    if before.trials or after.trials:
+    if was is not None and now is not None and now > was and (before.trials or after.trials):
         return f"the mean reciprocal rank of its trials rose from {was:.3f} to {now:.3f}"
-    before_that = f"at rank {round(1 / was)}" if was else f"not among the first {k}"
-    return f"an expected source is at rank {round(1 / now)}, and was {before_that}"
+    if detail != NOTHING_DIFFERS:
+        return detail
+    judged = ", or in the judge's words" if before.verdicts or after.verdicts else ""
+    return f"what differs stands behind the first {k} sources{judged}"
 
 
 def _by_judge(before: StoredRow | None, after: StoredRow | None) -> bool:

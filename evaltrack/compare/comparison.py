@@ -202,8 +202,10 @@ class Comparison:
         """The sources behind what got worse, those with the most questions first."""
         changes = [change for listed in self.by_fate.values() for change in listed]
         before = [change.before for change in changes if change.before is not None]
-        returned = [*before, *self.same]
-        return find_culprits([*self.flips, *self.lost, *self.drops], returned, whole=len(returned) >= self.num_common)
+        after = [change.after for change in changes if change.after is not None]
+        returned, now = [*before, *self.same], [*after, *self.same]
+        worse, whole = [*self.flips, *self.lost, *self.drops], len(returned) >= self.num_common
+        return find_culprits(worse, returned, whole=whole, now=now)
 
     @cached_property
     def behind(self) -> Behind | None:

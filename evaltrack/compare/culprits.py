@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
 from evaltrack.compare.change import CauseKind, Change
 from evaltrack.compare.errors_by_message import message_kind
 from evaltrack.compare.risers import Novelty, Riser, find_risers, page_of
+from evaltrack.records.titles import title_key
 from evaltrack.rows.stored_row import StoredRow
 
 CulpritKind = Literal["rose", CauseKind]
 """`rose`: it newly stands above expected sources, or is new among the first k; else what happened to it."""
 
-SEEN_ON_PAGE: tuple[CulpritKind, ...] = ("source_text_changed", "source_lost", "ids_changed")
-"""What happened to a page itself, and not to the order of several."""
+SEVERAL = 2
+"""Questions for which the baseline returned a page that is said to be gone."""
 
 
 @dataclass
@@ -24,7 +26,8 @@ class Culprit:
 
     Where no source is concerned `page` is None; of errors there is one for each kind of `message`. Of one that rose
     `novelty` says whether its parts are all new, or one of them has another text, and `num_above` in how many questions
-    it newly stands above the expected source.
+    it newly stands above the expected source. Of one that is no longer returned `gone` says whether the candidate
+    returns it for no common question, where the baseline did for several; None where that cannot be told.
     """
 
     page: str | None
@@ -35,6 +38,7 @@ class Culprit:
     ids: list[str] = field(default_factory=list)
     novelty: Novelty | None = None
     num_above: int = 0
+    gone: bool | None = None
 
     @property
     def part(self) -> str | None:
@@ -47,27 +51,60 @@ class Culprit:
         edited = self.novelty is not None or self.kind in ("source_text_changed", "ids_changed")
         return self.page is not None and edited
 
+    @property
+    def seen(self) -> bool:
+        """Whether something is seen to have happened to the document itself, and not to the order of several."""
+        return self.changed or bool(self.gone)
 
-def find_culprits(worse: Sequence[Change], returned: Iterable[StoredRow], *, whole: bool) -> list[Culprit]:
+
+def find_culprits(
+    worse: Sequence[Change], returned: Sequence[StoredRow], *, whole: bool, now: Iterable[StoredRow] = ()
+) -> list[Culprit]:
     """Those with the most questions first; what rose in several questions stands for the ones that it pushed out.
 
     A page that merely ranks elsewhere, and is neither edited nor new nor gone, is one only if it explains more than
     half of what got worse; else search or ranking changed, and no page.
-    `returned` are rows of the baseline; `whole`: of all common questions, so that what is in none of them is new.
+    `returned` are rows of the baseline, `now` of the candidate; `whole`: of all common questions, so that what is in
+    none of them is new, or gone.
     """
     risen = find_risers(worse, returned, whole=whole)
     first = _grouped(worse, risen)
+    _mark_gone(first, returned, now, whole=whole)
     others = {each.page for each in first if each.kind == "rose" and not _is_one(each, len(worse))}
     by_rank = {key: riser for key, riser in risen.items() if riser.page not in others}
-    groups = first if len(by_rank) == len(risen) else _grouped(worse, by_rank)
+    groups = first
+    if len(by_rank) < len(risen):
+        groups = _grouped(worse, by_rank)
+        _mark_gone(groups, returned, now, whole=whole)
     return sorted(_without_pages(groups, len(worse)), key=lambda each: -len(each.ids))
 
 
 def _is_one(culprit: Culprit, num_worse: int) -> bool:
-    """Whether it is named: it changed or is gone, is no page, or is behind more than half."""
-    if culprit.page is None or culprit.changed or culprit.kind in SEEN_ON_PAGE:
+    """Whether it is named: it changed or may be gone, is no page, or is behind more than half."""
+    if culprit.page is None or culprit.changed or (culprit.kind == "source_lost" and culprit.gone is not False):
         return True
     return 2 * len(culprit.ids) > num_worse
+
+
+def _mark_gone(culprits: Iterable[Culprit], was: Iterable[StoredRow], now: Iterable[StoredRow], *, whole: bool) -> None:
+    """Of each page that is no longer returned whether it is gone."""
+    lost = [each for each in culprits if each.page is not None and each.kind == "source_lost"]
+    names = {title_key(part) for each in lost for part in each.parts}
+    before, after = (_times(rows, names) for rows in (was, now))
+    for each in lost:
+        keys = {title_key(part) for part in each.parts}
+        if any(key in after for key in keys):
+            each.gone = False
+        elif whole and sum(before[key] for key in keys) >= SEVERAL:
+            each.gone = True
+
+
+def _times(rows: Iterable[StoredRow], names: Set[str]) -> Counter[str]:
+    """In how many rows each of these sources was returned."""
+    times = Counter[str]()
+    for row in rows if names else ():
+        times.update({title_key(row.name_of(source)) for source in row.sources or ()} & names)
+    return times
 
 
 def _without_pages(groups: Iterable[Culprit], num_worse: int) -> list[Culprit]:

@@ -156,12 +156,6 @@ class Differences:
         """Whether the same tools were called, in whatever order."""
         return sorted(self.before.tool_calls or []) == sorted(self.after.tool_calls or [])
 
-    def arrived(self) -> list[StoredSource]:
-        """The unexpected sources that are among the first k and were not, the best first."""
-        first = ((key, source) for key, (rank, source) in self.new.items() if rank <= self.k)
-        was = {key for key, (rank, _) in self.old.items() if rank <= self.k}
-        return [source for key, source in first if key not in was and key not in self.expected]
-
     def name(self, source: StoredSource) -> str:
         """The source's name for people."""
         return self.before.name_of(source)

@@ -12,6 +12,7 @@ from evaltrack.compare.evidence import FLIPS, rule_name, shown_losses
 from evaltrack.compare.gate import ABOUT_DECLINING, MIN_COVERAGE, Gate
 from evaltrack.compare.pairing import Paired
 from evaltrack.compare.repeats import Asking
+from evaltrack.compare.share_words import share_words
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.formats import metric_form
 from evaltrack.metrics.metric import ROUNDING
@@ -96,7 +97,8 @@ def _moved_reasons(changes: Changes) -> Iterator[str]:
     ):
         count = sum(change.cause.kind == kind for change in worse)
         if count and 2 * count >= len(worse):
-            yield f"{count:,} of {len(worse):,} questions that got worse: {words}"
+            total = changes.counts["broke"] + changes.counts["lower score"]
+            yield f"{share_words(count, total)} that got worse: {words}"
 
 
 def _flip_reasons(gate: Gate, changes: Changes, counted: int, shown: bool, asking: Asking) -> Iterator[str]:

@@ -87,6 +87,35 @@ def test_a_page_that_is_gone_is_named_and_not_what_moved_up() -> None:
     assert [(each.kind, each.page, len(each.ids)) for each in made.culprits] == [("source_lost", "gone", 4)]
 
 
+def lost_pages(pages: Mapping[int, str], still: tuple[str, ...] = ()) -> Comparison:
+    """Ten questions, of which some lost a page that they expect; the last one returns `still` on both sides."""
+    asked = [question(f"q{place}", expected_chunks=[pages.get(place, "own")]) for place in range(10)]
+    same = found("own", *still)
+    was = {f"q{place}": found(page, "a", "b") for place, page in pages.items()} | {"q9": same}
+    now = {f"q{place}": found("a", "b") for place in pages} | {"q9": same}
+    return compare(side(rows_of(asked, was)), side(rows_of(asked, now)), Gate(), resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("pages", "still", "gone", "words"),
+    [
+        ("xx1234", (), True, "“x” is no longer returned, which explains 2 of 6 questions that got worse"),
+        ("xx1234", ("x",), None, "no single document: in all 6 questions that got worse"),
+        ("xxx123", ("x",), None, "no single document: in all 6 questions that got worse"),
+        ("xxxx12", ("x",), False, "“x” is no longer returned, which explains 4 of 6 questions that got worse"),
+        ("12", (), None, "no single document: in both questions that got worse"),
+        ("123", (), None, "no single document: in all 3 questions that got worse"),
+    ],
+)
+def test_a_page_that_is_gone_is_seen_to_be(pages: str, still: tuple[str, ...], gone: bool | None, words: str) -> None:
+    """Several questions returned it and none does now: a third is enough; else it must explain more than half."""
+    made = lost_pages(dict(enumerate(pages)), still)
+    assert behind_words(made).startswith(words)
+    assert first(made).gone is gone
+    step = "other questions still return it, so look at" if gone is False else "look whether it is still in the index"
+    assert step in next_steps(made)[0]
+
+
 def test_what_rose_in_one_question_of_several_is_none() -> None:
     """Search changed, and no page; where only one question is worse, and one source rose, that one is named."""
     several = compared({f"q{place}": found(f"x{place}", f"q{place}!") for place in range(3)})
@@ -95,6 +124,16 @@ def test_what_rose_in_one_question_of_several_is_none() -> None:
     assert [(each.kind, each.page, each.novelty) for each in alone.culprits] == [("rose", "x", "new")]
     either = compared({"q0": found("x", "y", "q0!")})
     assert [(each.kind, each.page) for each in either.culprits] == [("source_demoted", "q0!")]
+
+
+@pytest.mark.parametrize(("worse", "share"), [(1, "the only question"), (2, "both questions"), (3, "all 3 questions")])
+def test_what_explains_all_of_it_is_said_to(worse: int, share: str) -> None:
+    """In the sentence of the culprit, and in the summary of causes."""
+    asked = [question(f"q{place}", expected_chunks=["gone"]) for place in range(worse)]
+    was = rows_of(asked, {each.id: found("gone", "a") for each in asked})
+    made = compare(side(was), side(rows_of(asked, {each.id: found("a") for each in asked})), Gate(), resamples=50)
+    assert behind_words(made) == f"“gone” is no longer returned, which explains {share} that got worse"
+    assert cause_summary(made) == f"{share} that got worse: an expected source is no longer returned"
 
 
 @pytest.mark.parametrize("new", [True, False])
@@ -107,13 +146,14 @@ def test_a_new_page_among_the_first_with_another_answer_is_named(new: bool) -> N
     made = compare(side(before, judge="j"), side(worse, judge="j"), Gate(), resamples=50)
     if new:
         assert behind_words(made) == (
-            "“promo” is new in the results and now among the first 5 sources in 3 of 3 questions that got worse"
+            "“promo” is new in the results and now among the first 5 sources in all 3 questions that got worse"
         )
         assert cause_summary(made).endswith("another answer, most often with “promo” (3)")
     else:
         assert [(each.kind, each.page) for each in made.culprits] == [("context_changed", None)]
         assert behind_line(made) == (
-            "Behind it: no single document: in 3 of 3 questions that got worse other sources led to another answer"
+            "Behind it: no single document: in all 3 questions that got worse the sources changed, "
+            "and the answer with them"
         )
 
 
@@ -155,7 +195,7 @@ def test_where_no_document_explains_most_of_it_that_is_said() -> None:
     made = compared({f"q{place}": found(f"x{place}", f"y{place}", f"q{place}!") for place in range(4)})
     assert [(each.kind, each.page) for each in made.culprits] == [("source_demoted", None)]
     assert behind_words(made) == (
-        "no single document: in 4 of 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
+        "no single document: in all 4 questions that got worse an expected source is returned lower (rank 1 → 3 …)"
     )
     assert next_steps(made) == [
         "An expected source ranks lower in 4 questions: look at what changed in search or ranking."

@@ -265,8 +265,8 @@ def test_what_got_better_says_where_the_source_stands_now() -> None:
     before = {"q0": found("x", "y"), "q1": found("x", "q1!")}
     made = compare(side(rows_of(TEN, before)), side(rows_of(TEN, {})), resamples=50)
     (fixed,), (higher,) = made.fixes, made.gains
-    assert fixed.cause.detail == "an expected source is at rank 1, and was not among the first 5"
-    assert higher.cause.detail == "an expected source is at rank 1, and was at rank 2"
+    assert fixed.cause.detail == "`q0!` is returned now, at rank 1, and was not before"
+    assert higher.cause.detail == "`q1!` rose from rank 2 to 1"
 
 
 def test_groups_have_their_own_deltas() -> None:

@@ -98,7 +98,7 @@ def test_ids_that_moved_are_said_first() -> None:
     changed = {f"q{i}": found(f"new{i}", "other", texts=texts) for i in range(8)}
     made = compare(side(rows_of(FIFTY, {})), side(rows_of(FIFTY, changed)), Gate(), resamples=100)
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith("8 of 8 questions that got worse: the expected sources came back under other ids")
+    assert made.reasons[0].startswith("all 8 questions that got worse: the expected sources came back under other ids")
 
 
 def test_texts_that_moved_are_said_first() -> None:
@@ -106,4 +106,4 @@ def test_texts_that_moved_are_said_first() -> None:
     changed = {f"q{i}": found("x", f"q{i}!", texts={f"q{i}!": "edited"}) for i in range(20)}
     made = compare(side(rows_of(FIFTY, {})), side(rows_of(FIFTY, changed)), Gate(), resamples=100)
     assert made.verdict == "regression"
-    assert made.reasons[0].startswith("20 of 20 questions that got worse: the expected sources have the same ids")
+    assert made.reasons[0].startswith("all 20 questions that got worse: the expected sources have the same ids")

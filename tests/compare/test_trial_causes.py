@@ -131,6 +131,13 @@ def test_the_cause_is_read_from_the_wordings_that_got_worse(store_uri: str, tmp_
         assert "".join(source.chunk_id or "" for source in row.sources or ()) == ids
 
 
+def test_a_gain_of_several_trials_is_told_of_those_that_are_shown(store_uri: str, tmp_path: Path) -> None:
+    """One of the others had the source before, so that no more is said."""
+    made = compared(store_uri, tmp_path, "bc bc abc", "abc abc abc")
+    (fix,) = made.fixes
+    assert fix.cause.detail == "`a` is returned now, at rank 1, and was not before, in the trials that are shown"
+
+
 def test_trials_are_the_same_by_what_they_say() -> None:
     """Sources and verdicts of the same content are one, whatever the scores of sources or tokens; others are not."""
 

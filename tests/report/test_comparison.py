@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 from rich.console import Console
 
-from evaltrack.compare.change import CauseKind
+from evaltrack.compare.change import Cause, CauseKind
 from evaltrack.compare.comparison import Asking, Comparison, GateLine, MetricDelta, Threshold
 from evaltrack.errors import UsageError
 from evaltrack.report.comparison import notes as comparison_notes
@@ -362,6 +362,14 @@ def test_causes_are_counted_the_most_frequent_first() -> None:
 def test_every_cause_has_its_words() -> None:
     """A cause that the comparison knows is explained."""
     assert set(words.CAUSES) == set(get_args(CauseKind))
+
+
+def test_a_question_that_is_measured_now_says_that_it_failed_before() -> None:
+    """Not that it fails; one that was lost fails now."""
+    failed = Cause("target_failed", "target_timeout: no response within 60 s")
+    newly = replace(FLIP, fate="newly measured", was="error", now="pass", cause=failed)
+    assert words.change_words(newly) == "7 (travel) is newly measured: the target failed before"
+    assert words.change_words(replace(newly, fate="lost", was="pass", now="error")).endswith("the target failed")
 
 
 def test_what_the_set_can_show_is_said_for_each_ruled_metric() -> None:

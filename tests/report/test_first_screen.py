@@ -80,7 +80,8 @@ def test_each_rule_has_its_mark_and_its_style() -> None:
 
 def test_every_cause_has_a_next_step() -> None:
     """That names the page, the error, and how many questions."""
-    assert STEPS.keys() == set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))
+    gains = {"source_gained", "source_promoted"}  # which nothing that got worse has as its cause
+    assert STEPS.keys() == (set(get_args(CulpritKind)) | set(get_args(get_args(CulpritKind)[1]))) - gains
 
 
 def test_the_next_step_comes_from_what_fell() -> None:
@@ -110,6 +111,8 @@ def test_what_differs_between_the_runs_is_named_at_the_head() -> None:
     assert first_screen(made).differs == "prompt (none) to v4; commit a1f9c2e to b7d3e9a"
     assert difference_lines(made) == [("prompt", "–", "v4"), ("commit", "a1f9c2e", "b7d3e9a")]
     assert worse_sentence(comparison()) == "What changed first in each of 3 questions that got worse or were lost"
+    alone = comparison(drops=(), lost=())
+    assert worse_sentence(alone) == "What changed first in the only question that got worse"
 
 
 # Documents
@@ -267,14 +270,14 @@ def test_where_many_pages_have_one_fate_the_cause_is_behind_it() -> None:
     flips = tuple(demoted(number, f"p{number // 2}") for number in range(8))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 8})
     words = behind_words(made)
-    assert words.startswith("no single document: in 8 of 8 questions that got worse an expected source is returned low")
+    assert words.startswith("no single document: in all 8 questions that got worse an expected source is returned low")
     assert behind_line(made) == f"Behind it: {words}"
     first, *others = next_steps(made)
     assert first.startswith("An expected source ranks lower in 8 questions: look at what changed in search or ranking")
     assert not any(" ranks lower in 2 questions" in step for step in others)
     one = tuple(demoted(number, "p0") for number in range(8))
     assert behind_words(comparison(flips=one, drops=(), lost=(), causes=made.causes)).startswith(
-        "“p0” is returned lower, which explains 8 of 8 questions that got worse"
+        "“p0” is returned lower, which explains all 8 questions that got worse"
     )
 
 
@@ -304,7 +307,7 @@ def test_it_is_said_in_which_domain_most_of_them_are(domains: tuple[str, ...], w
     """But not of the domain that most questions are in anyway."""
     flips = tuple(demoted(number, "p0", domain) for number, domain in enumerate(domains))
     made = comparison(flips=flips, drops=(), lost=(), causes={"source_demoted": 6})
-    assert behind_words(made) == f"“p0” is returned lower, which explains 6 of 6 questions that got worse{words}"
+    assert behind_words(made) == f"“p0” is returned lower, which explains all 6 questions that got worse{words}"
 
 
 def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
@@ -315,7 +318,7 @@ def test_a_model_that_differs_is_named_beside_answers_that_changed() -> None:
     sides = {"baseline": replace(BASELINE, signature=was), "candidate": replace(CANDIDATE, signature=model)}
     made = comparison(flips=answered, drops=(), lost=(), causes={"answer_changed": 24}, **sides)
     assert behind_words(made) == (
-        "no document: same sources, another answer in 24 of 24 questions that got worse; "
+        "no document: same sources, another answer in all 24 questions that got worse; "
         "the model changed: gpt-4o → gpt-4o-mini"
     )
     assert next_steps(made)[0] == (
@@ -332,7 +335,7 @@ def test_an_error_is_behind_what_was_lost_and_nothing_is_said_to_be_worse() -> N
     """No document is; the error stands behind it."""
     made = quiet(lost=(LOST,), fates={"lost": 1}, causes={"target_failed": 1})
     assert behind_words(made) == (
-        "no document: the target failed in 1 of 1 question that was lost (no response within 60 s)"
+        "no document: the target failed in the only question that was lost (no response within 60 s)"
     )
 
 

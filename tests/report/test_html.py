@@ -569,10 +569,11 @@ def test_texts_of_a_source_are_compared_where_both_are_there_and_differ() -> Non
 
 
 def demoted(key: str, by: str | None, source: str = "", kind: Any = "source_demoted") -> Change:
-    """A question whose expected source was pushed down by another one."""
+    """A question whose expected source was pushed down by another one, or is lost."""
     source = source or f"s{key}"
     cause = Cause(kind, "it fell", source, 1, 4, by, "https://docs.example/link")
-    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *([by] if by else []), source))
+    returned = [*([by] if by else []), *([] if kind == "source_lost" else [source])]
+    return replace(FLIP, id=key, cause=cause, before=flat("a", source), after=flat("a", *returned))
 
 
 def told(made: Comparison) -> list[tuple[str, str, list[str], str | None]]:
@@ -763,7 +764,7 @@ def test_questions_come_by_what_became_of_them() -> None:
     assert [each.get("cause") for each in told_] == ["source_demoted", "target_failed", "source_demoted", None, None]
     flip, unchanged = told_[0], told_[-1]
     assert (flip["was"], flip["now"]) == ("pass", "fail")
-    assert flip["also"] == [f"other unexpected sources, another answer: {REWORDED.detail}"]
+    assert flip["also"] == [f"changed sources, another answer: {REWORDED.detail}"]
     assert flip["link"] == "https://docs.example/fares"
     assert [len(each.get("sides", ())) for each in told_] == [2, 0, 0, 0, 1]
     assert (unchanged["now"], unchanged["sides"][0]["answer"]) == ("pass", "It is.")

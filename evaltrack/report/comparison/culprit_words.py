@@ -10,6 +10,7 @@ from evaltrack.compare.change import CauseKind
 from evaltrack.compare.comparison import Comparison
 from evaltrack.compare.culprits import Culprit
 from evaltrack.compare.run_info import RunDifference, about_answers
+from evaltrack.compare.share_words import share_words
 from evaltrack.report.comparison.words import CAUSES, clip, count
 from evaltrack.report.words import failure_message, failure_words
 
@@ -25,7 +26,7 @@ MOSTLY = 2 / 3
 OF_SEARCH: dict[CauseKind, str] = {
     "source_lost": CAUSES["source_lost"],
     "source_demoted": CAUSES["source_demoted"],
-    "context_changed": "other sources led to another answer",
+    "context_changed": "the sources changed, and the answer with them",
 }
 """Causes that several documents have together, of which none is behind it alone."""
 
@@ -47,7 +48,7 @@ def behind_words(comparison: Comparison) -> str:
     """What is behind most questions that got worse, and where none is that it is no single document; else empty.
 
     As in ``“promo#1” is new in the results and now ranks above the expected source in 5 of 7 questions that got worse``
-    or ``no single document: in 14 of 14 questions that got worse an expected source is returned lower (rank 1 → 8 …)``
+    or ``no single document: in all 14 questions that got worse an expected source is returned lower (rank 1 → 8 …)``
     """
     behind = comparison.behind
     if behind is None:
@@ -100,7 +101,7 @@ def quoted(name: str | None, limit: int) -> str:
 
 
 def _cause_part(comparison: Comparison, behind: Behind) -> str:
-    of = f"in {behind.questions:,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    of = f"in {_of_worse(behind.questions, comparison)}"
     if behind.cause not in OF_SEARCH:
         return f"no document: {CAUSES[behind.cause]} {of}"
     ranks = f" (rank {behind.ranks[0]:,} → {behind.ranks[1]:,} …)" if behind.ranks else ""
@@ -109,14 +110,13 @@ def _cause_part(comparison: Comparison, behind: Behind) -> str:
 
 
 def _error_part(comparison: Comparison, error: Culprit, cause: CauseKind) -> str:
-    of = f"{len(error.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
-    return f"no document: {CAUSES[cause]} in {of}"
+    return f"no document: {CAUSES[cause]} in {_of_worse(len(error.ids), comparison)}"
 
 
 def _document_part(comparison: Comparison, first: Culprit) -> str:
     name = quoted(first.part or first.page, 120)
     words = f"{name} {culprit_words(first, comparison.candidate.signature.k)}".strip()
-    of = f"{len(first.ids):,} of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    of = _of_worse(len(first.ids), comparison)
     if first.kind != "rose":
         return f"{words}, which explains {of}"
     some = 0 < first.num_above < len(first.ids)
@@ -140,19 +140,25 @@ def cause_summary(comparison: Comparison) -> str:
     As in ``7 of 9 questions that got worse: an expected source is returned lower, most often below “fares#refunds” (5);
     2: same sources, another answer``.
     """
-    total, behind = comparison.num_worse, comparison.culprits
+    behind = comparison.culprits
     parts: list[str] = []
     for kind, questions in sorted(comparison.causes.items(), key=lambda item: -item[1]):
-        of = f"{count(total, 'question')} {worse_words(comparison)}"
-        of = f"{questions:,}" if parts else f"{questions:,} of {of}"
+        of = f"{questions:,}" if parts else _of_worse(questions, comparison)
         parts.append(f"{of}: {CAUSES[kind]}{riser_words(behind, comparison, kind)}")
-    apart = total - sum(comparison.causes.values())
+    apart = comparison.num_worse - sum(comparison.causes.values())
     return "; ".join([*parts, f"{apart:,}: not looked at"] if parts and apart > 0 else parts)
 
 
 def worse_sentence(comparison: Comparison) -> str:
     """Which questions the causes are of: ``What changed first in each of 18 questions that got worse``."""
-    return f"What changed first in each of {count(comparison.num_worse, 'question')} {worse_words(comparison)}"
+    total = comparison.num_worse
+    which = "the only question" if total == 1 else f"each of {count(total, 'question')}"
+    return f"What changed first in {which} {worse_words(comparison)}"
+
+
+def _of_worse(questions: int, comparison: Comparison) -> str:
+    """``3 of 9 questions that got worse``, ``all 9 questions that got worse``."""
+    return f"{share_words(questions, comparison.num_worse)} {worse_words(comparison)}"
 
 
 def worse_words(comparison: Comparison) -> str:

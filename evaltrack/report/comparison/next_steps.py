@@ -16,7 +16,7 @@ STEPS: dict[CulpritKind, str] = {
     "rose": "{page} {rose} in {questions} that got worse: {cure}",
     "source_text_changed": "{page} has another text, and with it {questions} got worse: undo the edit, or change "
     "what is expected",
-    "source_lost": "{page} is no longer returned, and {questions} got worse: look whether it is still in the index",
+    "source_lost": "{page} is no longer returned, and {questions} got worse: {cure}",
     "source_demoted": "{page} ranks lower in {questions}: {search}",
     "ids_changed": "{page} came back under another id in {questions}: keep ids, or name the new ones in the golden set",
     "golden_edited": "The golden set was edited for {questions}: evaluate the baseline again",
@@ -24,7 +24,7 @@ STEPS: dict[CulpritKind, str] = {
     "judge_failed": "The judge failed in {questions}: fix the error ({message}), then evaluate again",
     "no_longer_declines": "The target answers {questions} that it should decline: look at its floor or its prompt",
     "now_declines": "The target declines {questions} that have an answer: look at its floor or its prompt",
-    "context_changed": "Other sources led to another answer in {questions}: {search}",
+    "context_changed": "The sources changed, and the answer with them, in {questions}: {search}",
     "answer_changed": "The answer changed in {questions} and the sources did not{differs}: {before}",
     "verdict_changed": "Only the verdict changed in {questions}: judge the answers again (evaltrack judge replay)",
     "unknown": "Nothing that was recorded explains {questions}: open them below",
@@ -34,6 +34,8 @@ STEPS: dict[CulpritKind, str] = {
 
 SEARCH, PAGE = "look at what changed in search or ranking", "edit it, rank it lower, or take it out"
 """A page is edited or taken out only where it is new or was edited; one that was there before did nothing."""
+
+INDEX, STILL = "look whether it is still in the index", f"other questions still return it, so {SEARCH}"
 
 LOOK = "look at prompt and model"
 NAME = 40
@@ -45,7 +47,7 @@ def next_steps(comparison: Comparison) -> list[str]:
     """At most `MOST` sentences, what concerns the most questions first; of a run that is fine what to do with it."""
     behind = comparison.behind
     cause = behind.cause if behind is not None and behind.culprit is None else None
-    steps = [] if behind is None or cause is None else [_words(cause, behind.questions, behind=behind)]
+    steps = [] if behind is None or cause is None else [_words(cause, behind.questions, cure=INDEX, behind=behind)]
     first = [behind.culprit] if behind is not None and behind.culprit is not None else []
     culprits = [*first, *(each for each in comparison.culprits if each not in first and each.kind != cause)]
     steps += [_step(culprit, comparison) for culprit in culprits[: MOST - len(steps)]]
@@ -58,6 +60,8 @@ def next_steps(comparison: Comparison) -> list[str]:
 def _step(culprit: Culprit, comparison: Comparison) -> str:
     page, k = quoted(culprit.part or culprit.page, 80), comparison.candidate.signature.k
     cure = PAGE if culprit.novelty else SEARCH
+    if culprit.kind == "source_lost":
+        cure = STILL if culprit.gone is False else INDEX
     rose = culprit_words(culprit, k)
     return _words(culprit.kind, len(culprit.ids), page, rose, culprit.message, cure=cure)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evaltrack.compare.change import CauseKind, Change
+from evaltrack.compare.change import Cause, CauseKind, Change
 from evaltrack.compare.comparison import Comparison, MetricDelta
-from evaltrack.compare.fate_kinds import Fate
+from evaltrack.compare.fate_kinds import WORSE, Fate
 from evaltrack.compare.run_info import RunInfo
 from evaltrack.compare.tolerated import tolerated_words
 from evaltrack.metrics.criteria import Checked
@@ -34,9 +34,11 @@ CAUSES: dict[CauseKind, str] = {
     "source_text_changed": "the text of a source changed",
     "source_lost": "an expected source is no longer returned",
     "source_demoted": "an expected source is returned lower",
+    "source_gained": "an expected source is newly returned",
+    "source_promoted": "an expected source is returned higher",
     "no_longer_declines": "the target answers where it declined",
     "now_declines": "the target declines where it answered",
-    "context_changed": "other unexpected sources, another answer",
+    "context_changed": "changed sources, another answer",
     "answer_changed": "same sources, another answer",
     "verdict_changed": "same answer, another verdict",
     "judge_failed": "the judge failed",
@@ -183,7 +185,14 @@ WAYS: dict[Fate, str] = {
 def change_words(change: Change) -> str:
     """One changed question: ``7 (travel) broke: an expected source is returned lower``."""
     still = f" ({change.now} as before)" if change.was == change.now and change.now != "not compared" else ""
-    return f"{question_name(change)} {WAYS[change.fate]}{still}: {CAUSES[change.cause.kind]}{remark_words(change)}"
+    return f"{question_name(change)} {WAYS[change.fate]}{still}: {cause_title(change)}{remark_words(change)}"
+
+
+def cause_title(change: Change) -> str:
+    """What the cause means: ``the target failed``, of a newly measured question ``the target failed before``."""
+    kind = change.cause.kind
+    before = kind in ("target_failed", "judge_failed") and change.fate not in WORSE and change.now != "error"
+    return f"{CAUSES[kind]}{' before' * before}"
 
 
 def remark_words(change: Change) -> str:
@@ -225,8 +234,13 @@ def repeat_words(change: Change) -> str:
 
 def cause_words(change: Change) -> str:
     """The cause in its own sentence, and the others that apply."""
-    also = "; ".join(CAUSES[cause.kind] for cause in change.also)
+    also = "; ".join(map(_also_words, change.also))
     return clip(failure_words(change.cause.detail), 300) + (f" (also: {also})" if also else "")
+
+
+def _also_words(cause: Cause) -> str:
+    """What the cause means; of other sources which ones, as another cause may have named them."""
+    return clip(cause.detail, 200) if cause.kind == "context_changed" else CAUSES[cause.kind]
 
 
 def dropped_words(change: Change, k: int | None = None) -> str:
