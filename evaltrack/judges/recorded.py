@@ -16,9 +16,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError, listed
-from evaltrack.judges.strict import findings, no_repeats, read_verdict
+from evaltrack.judges.strict import findings, read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Judge, Observed, Question, Response, Verdict
+from evaltrack.records.json_text import no_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 
 NOT_IN_FILES = ("usage", "cached")

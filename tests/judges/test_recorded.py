@@ -191,7 +191,7 @@ NOT_IN_UNIT = "Input should be less than or equal to 1"
         (line(declined="perhaps"), "declined: Input should be a valid boolean"),
         (line(declined="yes"), "declined: Input should be a valid boolean"),
         (line(declined=1), "declined: Input should be a valid boolean"),
-        ('{"id": "1", "overall_score": 0.1, "overall_score": 0.9}', "overall_score: stands there twice"),
+        ('{"id": "1", "overall_score": 0.1, "overall_score": 0.9}', "`overall_score` stands there twice; keep one of them"),
         (
             line(score=0.5, accuracy="1"),
             "accuracy: Input should be a valid number; score: Extra inputs are not permitted",

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from evaltrack.errors import GoldenError
-from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, kind_of, line_entries
+from evaltrack.golden.entries import MAX_ARRAY_BYTES, MAX_QUESTION_BYTES, array_entries, line_entries
 from evaltrack.golden.exchange.records import ImportSettings, shown
+from evaltrack.records.json_text import kind_of
 
 Row: TypeAlias = tuple[str, dict[str, Any] | ValueError]
 """A place (`mine.csv:7`), and what stands there by column, or why it is no row."""

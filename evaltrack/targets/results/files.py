@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from evaltrack.errors import UsageError
-from evaltrack.golden.entries import kind_of
 from evaltrack.golden.exchange.columnar import parquet_rows
 from evaltrack.golden.exchange.log_archive import samples_in
 from evaltrack.golden.exchange.records import ImportSettings, shown
 from evaltrack.golden.exchange.row_files import RESULT_LISTS, read_json, read_rows, results_in
+from evaltrack.records.json_text import kind_of
 from evaltrack.targets.results.detection import LINES, only_format, shown_formats
 
 Entry: TypeAlias = tuple[str, dict[str, Any] | ValueError]
