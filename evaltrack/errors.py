@@ -47,6 +47,7 @@ class Guide(StrEnum):
 
     GOLDEN_FILE = "how-to/golden-sets/#the-file"
     GOLDEN_LINES = "reference/formats/#golden-sets"
+    RESPONSES = "reference/formats/#recorded-responses"
     VERDICTS = "reference/formats/#verdicts"
     REVIEW = "how-to/golden-sets/#review"
     LINT = "lint/#the-codes"

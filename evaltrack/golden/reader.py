@@ -13,7 +13,7 @@ import shlex
 import stat
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from evaltrack.golden.selection import ALL, Sample, Selection, empty_words
 from evaltrack.golden.tally import GoldenStats, Tally
 from evaltrack.records import Question
 from evaltrack.records.base import Key
+from evaltrack.records.id_hashes import IdHashes
 from evaltrack.records.json_text import kind_of
 from evaltrack.records.signature import SelectedPart
 
@@ -48,7 +49,8 @@ class GoldenSet:
     """A checked golden set. Iterating reads the file again and yields its `Question` records in order.
 
     Of a set of which only a part is selected `digest`, `stats`, length and questions are those of that part; `part`
-    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`.
+    says which, and `sampled` holds the ids of a sample. Drafts are left out unless it was opened `with_drafts`. `ids`
+    are those of all lines, selected or not.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class GoldenSet:
     selection: Selection = ALL
     sampled: frozenset[str] | None = None
     part: SelectedPart | None = None
+    ids: IdHashes = field(default_factory=IdHashes, repr=False, compare=False)
     with_drafts: bool = False
 
     def __len__(self) -> int:
@@ -134,7 +137,7 @@ def open_golden(path: str | os.PathLike[str], selection: Selection | None = None
     if not tally.questions:
         cure = "write one JSON object a line, with `id` and `question`"
         raise GoldenError([f"{path}: holds no questions; {cure}"], guide=Guide.GOLDEN_LINES)
-    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), with_drafts=drafts)
+    whole = GoldenSet(path, path.stem, digest.hexdigest(), tally.stats(), ids=IdHashes(id_hashes), with_drafts=drafts)
     return whole if selection.takes_all else _part_of(whole, selection, sample)
 
 

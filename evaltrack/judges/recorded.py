@@ -20,6 +20,7 @@ from evaltrack.judges.strict import read_verdict
 from evaltrack.metrics.measure import lacking
 from evaltrack.records import Dimensions, Judge, Observed, Question, Response, Verdict
 from evaltrack.records.finding_words import finding_words
+from evaltrack.records.id_hashes import IdHashes, strangers_note
 from evaltrack.records.json_text import kind_of, parsed, refuse_repeats
 from evaltrack.records.recorded import WORDINGS, OneWording, named_variant, take_place
 
@@ -99,6 +100,11 @@ class RecordedJudge(OneWording, Judge):
             return ""
         cure = f"add a line for each with `wording`: {WORDINGS}"
         return f"recorded judge {self._path} holds no verdict on the answer to a variant; {cure}"
+
+    def strangers(self, golden: IdHashes) -> str:
+        """A note on verdicts of no question in the golden set."""
+        others = golden.others(dict.fromkeys(key for key, _ in self._verdicts))
+        return strangers_note(self._path, "verdicts", len(others), others)
 
     async def __call__(self, question: Question, _response: Response, /) -> Verdict:
         """The verdict on the question.

@@ -34,11 +34,11 @@ WORDS = {
     "string_too_short": "is empty; write some text",
     "string_pattern_mismatch": "is empty; write some text",
     "too_short": "is empty; write at least {min_length:,}",
-    "string_too_long": "is too long; write at most {max_length:,} characters",
-    "too_long": "has {actual_length:,} entries; write at most {max_length:,}",
+    "string_too_long": "is too long; {verb} at most {max_length:,} characters",
+    "too_long": "has {actual_length:,} entries; {verb} at most {max_length:,}",
     "finite_number": "is no finite number; write one, or leave it out",
-    "greater_than_equal": "is too small; write at least {ge:,.16g}",
-    "less_than_equal": "is too large; write at most {le:,.16g}",
+    "greater_than_equal": "is too small; {verb} at least {ge:,.16g}",
+    "less_than_equal": "is too large; {verb} at most {le:,.16g}",
 }
 """What is wrong otherwise, and the cure; names are those of the context of a finding."""
 
@@ -70,7 +70,7 @@ def _what(kind: str, context: dict[str, Any], value: object, verb: str) -> str:
         return f"{has}; {verb} {EXPECTED[kind]}"
     if kind == "literal_error":
         return f"is none of {context['expected'].replace(' or ', ', ').replace(chr(39), '')}; write one of them"
-    return WORDS[kind].format(**context) if kind in WORDS else ""
+    return WORDS[kind].format(verb=verb, **context) if kind in WORDS else ""
 
 
 def id_words(value: object) -> str:

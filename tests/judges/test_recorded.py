@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from evaltrack.errors import NEXT, UsageError
 from evaltrack.judges import open_judge
 from evaltrack.judges.recorded import NotJudgedError, RecordedJudge
 from evaltrack.records import Dimensions, Question, Response, Verdict
+from evaltrack.records.id_hashes import IdHashes
 
 ANSWER = Response(answer="Paris.")
 LINE = {
@@ -279,6 +281,16 @@ def test_it_is_chosen_by_its_name(tmp_path: Path) -> None:
     path.write_text("7")
     with pytest.raises(UsageError, match="is a number; a verdict is a JSON object"):
         open_judge(f"recorded:{path}", concurrency=1, cache=None)
+
+
+def test_verdicts_on_other_questions_are_counted(tmp_path: Path) -> None:
+    """The first of them are named."""
+    judge = recorded(tmp_path, f"{line()}\n{line(id='x')}\n{line(id='x', wording=1)}")
+    note = judge.strangers(IdHashes(array("q", [hash("1")])))
+    assert note == (
+        f"{tmp_path / 'verdicts.jsonl'}: verdicts of no question in the golden set: 1 (`x`); nothing was done with them"
+    )
+    assert judge.strangers(IdHashes(array("q", [hash("1"), hash("x")]))) == ""
 
 
 # Wordings
