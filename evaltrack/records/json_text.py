@@ -42,8 +42,8 @@ class InvalidJsonError(ValueError):
     """A text is no JSON, or says one thing twice; the message names the place and the cure."""
 
 
-def parsed(raw: bytes) -> Any:
-    """The JSON value in `raw`.
+def parsed(raw: bytes, *, allow_nan: bool = False) -> Any:
+    """The JSON value in `raw`; with `allow_nan` also where a tool wrote numbers that are not finite.
 
     Raises:
         InvalidJsonError: it is none.
@@ -55,7 +55,7 @@ def parsed(raw: bytes) -> Any:
     if b"\0" in raw:
         raise InvalidJsonError("holds a NUL byte; remove it")
     try:
-        return from_json(raw, allow_inf_nan=False)
+        return from_json(raw, allow_inf_nan=allow_nan)
     except ValueError as error:
         raise InvalidJsonError(_words(str(error), is_line=b"\n" not in raw)) from None
 
